@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from synth_engine import codec, mechanisms, pipeline
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.spec import Spec
 
 ZIPS = [f"{number:05d}" for number in range(2000, 2200)]

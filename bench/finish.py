@@ -27,9 +27,9 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from synth_engine.marginals import board, tables
-from synth_engine.marginals.finish import finish
-from synth_engine.mechanisms.models import conditional
+from synth_engine.inference import cost_tables, tables
+from synth_engine.inference.record_refinement import finish
+from synth_engine.models import conditional
 
 Codes = npt.NDArray[np.uint16]
 Targets = list[tuple[tuple[int, ...], npt.NDArray[np.float64]]]
@@ -97,7 +97,7 @@ def noisy(exact: Targets, rows: int) -> Targets:
 
 def from_tree(targets: Targets, attributes: int, rows: int) -> Codes:
     """Rows of the tree of the strongest pairs."""
-    rng, tied, known = np.random.default_rng(3), board.ties(targets), dict(targets)
+    rng, tied, known = np.random.default_rng(3), cost_tables.ties(targets), dict(targets)
     codes: dict[int, Codes] = {}
     first = max(tied, key=lambda pair: tied[pair])[0]
     weights = next(

@@ -44,7 +44,7 @@ def begin(folder: Path) -> None:
     import django
 
     from synthweb.local import keys
-    from synthweb.local.places import Places
+    from synthweb.local.paths import Places
 
     places = Places(folder)
     places.make()

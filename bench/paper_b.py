@@ -35,10 +35,10 @@ from synth_engine import mechanisms  # noqa: E402
 from synth_engine.confidential.rows import Rows, open_table  # noqa: E402
 from synth_engine.confidential.session import open_session  # noqa: E402
 from synth_engine.domain import Basket, Domain, WeakBasket  # noqa: E402
-from synth_engine.mechanisms.models.model import Model  # noqa: E402
-from synth_engine.mechanisms.planning import learning  # noqa: E402
-from synth_engine.mechanisms.planning.plan import Plan  # noqa: E402
-from synth_engine.mechanisms.planning.staged import StagedPlan  # noqa: E402
+from synth_engine.models.model import Model  # noqa: E402
+from synth_engine.plans import domain_learning  # noqa: E402
+from synth_engine.plans.plan import Plan  # noqa: E402
+from synth_engine.plans.two_stage import StagedPlan  # noqa: E402
 from synth_engine.spec import Spec  # noqa: E402
 from synth_engine.values import Integers  # noqa: E402
 
@@ -209,7 +209,7 @@ def references(problem: Problem) -> Iterator[Line]:
 def described(plan: Plan) -> str:
     if isinstance(plan, StagedPlan):  # as many as for any other items
         plan = plan.config.calibrate(
-            learning.foreseen(plan.domain), plan.spec, within=plan.left
+            domain_learning.foreseen(plan.domain), plan.spec, within=plan.left
         )
     sizes = plan.domain.sizes
     cliques = getattr(plan, "cliques", None)

@@ -34,9 +34,9 @@ from paper_c_figures import figures  # noqa: E402
 from paper_c_map import SCALE, Floats, Map, Whole, averages, cdf, miles_of, read  # noqa: E402
 
 from synth_engine.confidential.growth import uniform  # noqa: E402
-from synth_engine.marginals import gravity  # noqa: E402
-from synth_engine.mechanisms import parted  # noqa: E402
-from synth_engine.privacy import disclosure, resampling, urn  # noqa: E402
+from synth_engine.inference import gravity  # noqa: E402
+from synth_engine.mechanisms.on_the_map import resolution  # noqa: E402
+from synth_engine.privacy import dirichlet_multinomial, disclosure, resampling  # noqa: E402
 
 OUT = ROOT / "build" / "paper-c"
 DELTA = Fraction(1, 10**5)
@@ -192,8 +192,8 @@ def by_auto(epsilon: str, commutes: Map) -> Setting:
                 strict=True,
             )
         )
-        looked.append(parted.Way(name=parts, parts=number, priors=of, unit=resampling.UNIT))
-    (_, small), *more = parted.best(looked, commutes.sizes.tolist())
+        looked.append(resolution.Way(name=parts, parts=number, priors=of, unit=resampling.UNIT))
+    (_, small), *more = resolution.best(looked, commutes.sizes.tolist())
     large = {"large": more[0][1], "least": more[0][0]} if more else {}
     return Setting(epsilon, small, filter="fitted", required=True, **large)
 
@@ -292,11 +292,11 @@ def _drawn(
         )
         added = float(alpha @ kept)
     else:
-        homes = urn.drawn(
+        homes = dirichlet_multinomial.drawn(
             work, home, parts=prior, shape=shape, unit=resampling.UNIT, below=uniform
         )
         added = float(alpha.sum() * place.parts)
-    found = urn.Resampled.of(("work", "home"), work, homes, shape=shape)
+    found = dirichlet_multinomial.Resampled.of(("work", "home"), work, homes, shape=shape)
     return alpha, (found.groups, found.origins, found.counts), added
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from synth_engine.domain.parting import cells
-from synth_engine.marginals import decay
-from synth_engine.marginals.geography import Geography
+from synth_engine.domain.resolution import cells
+from synth_engine.inference import distance_decay
+from synth_engine.inference.geography import Geography
 
 SCALE = 6.0
 """Miles over which commutes become rarer by a factor of 2.7: public knowledge of American commutes, not fitted."""
@@ -85,7 +85,7 @@ def miles_of(homes: Whole, commutes: Map) -> Floats:
     )
     half = np.sin((b[:, 0] - a[:, 0]) / 2) ** 2
     half += np.cos(a[:, 0]) * np.cos(b[:, 0]) * np.sin((b[:, 1] - a[:, 1]) / 2) ** 2
-    found: Floats = 2 * decay.EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half))
+    found: Floats = 2 * distance_decay.EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half))
     return found
 
 

@@ -25,7 +25,7 @@ from plotly.subplots import make_subplots  # noqa: E402
 
 from synth_engine.confidential import discovery, noise  # noqa: E402
 from synth_engine.measurement import Noise  # noqa: E402
-from synth_engine.privacy import calibrate, thresholds  # noqa: E402
+from synth_engine.privacy import noise_scale, thresholds  # noqa: E402
 
 WORDS, PAIRS = 171_000, 29_400_000_000
 """Sizes of the sets as the paper gives them. Which texts they are does not matter to F: a value that nobody has is wrong
@@ -71,7 +71,7 @@ def fidelities(
     counts: dict[int, int], *, size: int, rho: float, epsilon: Fraction
 ) -> tuple[int, float, float, float, float]:
     """Threshold, mean and standard error of F, mean number of values that nobody has, milliseconds of a run."""
-    law = Noise(law="discrete-laplace", scale=calibrate.laplace_scale(epsilon, 1))
+    law = Noise(law="discrete-laplace", scale=noise_scale.laplace_scale(epsilon, 1))
     threshold = thresholds.threshold(size, rho=rho, scale=law.scale)
 
     def noisy(values: list[int]) -> list[int]:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.paper_c_map import Map, read
 from synth_engine.confidential import growth
-from synth_engine.privacy import resampling, urn
+from synth_engine.privacy import dirichlet_multinomial, resampling
 
 DELTA = Fraction(1, 10**5)
 SECONDS, WORKERS = 10.0, 2e6
@@ -41,7 +41,7 @@ def drawn_a_second(commutes: Map, areas: str, priors: dict[int, int]) -> float:
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
-        found = urn.drawn(
+        found = dirichlet_multinomial.drawn(
             commutes.work,
             part[commutes.home],
             parts=parts,

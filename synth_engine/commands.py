@@ -199,12 +199,12 @@ def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[s
 def _advise(release: Release, *, epsilon: Fraction) -> None:
     """Says on stderr that a release holds little but noise; from public facts and the (noisy) number of records alone."""
     from synth_engine.evaluation import tree_notes
-    from synth_engine.mechanisms.planning import enough
+    from synth_engine.plans import sample_size
 
     sys.stderr.write("".join(f"note: {each}\n" for each in tree_notes.sentences(release.model)))
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
-    found = enough.verdict(
+    found = sample_size.verdict(
         release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon
     )
     if found.level == "too-little":
@@ -218,8 +218,8 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
 def sample(options: argparse.Namespace) -> None:
     """Draws a table from a model or a description: post-processing, which costs nothing."""
     from synth_engine import tables
-    from synth_engine.mechanisms.models import description
-    from synth_engine.mechanisms.models.model import Model
+    from synth_engine.models import description
+    from synth_engine.models.model import Model
 
     tables.require_format(options.out)
     _require(options, options.model)
@@ -237,8 +237,8 @@ def sample(options: argparse.Namespace) -> None:
 
 def describe(options: argparse.Namespace) -> None:
     """Writes a model as a description that people can read and edit."""
-    from synth_engine.mechanisms.models import description
-    from synth_engine.mechanisms.models.model import Model
+    from synth_engine.models import description
+    from synth_engine.models.model import Model
 
     _require(options, options.model)
     document = description.write(Model.from_json(_read_json(options.model, name="model")))
@@ -353,10 +353,10 @@ def guess_form(options: argparse.Namespace) -> None:
     """Writes how a table seems to be written; a person looks at it and corrects it. Refuses, after that, as long as
     a question about it is open."""
     from synth_engine import pipeline
-    from synth_engine.formats import Dialect, words
+    from synth_engine.formats import Dialect, form_options
 
     _require(options, options.data)
-    found = words.apply(pipeline.detect(options.data) or Dialect(), options.read)
+    found = form_options.apply(pipeline.detect(options.data) or Dialect(), options.read)
     _write_json(options.out, found.to_json(), overwrite=options.overwrite)
     if not found.asked:
         return
@@ -385,12 +385,12 @@ def _signing(options: argparse.Namespace) -> Any:
 
 def _form(options: argparse.Namespace) -> Any:
     """How the table is written, if that is said."""
-    from synth_engine.formats import Dialect, words
+    from synth_engine.formats import Dialect, form_options
 
     if options.form is None and not options.read:
         return None
     stored = {} if options.form is None else _read_json(options.form, name="form")
-    return words.apply(Dialect.from_json(stored), options.read)
+    return form_options.apply(Dialect.from_json(stored), options.read)
 
 
 def _form_of_draft(options: argparse.Namespace) -> Any:
@@ -407,9 +407,9 @@ def _form_of_draft(options: argparse.Namespace) -> Any:
     if stated is None:
         found.require_answers()
         return None
-    from synth_engine.formats import words
+    from synth_engine.formats import form_options
 
-    words.apply(found, options.read).require_answers()
+    form_options.apply(found, options.read).require_answers()
     if not found.header:
         raise InputError(
             "whether the first line names the columns is not stated",

@@ -24,14 +24,15 @@ from synth_engine.confidential import rows as confidential_rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
-from synth_engine.evaluation import recovered, tallies, trees
 from synth_engine.evaluation import report as comparison
+from synth_engine.evaluation import string_recall, tallies, trees
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import Words
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models import ends, groups
-from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.models import group_sizes
+from synth_engine.models.model import Model
+from synth_engine.models.trees import factory
+from synth_engine.plans.plan import Plan
 from synth_engine.privacy import certificate, verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
@@ -257,7 +258,7 @@ def report(
     }
     broken = counting.breaking(drawn.__getitem__, domain=domain)
     ends, most = model.group_ends(rows, seed=seed), domain.unit.max_records
-    sizes = None if ends is None else groups.counted(ends, most=most)
+    sizes = None if ends is None else group_sizes.counted(ends, most=most)
     synthetic = tallies.from_codes(
         drawn,
         sizes=domain.sizes,
@@ -367,10 +368,10 @@ def _real_tallies(
 
 def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.Occupied]:
     """Of a tree of texts: how often each is drawn."""
-    if (tree := ends.texts(model.tree)) is None:
+    if (tree := factory.texts(model.tree)) is None:
         return []
     written = model.written(rows, seed=seed)
-    return [recovered.of_texts(tree.hierarchy, *each) for each in written.values()]
+    return [string_recall.of_texts(tree.hierarchy, *each) for each in written.values()]
 
 
 def _real_texts(
@@ -378,7 +379,7 @@ def _real_texts(
 ) -> list[trees.Occupied]:
     """Of the same column, how many records have each text; read once more, as a column of unknown texts, and again without
     its rules for reading if it has any."""
-    if (tree := ends.texts(model.tree)) is None:
+    if (tree := factory.texts(model.tree)) is None:
         return []
     words = tree.hierarchy
     plain = Strings(words.alphabet, words.shortest, words.longest)
@@ -422,7 +423,7 @@ def _of_texts(model: Model, words: Words, values: Strings) -> Domain:
 
 def _declared_texts(described: Domain | None, *, model: Model) -> Strings | None:
     """How texts of the model's column are read, as it was described."""
-    if described is None or (tree := ends.texts(model.tree)) is None:
+    if described is None or (tree := factory.texts(model.tree)) is None:
         return None
     for attribute in described.open:
         if attribute.name in tree.columns and isinstance(attribute, Weak):

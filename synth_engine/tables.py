@@ -28,7 +28,7 @@ from synth_engine.domain import (
     Text,
 )
 from synth_engine.errors import InputError
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 
 FORMATS = (".csv", ".parquet", ".dat", ".dat.gz")
 

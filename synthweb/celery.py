@@ -4,7 +4,7 @@ import os
 
 from celery import Celery, signals
 
-from synthweb.datasets import rooms
+from synthweb.datasets import opened_tables
 from synthweb.lib import dumps
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
@@ -18,4 +18,4 @@ def begin_clean(**_about: object) -> None:
     """Before a worker takes its first message: no core dump may hold a table, and what a killed worker of an earlier
     version left readable is removed."""
     dumps.forbid()
-    rooms.sweep()
+    opened_tables.sweep()

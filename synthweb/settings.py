@@ -93,7 +93,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "synthweb.lib.addresses.refuse_nul",
+    "synthweb.lib.request_guards.refuse_nul",
     "synthweb.lib.bodies.refuse_too_large",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -8,8 +8,8 @@ from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
-from synth_engine.codec.repeats import repeated, repetitions
-from synth_engine.codec.settling import Ranking, settled_cells, settled_ranks
+from synth_engine.codec.multiplicity import repeated, repetitions
+from synth_engine.codec.resolving import Ranking, settled_cells, settled_ranks
 from synth_engine.codec.units import normal
 
 __all__ = [

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec import baskets, moments, texts
+from synth_engine.codec import baskets, texts, timestamps
 from synth_engine.domain import (
     OTHER,
     Attribute,
@@ -27,7 +27,7 @@ from synth_engine.domain import (
     Number,
     Text,
 )
-from synth_engine.domain.ladders import decimals_inside
+from synth_engine.domain.ordinal_scales import decimals_inside
 
 Column = pd.Series  # of one attribute, in its natural type
 
@@ -62,7 +62,7 @@ def values_of(
         case Date():
             return _dates(attribute, codes, rng)
         case DateTime():
-            return moments.drawn(attribute, codes, rng)
+            return timestamps.drawn(attribute, codes, rng)
         case Text():
             return texts.drawn(attribute, codes, rng)
     raise TypeError(f"no values for {attribute.kind}")

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from synth_engine.codec import moments
 from synth_engine.codec import texts as texts_of_no_meaning
+from synth_engine.codec import timestamps
 from synth_engine.codec.baskets import encode_baskets
 from synth_engine.domain import (
     OTHER,
@@ -136,7 +136,7 @@ def scaled(attribute: Attribute, texts: list[str]) -> Scaled | None:
             span = int((attribute.high - attribute.low).total_seconds())
             cuts = [*map(attribute.offset, attribute.cuts[:-1]), span + 1]
             return Scaled(
-                values=moments.seconds_since(attribute, texts), low=0, high=span, cuts=cuts
+                values=timestamps.seconds_since(attribute, texts), low=0, high=span, cuts=cuts
             )
     return None
 

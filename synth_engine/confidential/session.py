@@ -20,9 +20,9 @@ from synth_engine.confidential import counts, discovery, growth, noise, selectio
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.domain import Domain, Weak, WeakBasket
-from synth_engine.domain.parting import VALUES, way_of
-from synth_engine.domain.parting import parting as public_parting
-from synth_engine.domain.parting import ways as public_ways
+from synth_engine.domain.resolution import VALUES, way_of
+from synth_engine.domain.resolution import parting as public_parting
+from synth_engine.domain.resolution import ways as public_ways
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Growth, Hierarchy, Partition, Rule, parts
 from synth_engine.hierarchy.growth import MOST_NODES
@@ -40,7 +40,7 @@ from synth_engine.measurement import (
     Query,
     Scores,
 )
-from synth_engine.privacy import resampling, trees, urn
+from synth_engine.privacy import dirichlet_multinomial, resampling, trees
 from synth_engine.privacy.events import (
     DirichletMultinomial,
     Event,
@@ -344,7 +344,7 @@ class RoomSession:
 
     def resample(
         self, origin: str, *, event: DirichletMultinomial, parting: str = ""
-    ) -> urn.Resampled:
+    ) -> dirichlet_multinomial.Resampled:
         """Each group drawn anew. Whether its total is as declared is the same for all neighbours (docs/proofs/resample.md)."""
         totals = self._domain.totals
         if totals is None or self._domain.unit.max_records > 1:
@@ -380,7 +380,7 @@ class RoomSession:
         found = np.empty(order.size, dtype=np.int64)
         for name in sorted(set(way[order])):  # groups of each way by themselves
             mine, of = way[groups] == name, (shape[0], int(parted[name].max()) + 1)
-            found[way[order] == name] = urn.drawn(
+            found[way[order] == name] = dirichlet_multinomial.drawn(
                 groups[mine],
                 parted[name][origins[mine]],
                 parts=parts,
@@ -388,7 +388,7 @@ class RoomSession:
                 unit=event.unit,
                 below=self._sampler.below,
             )
-        return urn.Resampled.of(clique, order, found, shape=shape)
+        return dirichlet_multinomial.Resampled.of(clique, order, found, shape=shape)
 
     def settle(self, domain: Domain) -> None:
         """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid

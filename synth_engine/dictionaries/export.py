@@ -23,8 +23,8 @@ from synth_engine.domain import (
     Text,
     Weak,
 )  # fmt: skip
-from synth_engine.domain.moments import ISO_MOMENT
 from synth_engine.domain.scales import ISO
+from synth_engine.domain.timestamps import ISO_MOMENT
 
 SCHEMA = "https://datapackage.org/profiles/2.0/tableschema.json"
 

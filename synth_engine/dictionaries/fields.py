@@ -9,8 +9,8 @@ from typing import Any
 from synth_engine import values
 from synth_engine.dictionaries.base import Open, attribute, edges
 from synth_engine.domain import OTHER, Attribute
-from synth_engine.domain.moments import ISO_MOMENT
 from synth_engine.domain.scales import ISO
+from synth_engine.domain.timestamps import ISO_MOMENT
 from synth_engine.errors import DomainError
 
 Lost = list[tuple[str, str]]

@@ -28,18 +28,18 @@ from synth_engine.domain.constraints import (
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
 from synth_engine.domain.facts import PROVENANCES, Provenance
 from synth_engine.domain.identifiers import Identifier
-from synth_engine.domain.moments import DateTime
-from synth_engine.domain.open import Open, Range, Weak
+from synth_engine.domain.invariant_totals import Totals
+from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import Points
 from synth_engine.domain.reading import parse_attribute
-from synth_engine.domain.repeats import Repeats
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.domain.sources import Source
 from synth_engine.domain.texts import Text
-from synth_engine.domain.totals import Totals
+from synth_engine.domain.timestamps import DateTime
+from synth_engine.domain.undeclared import Open, Range, Weak
 
 __all__ = [
     "MAX_CODES",

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from synth_engine.domain.attributes import Attribute, Boolean
-from synth_engine.domain.open import Open
+from synth_engine.domain.undeclared import Open
 from synth_engine.values import ValueSet
 
 MOST_ITEMS = 2_000

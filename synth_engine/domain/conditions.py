@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from synth_engine.domain.attributes import MISSING, Attribute
-from synth_engine.domain.ladders import Ladder, is_scale, ladder
-from synth_engine.domain.moments import DateTime
+from synth_engine.domain.ordinal_scales import Ladder, is_scale, ladder
 from synth_engine.domain.scales import Date, Number
+from synth_engine.domain.timestamps import DateTime
 from synth_engine.errors import DomainError
 
 _LAST = datetime.time(23, 59, 59)

@@ -15,7 +15,7 @@ from synth_engine.domain import conditions
 from synth_engine.domain.attributes import MAX_CODES, Attribute
 from synth_engine.domain.conditions import Value
 from synth_engine.domain.facts import Provenance
-from synth_engine.domain.ladders import is_scale
+from synth_engine.domain.ordinal_scales import is_scale
 from synth_engine.domain.reading import Fields
 from synth_engine.domain.scales import Integer, Number
 from synth_engine.errors import DomainError

@@ -15,25 +15,25 @@ from typing import Any
 
 from synth_engine import strict_json
 from synth_engine.domain import constraints as rules
+from synth_engine.domain import invariant_totals as public_totals
+from synth_engine.domain import multiplicity as public_repeats
 from synth_engine.domain import partitions as public_partitions
 from synth_engine.domain import places as named_places
 from synth_engine.domain import points as public_points
-from synth_engine.domain import repeats as public_repeats
 from synth_engine.domain import satisfiable
-from synth_engine.domain import totals as public_totals
 from synth_engine.domain.attributes import MAX_CODES, Attribute
 from synth_engine.domain.baskets import Baskets
 from synth_engine.domain.constraints import Constraint
 from synth_engine.domain.identifiers import Identifier
-from synth_engine.domain.open import Open
+from synth_engine.domain.invariant_totals import Totals
+from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import Points
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.relations import Component
-from synth_engine.domain.repeats import Repeats
 from synth_engine.domain.scales import Integer
-from synth_engine.domain.totals import Totals
+from synth_engine.domain.undeclared import Open
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from synth_engine.domain import names as naming
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.names import Names
-from synth_engine.domain.open import Open
 from synth_engine.domain.reading import Fields
+from synth_engine.domain.undeclared import Open
 from synth_engine.errors import DomainError
 
 _REPAIR = 'give "name", "column" and "of", an object of values and their parts'

@@ -11,11 +11,11 @@ from synth_engine.domain import names as naming
 from synth_engine.domain import sources
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.names import Names
-from synth_engine.domain.open import Open
 from synth_engine.domain.places import Place
 from synth_engine.domain.reading import Fields
 from synth_engine.domain.scales import Integer, Number
 from synth_engine.domain.sources import Source
+from synth_engine.domain.undeclared import Open
 from synth_engine.errors import DomainError
 
 _REPAIR = (

@@ -11,10 +11,10 @@ from synth_engine.domain.attributes import Attribute, Boolean, Categorical
 from synth_engine.domain.baskets import Basket, WeakBasket
 from synth_engine.domain.completions import Completions
 from synth_engine.domain.identifiers import Identifier
-from synth_engine.domain.moments import DateTime
-from synth_engine.domain.open import Range, Weak
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.texts import Text
+from synth_engine.domain.timestamps import DateTime
+from synth_engine.domain.undeclared import Range, Weak
 from synth_engine.errors import DomainError
 
 _LAST = datetime.time(23, 59, 59)

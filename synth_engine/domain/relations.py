@@ -23,7 +23,7 @@ from synth_engine.domain.constraints import (
     MissingIff,
     Order,
 )
-from synth_engine.domain.ladders import Floats, Ladder, ladder
+from synth_engine.domain.ordinal_scales import Floats, Ladder, ladder
 from synth_engine.errors import DomainError
 
 Truth = NDArray[np.bool_]

@@ -24,14 +24,14 @@ from synth_engine.domain.constraints import (
 from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
 from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
-from synth_engine.domain.moments import UNITS, DateTime
+from synth_engine.domain.multiplicity import MOST_REPEATS
 from synth_engine.domain.names import LONGEST as LONGEST_NAME_OF_CODE
-from synth_engine.domain.open import MOST_BINS, SCALES, Range, Weak
 from synth_engine.domain.places import MOST_PLACES
 from synth_engine.domain.reading import BARE
-from synth_engine.domain.repeats import MOST_REPEATS
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
 from synth_engine.domain.texts import CLASSES, LONGEST_TEXT, Text
+from synth_engine.domain.timestamps import UNITS, DateTime
+from synth_engine.domain.undeclared import MOST_BINS, SCALES, Range, Weak
 from synth_engine.privacy.unit import Relation, Spelling
 from synth_engine.values import KINDS
 

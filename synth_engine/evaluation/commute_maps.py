@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.evaluation import commute_cards, maps, parts, style
+from synth_engine.evaluation import commute_cards, maps, regions, style
 from synth_engine.evaluation.cards import Card, count
 from synth_engine.evaluation.commute_view import Sheet, View
 from synth_engine.evaluation.commutes import Flows
@@ -39,9 +39,9 @@ def made(view: View) -> list[Made]:
 
 def flows(view: View, side: str) -> Made:
     """The largest flows of one side."""
-    tables = {each: parts.matrix(one, view.divided) for each, one in view.sides.items()}
+    tables = {each: regions.matrix(one, view.divided) for each, one in view.sides.items()}
     most = max(1, *(int(table.max(initial=0)) for table in tables.values()))
-    largest = parts.largest(tables[side], most=FLOWS)
+    largest = regions.largest(tables[side], most=FLOWS)
     traces, layout = maps.flows(
         largest,
         view.divided,
@@ -64,7 +64,7 @@ def flows(view: View, side: str) -> Made:
     return view.card(sheet, "flows", said, figure=figure, title=title), sheet
 
 
-def _named(view: View, largest: list[parts.Flow]) -> str:
+def _named(view: View, largest: list[regions.Flow]) -> str:
     first, second = view.divided
     told = [f"{first.labels[a]} to {second.labels[b]}, {count(n)}" for a, b, n in largest]
     return f"The largest: {'; '.join(told)}." if told else ""
@@ -76,7 +76,7 @@ def density(view: View, *, near: bool) -> Made:
     sides = view.nearby if near else view.sides
     end = view.commute.destination
     few = end.named and end.size <= CIRCLES
-    squares = parts.each(end) if few else parts.grid(end, view.box, squares=parts.FINE)
+    squares = regions.each(end) if few else regions.grid(end, view.box, squares=regions.FINE)
     counts = {side: _counted(flows, squares) for side, flows in sides.items()}
     traces, layout = _density_traces(view, counts, squares, few=few)
     occupied = ", ".join(
@@ -93,7 +93,7 @@ def density(view: View, *, near: bool) -> Made:
 
 
 def _density_traces(
-    view: View, counts: Mapping[str, Counts], squares: parts.Parts, *, few: bool
+    view: View, counts: Mapping[str, Counts], squares: regions.Parts, *, few: bool
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     shares = {side: table / max(1, int(table.sum())) for side, table in counts.items()}
     values, moved = counts["synthetic"].astype(np.float64), None
@@ -108,7 +108,7 @@ def _density_traces(
     )
 
 
-def _counted(flows: Flows, squares: parts.Parts) -> Counts:
+def _counted(flows: Flows, squares: regions.Parts) -> Counts:
     place = squares.of(flows.destinations)
     known = place >= 0
     found = np.bincount(
@@ -117,7 +117,7 @@ def _counted(flows: Flows, squares: parts.Parts) -> Counts:
     return found.astype(np.int64)
 
 
-def _squares_sheet(counts: Mapping[str, Counts], squares: parts.Parts, *, key: str) -> Sheet:
+def _squares_sheet(counts: Mapping[str, Counts], squares: regions.Parts, *, key: str) -> Sheet:
     whole = np.sum(list(counts.values()), axis=0)
     order = [int(place) for place in np.argsort(-whole, kind="stable") if whole[place]]
     rows = [
@@ -138,7 +138,7 @@ def _squares_sheet(counts: Mapping[str, Counts], squares: parts.Parts, *, key: s
 
 def matrix(view: View) -> Made:
     """Origins by destinations; beside real records, the difference of shares."""
-    tables = {side: parts.matrix(flows, view.divided) for side, flows in view.sides.items()}
+    tables = {side: regions.matrix(flows, view.divided) for side, flows in view.sides.items()}
     whole = np.sum(list(tables.values()), axis=0)
     axes = [_shown(whole.sum(axis=1 - axis)) for axis in (0, 1)]
     shares = {side: table / max(1, int(table.sum())) for side, table in tables.items()}
@@ -249,7 +249,7 @@ def _pairs_sheet(view: View, tables: Mapping[str, Counts], *, key: str, caption:
             second.labels[b],
             *(count(int(table[a, b])) for table in tables.values()),
         )
-        for a, b, _ in parts.largest(whole, most=whole.size)
+        for a, b, _ in regions.largest(whole, most=whole.size)
     ]
     head = (
         view.commute.origin.name,

@@ -9,12 +9,12 @@ from typing import Any
 
 from synth_engine.codec.commutes import Commute
 from synth_engine.domain import Domain
-from synth_engine.evaluation import commute_wording, parts, wording
+from synth_engine.evaluation import commute_wording, regions, wording
 from synth_engine.evaluation.cards import Card, card_of, table_of
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.curves import Unit
 from synth_engine.evaluation.figures import Figure, framed
-from synth_engine.evaluation.parts import Parts, Ring
+from synth_engine.evaluation.regions import Parts, Ring
 
 Row = tuple[str, ...]
 
@@ -74,15 +74,15 @@ class View:
 
     @cached_property
     def divided(self) -> tuple[Parts, Parts]:
-        return parts.divided(self.commute, self.domain, self.choice)
+        return regions.divided(self.commute, self.domain, self.choice)
 
     @cached_property
     def outlines(self) -> list[Ring]:
-        return parts.outlines(self.commute, self.domain)
+        return regions.outlines(self.commute, self.domain)
 
     @cached_property
     def box(self) -> tuple[float, float, float, float]:
-        return parts.box(self.commute)
+        return regions.box(self.commute)
 
     def distance(self, kilometres: float) -> str:
         """In the unit of the reader, to three digits."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import places
 from synth_engine.codec.commutes import Commute, kilometres
-from synth_engine.evaluation import apart
+from synth_engine.evaluation import distance_distribution
 from synth_engine.evaluation.tallies import Table
-from synth_engine.mechanisms.models.model import generator
+from synth_engine.models.model import generator
 
 SHORT_KM = 10.0
 """Commutes up to it are short ones, unless a reader says otherwise."""
@@ -139,7 +139,7 @@ def curve(sides: Mapping[str, Flows], *, seed: str) -> Entry:
     """As `compared`, with the band of implicates."""
     low, high = band(binned(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed)
     return compared(sides) | {
-        "band": [each.round(apart.DIGITS).tolist() for each in (low, high)]
+        "band": [each.round(distance_distribution.DIGITS).tolist() for each in (low, high)]
     }
 
 
@@ -148,7 +148,7 @@ def compared(sides: Mapping[str, Flows]) -> Entry:
     commute = sides["synthetic"].commute
     cuts = edges(commute)
     tables = {side: binned(flows, cuts) for side, flows in sides.items()}
-    entry = apart.entry(
+    entry = distance_distribution.entry(
         commute.pair,
         cuts,
         counts=tables,
@@ -161,7 +161,7 @@ def compared(sides: Mapping[str, Flows]) -> Entry:
         "ks": ks,
         "ks_at_km": at,
         "ks_ends": list(ends),
-        "verdict": apart.verdict(ks, entry["ks_by_chance"]),
+        "verdict": distance_distribution.verdict(ks, entry["ks_by_chance"]),
     }
 
 
@@ -258,4 +258,7 @@ def _spread(values: Floats) -> Entry | None:
     if not values.size:
         return None
     quartiles = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
-    return {"mean": float(values.mean()), "quantiles": quartiles.round(apart.DIGITS).tolist()}
+    return {
+        "mean": float(values.mean()),
+        "quantiles": quartiles.round(distance_distribution.DIGITS).tolist(),
+    }

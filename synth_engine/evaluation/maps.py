@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import count
 from synth_engine.evaluation.curves import Unit
-from synth_engine.evaluation.parts import Flow, Parts, Ring
+from synth_engine.evaluation.regions import Flow, Parts, Ring
 from synth_engine.evaluation.style import escaped
 
 Box = tuple[float, float, float, float]

@@ -15,12 +15,12 @@ import numpy as np
 from synth_engine.codec import Fit
 from synth_engine.domain import Attribute, Domain, Integer, Number
 from synth_engine.evaluation import (
-    apart,
-    blind,
+    blind_spots,
     commute_entries,
-    kept,
-    persons,
-    recovered,
+    constraint_violations,
+    distance_distribution,
+    group_sizes,
+    string_recall,
     trees,
     wording,
 )
@@ -70,7 +70,8 @@ def compare(
     known = [clique for clique in asked if clique in real and clique in synthetic]
     columns = [domain.attribute(clique[0]) for clique in known if len(clique) == 1]
     limits = {
-        each.name: blind.limits(each, real, (fits or {}).get(each.name)) for each in columns
+        each.name: blind_spots.limits(each, real, (fits or {}).get(each.name))
+        for each in columns
     }
     attributes = [
         _attribute(each, real, synthetic, limits=limits[each.name]) for each in columns
@@ -96,14 +97,16 @@ def compare(
         "pairs": _worst_first(pairs),
         "triples": _worst_first(triples),
         "place_distances": [
-            *apart.entries(real, synthetic, domain),
+            *distance_distribution.entries(real, synthetic, domain),
             *commute_entries.curves(real, synthetic, domain),
         ],
         "commutes": commute_entries.entries(real, synthetic, domain),
         "cells": trees.entries(real.occupied, synthetic.occupied, domain),
-        "texts": recovered.entries(real.occupied, synthetic.occupied),
-        "group_sizes": persons.entry(real, synthetic),
-        "constraints": kept.entries(real, synthetic, domain, unenforced=unenforced),
+        "texts": string_recall.entries(real.occupied, synthetic.occupied),
+        "group_sizes": group_sizes.entry(real, synthetic),
+        "constraints": constraint_violations.entries(
+            real, synthetic, domain, unenforced=unenforced
+        ),
         "left_out": _left_out(domain, asked=asked, known=set(known)),
         "rules": {
             "cell_bound": CELL_BOUND,
@@ -146,7 +149,7 @@ def _distance(
         "cells": real[clique].size,
         "tvd": value,
         "tvd_by_chance": chance,
-        "verdict": blind.together(verdict, [name for name in clique if name in hidden]),
+        "verdict": blind_spots.together(verdict, [name for name in clique if name in hidden]),
     }
 
 
@@ -160,7 +163,7 @@ def _pair(
         "nmi_real": before,
         "nmi_synthetic": after,
         "nmi_difference": after - before,
-        "dependence": blind.together(
+        "dependence": blind_spots.together(
             wording.dependence_verdict(real=before, synthetic=after),
             [name for name in clique if name in hidden],
         ),
@@ -176,7 +179,7 @@ def _attribute(
     gap = int(np.argmax(np.abs(share["real"] - share["synthetic"])))
     missing = attribute.missing_code
     distance = _distance(clique, real, synthetic)
-    distance["verdict"] = blind.alone(distance["verdict"], limits)
+    distance["verdict"] = blind_spots.alone(distance["verdict"], limits)
     return {
         "name": attribute.name,
         "kind": attribute.kind,
@@ -204,7 +207,9 @@ def _summary(
     for name, entries in (("tvd1", attributes), ("tvd2", pairs), ("tvd3", triples)):
         if entries:
             value, chance = _mean(entries, "tvd"), _mean(entries, "tvd_by_chance")
-            verdict = blind.on_average(wording.distance_verdict(value, chance=chance), entries)
+            verdict = blind_spots.on_average(
+                wording.distance_verdict(value, chance=chance), entries
+            )
             summary[name] = {
                 "value": value,
                 "by_chance": chance,
@@ -216,7 +221,7 @@ def _summary(
     summary["mi_err"] = None
     if pairs:
         value = float(np.mean([abs(pair["nmi_difference"]) for pair in pairs]))
-        verdict = blind.on_average(wording.mean_dependence_verdict(value), pairs)
+        verdict = blind_spots.on_average(wording.mean_dependence_verdict(value), pairs)
         summary["mi_err"] = {
             "value": value,
             "by_chance": None,

@@ -16,7 +16,7 @@ from synth_engine.codec import prefixes
 from synth_engine.codec.places import EARTH_RADIUS_KM
 from synth_engine.domain import Domain, Integer, Number, Place
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import tree_spots
+from synth_engine.evaluation import tree_anchors
 from synth_engine.hierarchy import Hierarchy, Points
 from synth_engine.hierarchy.base import Paths
 
@@ -162,7 +162,7 @@ def place_map(
     points = _points(tree)
     mass = shares(tree) * (1.0 if within is None else within)
     halvings = min(halvings, points.resolution)
-    spots = tree_spots.of(tree, site.axes)
+    spots = tree_anchors.of(tree, site.axes)
     if spots is not None:
         found = spots.squares(mass, halvings=halvings)
     else:
@@ -248,7 +248,7 @@ def square(
 def within(tree: Cells, site: Site, chosen: Square) -> Floats:
     """Which share of each cell lies in a square of a place: all or nothing of finer cells; of coarser ones the public points in
     it, as the model has them, or an even part."""
-    points, spots = _points(tree), tree_spots.of(tree, site.axes)
+    points, spots = _points(tree), tree_anchors.of(tree, site.axes)
     if spots is not None:
         return spots.within(halvings=chosen.halvings, north=chosen.north, east=chosen.east)
     found = np.ones(tree.levels.size)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from synth_engine.hierarchy import Points, Words
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.models import class_tree, ends
-from synth_engine.mechanisms.models.notes import Notes, Why
+from synth_engine.models.trees import factory, taxonomy
+from synth_engine.models.trees.diagnostics import Notes, Why
 
 Of = Literal["points", "texts", "classes"]
 """What lies in a tree."""
@@ -62,7 +62,7 @@ def of_what(kind: str | None) -> Of:
         "texts"
         if kind == "texts"
         else "classes"
-        if kind in ("classes", class_tree.WITH_TEXTS)
+        if kind in ("classes", taxonomy.WITH_TEXTS)
         else "points"
     )
 
@@ -79,7 +79,7 @@ def sentences(model: Model) -> tuple[str, ...]:
         if isinstance(hierarchy, Points)
         else "classes"
     )
-    return said(model.notes, of=of, rows=model.rows, root_alone=ends.root_alone(model.tree))
+    return said(model.notes, of=of, rows=model.rows, root_alone=factory.root_alone(model.tree))
 
 
 def said(notes: Notes | None, *, of: Of, rows: int, root_alone: bool) -> tuple[str, ...]:

@@ -9,9 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from synth_engine.evaluation import figures, kept, recovered_cards, style, tree_curves
-from synth_engine.evaluation.apart import miles
+from synth_engine.evaluation import (
+    constraint_violations,
+    figures,
+    string_recall_cards,
+    style,
+    tree_curves,
+)
 from synth_engine.evaluation.cards import MARKS, Card, Table, card_of, count, table_of
+from synth_engine.evaluation.distance_distribution import miles
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.thumbnails import thumbnail
 
@@ -82,7 +88,7 @@ def lay_out(report: Report) -> Comparison:
             ),
             *tree_curves.cards(report),
         ],
-        texts=recovered_cards.cards(report),
+        texts=string_recall_cards.cards(report),
         dependence=[_dependence(report, which) for which in ("real", "synthetic", "difference")]
         if pairs
         else [],
@@ -349,7 +355,7 @@ def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
         "constraints",
         reading,
         table_of("Records that break them", head, rows),
-        kept.verdict(entries),
+        constraint_violations.verdict(entries),
         figure=None,
     )
 

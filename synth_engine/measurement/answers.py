@@ -18,8 +18,8 @@ from synth_engine.hierarchy import Growth
 from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Call, Counts
+from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.receipt import canonical
-from synth_engine.privacy.urn import Resampled
 
 SCHEMA = "synth_engine/answers/1"
 

@@ -11,7 +11,7 @@ from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measu
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Call, Candidate, Clique, Merged
 from synth_engine.privacy import events
-from synth_engine.privacy.urn import Resampled
+from synth_engine.privacy.dirichlet_multinomial import Resampled
 
 if TYPE_CHECKING:
     from synth_engine.domain import Domain

@@ -13,27 +13,27 @@ from synth_engine import codec
 from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms.adaptive import Adaptive
-from synth_engine.mechanisms.adaptive_basic import AdaptiveBasic
-from synth_engine.mechanisms.adaptive_improved import AdaptiveImproved
-from synth_engine.mechanisms.aim import Aim
-from synth_engine.mechanisms.auto import Auto
-from synth_engine.mechanisms.bayesian_network import BayesianNetwork
-from synth_engine.mechanisms.direct import DirectSynthesis
+from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.dpsyn import DPSyn
 from synth_engine.mechanisms.generalize import Generalize
-from synth_engine.mechanisms.growing import mixed
 from synth_engine.mechanisms.independent import Independent
-from synth_engine.mechanisms.models import groups
-from synth_engine.mechanisms.models.model import Model, generator
-from synth_engine.mechanisms.mst import Mst
-from synth_engine.mechanisms.on_the_map import OnTheMap
-from synth_engine.mechanisms.planning import forecast, staged
-from synth_engine.mechanisms.planning.plan import Mechanism, Plan, Rule
-from synth_engine.mechanisms.privsyn import PrivSyn
-from synth_engine.mechanisms.privtree import PrivTree
+from synth_engine.mechanisms.on_the_map.on_the_map import OnTheMap
+from synth_engine.mechanisms.pairwise.aim import Aim
+from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetwork
+from synth_engine.mechanisms.pairwise.mst import Mst
+from synth_engine.mechanisms.pairwise.privsyn import PrivSyn
+from synth_engine.mechanisms.trees import spatial_covariates
+from synth_engine.mechanisms.trees.adaptive import Adaptive
+from synth_engine.mechanisms.trees.adaptive_basic import AdaptiveBasic
+from synth_engine.mechanisms.trees.adaptive_improved import AdaptiveImproved
+from synth_engine.mechanisms.trees.direct import DirectSynthesis
+from synth_engine.mechanisms.trees.privtree import PrivTree
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
+from synth_engine.models import group_sizes
+from synth_engine.models.model import Model, generator
+from synth_engine.plans import forecast, two_stage
+from synth_engine.plans.plan import Mechanism, Plan, Rule
 from synth_engine.spec import Spec
 
 REGISTRY: dict[str, type[Mechanism]] = {
@@ -92,9 +92,9 @@ def recommended(domain: Domain | None = None) -> str:
         return Auto.id
     if OnTheMap.suits(domain):
         return OnTheMap.id
-    if Adaptive.suits(domain) and 2 * (2 * len(domain.open) + len(mixed.placed(domain))) > len(
-        domain.names
-    ):
+    if Adaptive.suits(domain) and 2 * (
+        2 * len(domain.open) + len(spatial_covariates.placed(domain))
+    ) > len(domain.names):
         return Adaptive.id
     return Auto.id
 
@@ -108,8 +108,8 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
             "there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}"
         )
     config = mechanism.from_parameters(spec.parameters)
-    if staged.needed(config, domain):
-        return staged.plan(*config.checked(domain, spec, rule=rule), domain=domain)
+    if two_stage.needed(config, domain):
+        return two_stage.plan(*config.checked(domain, spec, rule=rule), domain=domain)
     return config.plan(domain, spec, rule=rule)
 
 
@@ -150,7 +150,7 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
             generator=lambda name: generator(seed, purpose=("identifier", name)),
             persons=None
             if ends is None
-            else groups.members(ends, start=start, rows=len(frame)),
+            else group_sizes.members(ends, start=start, rows=len(frame)),
         )
 
 

@@ -14,21 +14,15 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
-from synth_engine.marginals import designs, expected, oneway, ripple
-from synth_engine.marginals.consistency import View
-from synth_engine.marginals.designs import Assessed, Design
+from synth_engine.inference import error_forecast, oneway, ripple, view_design
+from synth_engine.inference.consistency import View
+from synth_engine.inference.view_design import Assessed, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
-from synth_engine.mechanisms.models.model import (
-    Model,
-    Synthesis,
-    Table,
-    generator,
-    whole_weights,
-)
-from synth_engine.mechanisms.pairing import pairs
-from synth_engine.mechanisms.planning import needs, shares, staged
-from synth_engine.mechanisms.planning.needs import Needs
-from synth_engine.mechanisms.planning.plan import Mechanism, Plan, guess
+from synth_engine.mechanisms.pairwise import pairs
+from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
+from synth_engine.plans import budget_allocation, resources, two_stage
+from synth_engine.plans.plan import Mechanism, Plan, guess
+from synth_engine.plans.resources import Needs
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -90,7 +84,7 @@ class DPSyn(Mechanism):
             "number": {
                 "type": "integer",
                 "minimum": 0,
-                "maximum": designs.MOST_VIEWS,
+                "maximum": view_design.MOST_VIEWS,
                 "default": 0,
                 "title": "Number of groups",
                 "description": "More groups say more, and each with more noise. 0: as the least error is expected.",
@@ -141,12 +135,12 @@ class DPSyn(Mechanism):
     memory_mb: int = 0
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        budget = within or staged.whole(self, spec)
+        budget = within or two_stage.whole(self, spec)
         design = self._design(domain, spec, budget=budget)
         names = tuple(domain.sizes)
         cliques = tuple(tuple(names[axis] for axis in group) for group in design.groups)
         counts = tuple(design.counts(tuple(domain.sizes.values())))
-        noises = shares.noises(
+        noises = budget_allocation.noises(
             budget, _weights(counts, pure=isinstance(budget, Pure)), domain=domain
         )
         if within is not None:
@@ -178,7 +172,9 @@ class DPSyn(Mechanism):
         amount = _amount(budget, domain)
         scale = amount**-2 if pure else 1 / amount
         assessed = _assessed(sizes, self.views, self.cells, self.number, pure)
-        most = min(designs.MOST_CELLS * BYTES, (self.memory_mb or pairs.AUTO_MEMORY) * 10**6)
+        most = min(
+            view_design.MOST_CELLS * BYTES, (self.memory_mb or pairs.AUTO_MEMORY) * 10**6
+        )
         fitting = [one for one in assessed if memory(one.design, sizes) <= most]
         if not fitting:
             least = min(memory(one.design, sizes) for one in assessed)
@@ -215,7 +211,7 @@ def _assessed(
         )
         parts = weights / weights.sum()
         variances = 2 / parts**2 if pure else 1 / (2 * parts)
-        found.append(designs.assess(design, sizes=sizes, variances=variances))
+        found.append(view_design.assess(design, sizes=sizes, variances=variances))
     return found
 
 
@@ -223,7 +219,7 @@ def _assessed(
 def _candidates(sizes: tuple[int, ...], views: str, cells: int, number: int) -> list[Design]:
     """Randomness is public: it follows from what is asked for and the sizes of the columns."""
     random = functools.partial(_public, tuple(map(str, sizes)))
-    return designs.candidates(
+    return view_design.candidates(
         sizes, kinds=KINDS[views], cells=cells, views=number, random=random
     )
 
@@ -294,7 +290,7 @@ class DPSynPlan(Plan):
         return Table(clique=(name,), weights=whole_weights(view.on((axis,)).ravel()))
 
     def needs(self, rows: int | None = None) -> Needs:
-        return super().needs(rows) + needs.of_flows(self._guess(rows), len(self.cliques))
+        return super().needs(rows) + resources.of_flows(self._guess(rows), len(self.cliques))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         sizes = self.domain.sizes
@@ -308,7 +304,7 @@ class DPSynPlan(Plan):
                 pairs[pair] = pairs.get(pair, 0.0) + each * sizes[pair[0]] * sizes[pair[1]]
         deviations = {name: _deviation(precision) for (name,), precision in columns.items()}
         known = [_deviation(precision) for precision in pairs.values()]
-        return expected.views(
+        return error_forecast.views(
             deviations,
             sum(known) / max(1, len(known)),
             covered=len(known) / max(1, math.comb(len(sizes), 2)),

@@ -14,13 +14,13 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import estimate
-from synth_engine.marginals import expected, oneway
-from synth_engine.marginals.generalised import Group, generalised
+from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.suppression import Group, generalised
 from synth_engine.measurement import Answers, Measurement, Noise, Session
-from synth_engine.mechanisms.models.model import Model, Node, Table, whole_weights
-from synth_engine.mechanisms.planning import needs, shares
-from synth_engine.mechanisms.planning.needs import Needs
-from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
+from synth_engine.models.model import Model, Node, Table, whole_weights
+from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.resources import Needs
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -115,7 +115,9 @@ class GeneralizePlan(Plan):
     def total_noise(self) -> Noise | None:
         if self.domain.rows is not None:
             return None
-        return shares.noise(self.loss.of(self.loss.amount * TOTAL_SHARE), self.sensitivity)
+        return budget_allocation.noise(
+            self.loss.of(self.loss.amount * TOTAL_SHARE), self.sensitivity
+        )
 
     def choices(self, records: int) -> tuple[int, Fraction]:
         """How many columns are chosen at most where there are about so many records, and the scale of each choice."""
@@ -123,7 +125,7 @@ class GeneralizePlan(Plan):
         most = int((np.cumprod(smallest) <= self._most(records)).sum())
         most = min(most, self.config.columns or most)
         part = self.loss.of(self.loss.amount * CHOICE_SHARE / max(most, 1))
-        return most, shares.selection_scale(part, self.sensitivity, monotonic=True)
+        return most, budget_allocation.selection_scale(part, self.sensitivity, monotonic=True)
 
     def candidates(self, chosen: Sequence[str], records: int) -> tuple[str, ...]:
         """Columns by which the groups may be divided next: `k` records are left for each on average."""
@@ -147,7 +149,7 @@ class GeneralizePlan(Plan):
         total = 0 if self.domain.rows is not None else TOTAL_SHARE
         left = self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
         roots = [math.isqrt(self.domain.cells(clique) * _DIGITS**2) for clique in cliques]
-        found = shares.noises(
+        found = budget_allocation.noises(
             left, [Fraction(root, _DIGITS) for root in roots], domain=self.domain
         )
         return dict(zip(cliques, found, strict=True))
@@ -266,7 +268,7 @@ class GeneralizePlan(Plan):
         found = self._guess(rows)
         most, _ = self.choices(found)
         cells = int(max(1.0, self._most(found)))
-        asked = needs.of_groups(
+        asked = resources.of_groups(
             found, [(cells,)] * (most * len(self.domain.names) + 1), kept=False
         )
         return super().needs(rows) + asked
@@ -276,6 +278,6 @@ class GeneralizePlan(Plan):
         as if nothing were measured."""
         found = self._guess(rows)
         if self.config.rest == "any":
-            return expected.uniform(sizes=self.domain.sizes, rows=found)
+            return error_forecast.uniform(sizes=self.domain.sizes, rows=found)
         noises = {clique[0]: noise for clique, noise in self.noises(()).items()}
-        return expected.independent(noises, sizes=self.domain.sizes, rows=found)
+        return error_forecast.independent(noises, sizes=self.domain.sizes, rows=found)

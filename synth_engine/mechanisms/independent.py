@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.marginals import expected, oneway
+from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
-from synth_engine.mechanisms.models.model import Model, Table, whole_weights
-from synth_engine.mechanisms.planning import shares
-from synth_engine.mechanisms.planning.forecast import by_formula
-from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan, Rule, guess
-from synth_engine.privacy import fixed
-from synth_engine.privacy.fixed import Certificate, NoiseLaw
+from synth_engine.models.model import Model, Table, whole_weights
+from synth_engine.plans import budget_allocation
+from synth_engine.plans.forecast import by_formula
+from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, guess
+from synth_engine.privacy import static_calibration
 from synth_engine.privacy.loss import ZeroConcentrated
+from synth_engine.privacy.static_calibration import Certificate, NoiseLaw
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -124,7 +124,7 @@ class Independent(Mechanism):
         weights = tuple(
             _weights(domain, "discrete-gaussian" if gaussian else "discrete-laplace").values()
         )
-        noises = shares.noises(within, weights, domain=domain, laplace=not gaussian)
+        noises = budget_allocation.noises(within, weights, domain=domain, laplace=not gaussian)
         return IndependentPlan(config=self, domain=domain, spec=spec, cap=within, noises=noises)
 
     def forecast(
@@ -135,7 +135,7 @@ class Independent(Mechanism):
         settled = self.settled(spec, rule=rule)
         chosen = laws if settled._open(spec) else laws[settled.noise == "gaussian" :][:1]
         errors = [
-            expected.independent(
+            error_forecast.independent(
                 by_formula(law, _weights(domain, law), domain=domain, spec=spec),
                 sizes=domain.sizes,
                 rows=guess(rows, domain=domain, spec=spec),
@@ -193,7 +193,7 @@ def _weights(domain: Domain, law: NoiseLaw) -> dict[str, Fraction]:
 
 def _fixed(law: NoiseLaw, *, domain: Domain, spec: Spec) -> _Found:
     weights = tuple(_weights(domain, law).values())
-    found = fixed.noise(
+    found = static_calibration.noise(
         law,
         weights,
         epsilon=spec.epsilon,
@@ -244,4 +244,6 @@ class IndependentPlan(Plan):
         noises = {
             a.name: noise for a, noise in zip(self.domain.modelled, self.noises, strict=True)
         }
-        return expected.independent(noises, sizes=self.domain.sizes, rows=self._guess(rows))
+        return error_forecast.independent(
+            noises, sizes=self.domain.sizes, rows=self._guess(rows)
+        )

@@ -10,12 +10,12 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.marginals import expected, oneway
+from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
-from synth_engine.mechanisms.models.model import Model, Table, whole_weights
-from synth_engine.mechanisms.planning import shares
-from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan, Rule, guess
-from synth_engine.privacy import fixed
+from synth_engine.models.model import Model, Table, whole_weights
+from synth_engine.plans import budget_allocation
+from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, guess
+from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -52,10 +52,12 @@ class Random(Mechanism):
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         _require_something_to_measure(domain)
         if within is not None:
-            (noise,) = shares.noises(within, (Fraction(1),), domain=domain)
+            (noise,) = budget_allocation.noises(within, (Fraction(1),), domain=domain)
             return RandomPlan(config=self, domain=domain, spec=spec, cap=within, noise=noise)
-        law: fixed.NoiseLaw = "discrete-laplace" if spec.delta == 0 else "discrete-gaussian"
-        found = fixed.noise(
+        law: static_calibration.NoiseLaw = (
+            "discrete-laplace" if spec.delta == 0 else "discrete-gaussian"
+        )
+        found = static_calibration.noise(
             law,
             (Fraction(1),),
             epsilon=spec.epsilon,
@@ -87,7 +89,9 @@ class Random(Mechanism):
     ) -> dict[str, Any]:
         """No noise makes it better or worse."""
         _require_something_to_measure(domain)
-        return expected.uniform(sizes=domain.sizes, rows=guess(rows, domain=domain, spec=spec))
+        return error_forecast.uniform(
+            sizes=domain.sizes, rows=guess(rows, domain=domain, spec=spec)
+        )
 
 
 def _require_something_to_measure(domain: Domain) -> None:
@@ -114,7 +118,7 @@ class RandomPlan(Plan):
         return model(self.domain, rows=oneway.plausible(int(answers.measurements[0].values)))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        return expected.uniform(sizes=self.domain.sizes, rows=self._guess(rows))
+        return error_forecast.uniform(sizes=self.domain.sizes, rows=self._guess(rows))
 
 
 def model(domain: Domain, *, rows: int) -> Model:

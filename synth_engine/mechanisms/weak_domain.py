@@ -12,7 +12,7 @@ import numpy.typing as npt
 from synth_engine import codec
 from synth_engine.domain import Attribute, Domain, Open, Range, Weak
 from synth_engine.errors import InputError
-from synth_engine.marginals import expected, oneway
+from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import (
     Answers,
     Call,
@@ -22,11 +22,11 @@ from synth_engine.measurement import (
     Query,
     Session,
 )
-from synth_engine.mechanisms.models.model import Model, Table, whole_weights
-from synth_engine.mechanisms.planning import learning, shares
-from synth_engine.mechanisms.planning.learning import Answer, Question
-from synth_engine.mechanisms.planning.plan import Budget, Mechanism, Plan
-from synth_engine.privacy import fixed
+from synth_engine.models.model import Model, Table, whole_weights
+from synth_engine.plans import budget_allocation, domain_learning
+from synth_engine.plans.domain_learning import Answer, Question
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
@@ -78,14 +78,16 @@ class WeakDomain(Mechanism):
         names = [*domain.names, *([None] if _needs_total(domain) else [])]
         weights = [_weight(None if name is None else domain.attribute(name)) for name in names]
         if within is not None:
-            noises = shares.noises(within, tuple(weights), domain=domain, laplace=True)
+            noises = budget_allocation.noises(
+                within, tuple(weights), domain=domain, laplace=True
+            )
             steps = tuple(
                 _step(domain, name, noise) for name, noise in zip(names, noises, strict=True)
             )
             return WeakDomainPlan(
                 config=self, domain=domain, spec=spec, cap=within, steps=steps
             )
-        found = fixed.noise(
+        found = static_calibration.noise(
             "discrete-laplace",
             tuple(weights),
             epsilon=spec.epsilon,
@@ -150,7 +152,9 @@ def _step(domain: Domain, name: str | None, noise: Noise) -> Question | _Count:
     attribute = domain.attribute(name)
     if isinstance(attribute, Open):
         return Question(
-            attribute=attribute, noise=noise, threshold=learning.threshold(attribute, noise)
+            attribute=attribute,
+            noise=noise,
+            threshold=domain_learning.threshold(attribute, noise),
         )
     return _Count(clique=(name,), cells=attribute.size, noise=noise)
 
@@ -182,7 +186,7 @@ class WeakDomainPlan(Plan):
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
-        learned = learning.learned(
+        learned = domain_learning.learned(
             self.questions, [given[asked.attribute.name] for asked in self.questions]
         )
         domain = self.domain.settled(learned)
@@ -218,18 +222,18 @@ class WeakDomainPlan(Plan):
         return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        guess = learning.foreseen(self.domain)
+        guess = domain_learning.foreseen(self.domain)
         noises = {
             step.clique[0]: step.noise
             for step in self.steps
             if isinstance(step, _Count) and step.clique
         }
         noises |= {asked.attribute.name: asked.noise for asked in self.questions}
-        found = expected.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
+        found = error_forecast.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
         return found | {
             "learning": {
                 "share": None,
-                "columns": learning.describe(self.questions),
+                "columns": domain_learning.describe(self.questions),
                 "if_declared": None,
             }
         }

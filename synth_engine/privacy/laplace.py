@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from synth_engine.privacy.inversion import Choice, Flags, Parts, Source, Words
+from synth_engine.privacy.inverse_cdf import Choice, Flags, Parts, Source, Words
 from synth_engine.privacy.tails import Interval, exp_minus, passing
 
 LARGEST_SCALE = 2**40

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy.events import DirichletMultinomial, Event
-from synth_engine.privacy.fixed import Certificate
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
+from synth_engine.privacy.static_calibration import Certificate
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 SCHEMA = "synthweb/receipt/4"

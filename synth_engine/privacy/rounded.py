@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.privacy.inversion import GUARD, Choice, Flags, Source, Words
+from synth_engine.privacy.inverse_cdf import GUARD, Choice, Flags, Source, Words
 from synth_engine.privacy.tails import Interval, exp_minus
 
 LARGEST_SIGMA = 2**40

@@ -95,8 +95,10 @@ class PrivacyUnit:
                 repair=f"use one of {', '.join(Spelling)}",
             )
         return cls(
-            max_records=obj.get("max_records", 1), column=obj.get("column"), spelling=spelling
-        )  # type: ignore[arg-type]
+            max_records=obj.get("max_records", 1),
+            column=obj.get("column"),
+            spelling=Spelling(spelling),
+        )
 
     def sentence(self) -> str:
         """Who is protected, as a noun phrase: "one record", "one person, at most 5 rows"."""

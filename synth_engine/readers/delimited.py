@@ -18,8 +18,8 @@ from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
 from synth_engine.formats.dialect import declared_delimiter, delimiter_of
 from synth_engine.formats.encodings import marked
-from synth_engine.readers import regular, rules
-from synth_engine.readers.feed import Feed
+from synth_engine.readers import fast_csv, rules
+from synth_engine.readers.line_feed import Feed
 from synth_engine.readers.source import (
     LONGEST_CELL,
     Block,
@@ -316,9 +316,9 @@ class _Table:
         if self._left_out:
             shape.notes.append(f"{self._left_out} empty rows, notes and totals were left out.")
 
-    def _form(self, wanted: list[int]) -> regular.Form:
+    def _form(self, wanted: list[int]) -> fast_csv.Form:
         limits = self._limits
-        return regular.Form(
+        return fast_csv.Form(
             dialect=self._dialect,
             width=len(self._shape.columns),
             wanted=wanted,
@@ -329,7 +329,7 @@ class _Table:
         )
 
     def _sliced(
-        self, piece: regular.Piece, places: dict[str, int]
+        self, piece: fast_csv.Piece, places: dict[str, int]
     ) -> Iterator[tuple[Block, int]]:
         if self._blank and piece.rows and len(self._shape.columns) == 1 and not self._total:
             raise _blank_cell(line=self._feed.lines + 1)
@@ -409,10 +409,10 @@ class _Pieces:
     """Walks through a text: regular pieces parsed, some of them ahead of their use, and others as their bytes, given
     back to the feed to be read in another way."""
 
-    def __init__(self, feed: Feed, form: regular.Form, *, total: bool) -> None:
+    def __init__(self, feed: Feed, form: fast_csv.Form, *, total: bool) -> None:
         self._feed, self._form, self._total = feed, form, total
         self._pool = ThreadPoolExecutor(max_workers=2)
-        self._waiting: deque[tuple[bytes, Future[regular.Piece | None]]] = deque()
+        self._waiting: deque[tuple[bytes, Future[fast_csv.Piece | None]]] = deque()
 
     def __enter__(self) -> _Pieces:
         return self
@@ -422,7 +422,7 @@ class _Pieces:
         # a lock of Python's own: nobody may be waited for here. What is being parsed ends by itself.
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def __iter__(self) -> Iterator[regular.Piece | bytes]:
+    def __iter__(self) -> Iterator[fast_csv.Piece | bytes]:
         ahead = AHEAD
         while self._fill(ahead):
             piece, future = self._waiting.popleft()
@@ -443,7 +443,7 @@ class _Pieces:
         while len(self._waiting) < ahead and (piece := self._feed.piece()):
             last = self._feed.empty
             self._waiting.append(
-                (piece, self._pool.submit(regular.parsed, piece, self._form, last=last))
+                (piece, self._pool.submit(fast_csv.parsed, piece, self._form, last=last))
             )
         return bool(self._waiting)
 

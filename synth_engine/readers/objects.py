@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import cells
+from synth_engine.readers import cell_text
 from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
 
 _PIECE = 2**22
@@ -134,7 +134,7 @@ def _block(
 ) -> Block:
     values = list(zip(*rows, strict=True)) or [()] * len(names)
     return {
-        name: cells.column(name, values[place], limits=limits, mode=mode)
+        name: cell_text.column(name, values[place], limits=limits, mode=mode)
         for place, name in enumerate(names)
     }
 

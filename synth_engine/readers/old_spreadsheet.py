@@ -13,9 +13,9 @@ from pathlib import Path
 
 import xlrd
 
-from synth_engine.readers import archive, spreadsheet, stored, tried
+from synth_engine.readers import archive, sandbox, spreadsheet, stored_values
 from synth_engine.readers.spreadsheet import Row, Sheet
-from synth_engine.readers.stored import Stored
+from synth_engine.readers.stored_values import Stored
 
 MAGIC = b"\xd0\xcf\x11\xe0"
 
@@ -52,7 +52,7 @@ class OldWorkbook:
             case xlrd.XL_CELL_EMPTY | xlrd.XL_CELL_BLANK:
                 return ""
             case xlrd.XL_CELL_ERROR:
-                return stored.ERROR
+                return stored_values.ERROR
             case xlrd.XL_CELL_BOOLEAN:
                 return "TRUE" if cell.value else "FALSE"
             case xlrd.XL_CELL_NUMBER | xlrd.XL_CELL_DATE:
@@ -65,15 +65,15 @@ class OldWorkbook:
         value = float(cell.value)
         exact = (
             str(int(value))
-            if value.is_integer() and abs(value) < 10**stored.MOST_DIGITS
+            if value.is_integer() and abs(value) < 10**stored_values.MOST_DIGITS
             else repr(value)
         )
-        return stored.number(exact, code=code, since_1904=bool(self.book.datemode))
+        return stored_values.number(exact, code=code, since_1904=bool(self.book.datemode))
 
 
 def opened(path: Path) -> OldWorkbook:
     """Raises TableError for a file that is no workbook, or that the library would die of."""
-    if tried.is_deadly(path, kind="xls", cells=spreadsheet.MOST_CELLS):
+    if sandbox.is_deadly(path, kind="xls", cells=spreadsheet.MOST_CELLS):
         archive.refuse()
     try:
         book = xlrd.open_workbook(

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from synth_engine.errors import TableError
-from synth_engine.readers import archive, number_formats, stored
-from synth_engine.readers.stored import Stored
+from synth_engine.readers import archive, number_formats, stored_values
+from synth_engine.readers.stored_values import Stored
 
 MOST_CELLS = 20_000_000  # of the rectangle around all cells of a sheet
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
@@ -347,9 +347,9 @@ class _Cells(_Handler):
         """What the cell holds."""
         found = self._found
         if self._kind == "e":
-            return stored.ERROR
+            return stored_values.ERROR
         if found is None or (found == "" and self._kind in ("n", "b", "d")):
-            return stored.NO_RESULT if self._formula else ""
+            return stored_values.NO_RESULT if self._formula else ""
         match self._kind:
             case "n":
                 return self._number(found)
@@ -358,7 +358,7 @@ class _Cells(_Handler):
             case "inlineStr" | "str":
                 return unescaped(found)
             case "b":
-                return stored.truth(found)
+                return stored_values.truth(found)
         if self._kind != "d":
             archive.refuse()
         return found
@@ -370,7 +370,7 @@ class _Cells(_Handler):
         code = codes[self._style] if codes else "General"
         if "%" in code:
             self._sheet.percents += 1
-        return stored.number(text, code=code, since_1904=self._book.since_1904)
+        return stored_values.number(text, code=code, since_1904=self._book.since_1904)
 
     def _shared(self, text: str) -> str:
         shared = self._book.shared

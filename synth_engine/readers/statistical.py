@@ -15,7 +15,7 @@ import pyreadstat
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
-from synth_engine.readers import cells, tried
+from synth_engine.readers import cell_text, sandbox
 from synth_engine.readers.source import BLOCK_CELLS, Block, Limits, Mode, Progress, Shape
 
 _READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
@@ -74,7 +74,7 @@ def blocks(
 
 
 def _try_out(path: Path, kind: Kind, *, at_once: int) -> None:
-    if tried.is_deadly(path, kind=kind, cells=at_once):
+    if sandbox.is_deadly(path, kind=kind, cells=at_once):
         _refuse(kind)
 
 
@@ -145,7 +145,7 @@ def _column(
 ) -> Any:
     if about.readstat_variable_types.get(stored) != "string":
         values = [f".{value}" if isinstance(value, str) else value for value in values]
-    return cells.column(name, values, limits=limits, mode=mode)
+    return cell_text.column(name, values, limits=limits, mode=mode)
 
 
 def _facts(about: Any, stored: str) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _facts(about: Any, stored: str) -> dict[str, Any]:
 
 
 def _code(code: object, tagged: bool) -> str:
-    return f".{code}" if tagged and isinstance(code, str) else cells.text(code) or ""
+    return f".{code}" if tagged and isinstance(code, str) else cell_text.text(code) or ""
 
 
 def _range(part: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
@@ -178,7 +178,7 @@ def _range(part: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
     if isinstance(low, str) or isinstance(high, str):
         return [str(low)]
     if low == high:
-        return [cells.text(low) or ""]
+        return [cell_text.text(low) or ""]
     if high - low <= MOST_MISSING:
         return [str(code) for code in range(int(low), int(high) + 1) if low <= code <= high]
     return [

@@ -16,7 +16,7 @@ from typing import Protocol
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import archive, cells, old_spreadsheet, spreadsheet, stored
+from synth_engine.readers import archive, cell_text, old_spreadsheet, spreadsheet, stored_values
 from synth_engine.readers.source import Block, Limits, Mode, Progress, Shape
 from synth_engine.readers.spreadsheet import Row, Sheet
 
@@ -215,7 +215,7 @@ def _text(row: Row, place: int, *, sheet: Sheet, dialect: Dialect, mode: Mode) -
     value = row.values[place] if place < len(row.values) else ""
     if isinstance(value, str):
         return value
-    if mode == "total" or (value is stored.ERROR and dialect.error_cells == "missing"):
+    if mode == "total" or (value is stored_values.ERROR and dialect.error_cells == "missing"):
         return ""
     where = f"column {spreadsheet.letters(place + 1)} of sheet {sheet.number}"
     raise TableError(f"{value.rule}, in {where}", repair=value.repair, line=row.number)
@@ -244,6 +244,6 @@ def _notes(sheet: Sheet) -> Iterator[str]:
 def _block(rows: list[list[str]], names: list[str], *, limits: Limits, mode: Mode) -> Block:
     values = list(zip(*rows, strict=True)) or [()] * len(names)
     return {
-        name: cells.column(name, values[place], limits=limits, mode=mode)
+        name: cell_text.column(name, values[place], limits=limits, mode=mode)
         for place, name in enumerate(names)
     }

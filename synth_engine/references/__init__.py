@@ -6,6 +6,7 @@ and what it says goes into the public description of a table (`describe`). It kn
 from __future__ import annotations
 
 from synth_engine.references.base import Reference, Roles, Source
+from synth_engine.references.column_roles import recognise
 from synth_engine.references.degrees import advice
 from synth_engine.references.describe import (
     Found,
@@ -19,7 +20,6 @@ from synth_engine.references.describe import (
     weighted,
     worthwhile,
 )
-from synth_engine.references.recognised import recognise
 from synth_engine.references.sheet import MOST_BYTES, Sheet, read_sheet, unpacked
 from synth_engine.references.table import load, read
 

@@ -11,7 +11,7 @@ from synth_engine.domain.names import LONGEST as LONGEST_NAME
 from synth_engine.errors import TableError
 from synth_engine.references import degrees
 from synth_engine.references.base import MOST_CODES, Reference, Roles, Source
-from synth_engine.references.recognised import recognise
+from synth_engine.references.column_roles import recognise
 from synth_engine.references.sheet import MOST_BYTES, read_sheet, unpacked
 
 LARGEST_WEIGHT = 1e12

@@ -53,8 +53,10 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return self.has_view_permission(request)
 
     def has_view_permission(
-        self, request: HttpRequest, obj: models.Model | None = None
-    ) -> bool:  # noqa: ARG002
+        self,
+        request: HttpRequest,
+        obj: models.Model | None = None,  # noqa: ARG002
+    ) -> bool:
         if selectors.is_operator(request.user):
             return True
         return self.organisation_path is not None and selectors.has_role(
@@ -65,13 +67,17 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return False
 
     def has_change_permission(
-        self, request: HttpRequest, obj: models.Model | None = None
-    ) -> bool:  # noqa: ARG002
+        self,
+        request: HttpRequest,  # noqa: ARG002
+        obj: models.Model | None = None,  # noqa: ARG002
+    ) -> bool:
         return False
 
     def has_delete_permission(
-        self, request: HttpRequest, obj: models.Model | None = None
-    ) -> bool:  # noqa: ARG002
+        self,
+        request: HttpRequest,  # noqa: ARG002
+        obj: models.Model | None = None,  # noqa: ARG002
+    ) -> bool:
         return False
 
 

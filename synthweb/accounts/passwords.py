@@ -21,7 +21,9 @@ class RevokesTokens:
         return "A new password revokes your API tokens and signs you out everywhere else."
 
     def password_changed(
-        self, password: str, user: AbstractBaseUser | AnonymousUser | None = None
-    ) -> None:  # noqa: ARG002
+        self,
+        password: str,  # noqa: ARG002
+        user: AbstractBaseUser | AnonymousUser | None = None,
+    ) -> None:
         if isinstance(user, User):
             services.revoke_tokens(person=user, actor="system", because="a new password")

@@ -38,8 +38,10 @@ class Administration(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no ty
         return csp_update(POLICY)(super().admin_view(view, cacheable))
 
     def login(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:  # noqa: ARG002
+        self,
+        request: HttpRequest,
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> HttpResponse:
         """There is one page to sign in, and this is not it."""
         if self.has_permission(request):
             return redirect("admin:index")

@@ -9,7 +9,7 @@ from django.urls import path, re_path
 from synthweb.api import problems
 from synthweb.api.renderers import CsvRenderer, ParquetRenderer
 from synthweb.api.views import (
-    books,
+    audit,
     budget,
     datasets,
     people,
@@ -30,7 +30,7 @@ WHOLE: dict[str, Any] = {
 app_name = "api"
 urlpatterns = [
     path("me/", people.MeView.as_view(), name="me"),
-    path("me/history/", books.AuditViewSet.as_view(LIST, part="me"), name="my-history"),
+    path("me/history/", audit.AuditViewSet.as_view(LIST, part="me"), name="my-history"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
     path(
         "datasets/",
@@ -64,7 +64,7 @@ urlpatterns = [
     ),
     path(
         "datasets/<slug:code>/history/",
-        books.AuditViewSet.as_view(LIST, part="dataset"),
+        audit.AuditViewSet.as_view(LIST, part="dataset"),
         name="dataset-history",
     ),
     path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
@@ -143,24 +143,24 @@ urlpatterns = [
     ),
     path(
         "accounts/<slug:code>/entries.json",
-        books.EntriesFileView.as_view({"get": "json"}),
+        audit.EntriesFileView.as_view({"get": "json"}),
         name="account-entries-json",
     ),
     path(
         "accounts/<slug:code>/entries.csv",
-        books.EntriesCsvView.as_view({"get": "csv"}),
+        audit.EntriesCsvView.as_view({"get": "csv"}),
         name="account-entries-csv",
     ),
-    path("accounts/<slug:code>/head/", books.HeadView.as_view(), name="account-head"),
-    path("audit/", books.AuditViewSet.as_view(LIST), name="audit-list"),
+    path("accounts/<slug:code>/head/", audit.HeadView.as_view(), name="account-head"),
+    path("audit/", audit.AuditViewSet.as_view(LIST), name="audit-list"),
     path(
         "audit/real-rows/",
-        books.AuditViewSet.as_view(LIST, part="real-rows"),
+        audit.AuditViewSet.as_view(LIST, part="real-rows"),
         name="audit-real-rows",
     ),
-    path("audit/head/", books.AuditHeadView.as_view(), name="audit-head"),
-    path("signing.pub", books.KeyView.as_view(), name="signing-key"),
-    path("verify_ledger.py", books.CheckerView.as_view(), name="ledger-checker"),
+    path("audit/head/", audit.AuditHeadView.as_view(), name="audit-head"),
+    path("signing.pub", audit.KeyView.as_view(), name="signing-key"),
+    path("verify_ledger.py", audit.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
     path("runs/<slug:code>/", runs.RunViewSet.as_view(ONE), name="run-detail"),
     path(

@@ -10,7 +10,7 @@ from typing import Any
 from synth_engine.domain import Attribute
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
-from synthweb.datasets.listed import spelled
+from synthweb.datasets.list_fields import spelled
 
 LONGEST_STATEMENT = 500
 STATEMENT = (

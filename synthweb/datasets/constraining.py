@@ -16,8 +16,8 @@ from synth_engine.domain import constraints as rules
 from synth_engine.domain.attributes import MAX_CODES
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.listed import split
-from synthweb.datasets.typed import CHECKED, attribute_of
+from synthweb.datasets.draft_to_attribute import CHECKED, attribute_of
+from synthweb.datasets.list_fields import split
 
 Document = dict[str, Any]
 Typed = dict[str, str]

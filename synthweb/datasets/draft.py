@@ -15,8 +15,8 @@ from typing import Any
 from synth_engine.domain import Attribute, Domain
 from synth_engine.domain.texts import CLASSES
 from synthweb.datasets import sets
-from synthweb.datasets.listed import join, plain, quoted, spelled, split
-from synthweb.datasets.typed import CHECKED, equal_edges
+from synthweb.datasets.draft_to_attribute import CHECKED, equal_edges
+from synthweb.datasets.list_fields import join, plain, quoted, spelled, split
 
 Column = dict[str, Any]
 Fields = dict[str, str]

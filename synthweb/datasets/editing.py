@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synth_engine.errors import DomainError
+from synthweb.datasets import bulk_edit
 from synthweb.datasets import draft as drafts
-from synthweb.datasets import together
 from synthweb.datasets.basis import STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
-from synthweb.datasets.listed import spelled
-from synthweb.datasets.typed import attribute_of
+from synthweb.datasets.list_fields import spelled
 
 NOTHING_ASKED = (
     "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
@@ -150,14 +150,14 @@ class _Desk:
         for index in chosen:
             name, suggested = self.names[index], self.posted.suggested(index)
             before = drafts.merged(suggested, self.standing(name))
-            found = together.change(before, asked)
+            found = bulk_edit.change(before, asked)
             remarks += [(name, rule, repair) for rule, repair in found.remarks]
-            if together.differs(before, found.column):
+            if bulk_edit.differs(before, found.column):
                 column = drafts.apart(found.column, suggested)
                 self._put(index, column and {**column, "confirmed": False})
                 changed += 1
         self.outcome.done = f"{changed} of {len(chosen)} selected columns changed; confirm them when they are right."
-        self.outcome.remarks = together.said(remarks)
+        self.outcome.remarks = bulk_edit.said(remarks)
 
     def standing(self, name: str) -> Column | None:
         """What is kept of a column, with what this very post keeps."""

@@ -13,9 +13,9 @@ from synth_engine.domain.document import MAX_BYTES, parse
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.basis import LONGEST_STATEMENT
+from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, Asked
+from synthweb.datasets.draft_to_attribute import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
-from synthweb.datasets.together import MISSING, OUTSIDES, Asked
-from synthweb.datasets.typed import CHECKED
 
 LONGEST_INPUT = 2_000_000  # characters; ten thousand categories fit
 

@@ -24,13 +24,13 @@ from synth_engine.domain import (
 from synth_engine.domain.completions import Completions
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
-from synth_engine.mechanisms.planning import enough
+from synth_engine.plans import sample_size
 from synthweb.datasets import basis, inputs, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
-from synthweb.datasets.listed import plain
-from synthweb.datasets.typed import attribute_of
-from synthweb.lib.letters import grouped
+from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.list_fields import plain
+from synthweb.lib.number_format import grouped
 
 EXAMPLES = 4
 LISTED = 5  # values named in a line; the editor shows all
@@ -146,9 +146,12 @@ class Line:
     @property
     def many(self) -> str:
         """What very many codes ask for, from the description alone."""
-        if isinstance(self._read, DomainError | Open) or self._read.size <= enough.MANY_CODES:
+        if (
+            isinstance(self._read, DomainError | Open)
+            or self._read.size <= sample_size.MANY_CODES
+        ):
             return ""
-        needed = grouped(enough.rows_for(self._read.size, columns=self.sharing))
+        needed = grouped(sample_size.rows_for(self._read.size, columns=self.sharing))
         columns = "one column" if self.sharing == 1 else f"{self.sharing} columns"
         if self.placed:
             named = (
@@ -272,7 +275,7 @@ def told_of_set(found: Attribute | DomainError, *, max_records: int) -> str:
     if isinstance(found, DomainError):
         return f"{found.rule}; {found.repair}."
     assert isinstance(found, Weak)  # noqa: S101  # its kind says so
-    least = enough.records_to_be_found(found, max_records=max_records)
+    least = sample_size.records_to_be_found(found, max_records=max_records)
     return (
         f"{_counted(found.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
         f"{grouped(least)} records have; rarer ones are “other”."

@@ -14,7 +14,7 @@ from django import forms
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.basis import LONGEST_STATEMENT, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
-from synthweb.datasets.listed import plain, quoted, split
+from synthweb.datasets.list_fields import plain, quoted, split
 
 MOST_HALVINGS = 13
 """8,192 bins: as many codes as one column of numbers may have are 10,000."""

@@ -15,9 +15,9 @@ from synth_engine.domain.attributes import Attribute
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
-from synthweb.datasets import basis, constraining, grid, points, selectors, together
+from synthweb.datasets import basis, bulk_edit, constraining, grid, points, selectors
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.described import cited, domain_of, newest
+from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import Outcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
@@ -166,8 +166,8 @@ def choices(dataset: Dataset) -> dict[str, Any]:
         "here": reverse("datasets:describe", args=[dataset.code]),
         "kinds": drafts.KINDS,
         "origins": drafts.ORIGINS,
-        "all_missing": together.MISSING,
-        "all_outside": together.OUTSIDES,
+        "all_missing": bulk_edit.MISSING,
+        "all_outside": bulk_edit.OUTSIDES,
         "statement": basis.STATEMENT,
         "longest_statement": basis.LONGEST_STATEMENT,
     }

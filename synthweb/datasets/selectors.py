@@ -19,11 +19,11 @@ from django.utils import timezone
 
 from synthweb.accounts import selectors as people
 from synthweb.accounts.models import Role
+from synthweb.audit import labels
 from synthweb.audit import services as audit
-from synthweb.audit import words
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import files, preview_store
-from synthweb.datasets.described import domain_of, newest
+from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import (
     Dataset,
     DescriptionTemplate,
@@ -140,7 +140,7 @@ def _is_sitting(user: people.Person, preview: Preview) -> bool:
     now = timezone.now()
     opened = AuditEntry.objects.filter(
         actor=user.get_username(),
-        action=words.PREVIEW,
+        action=labels.PREVIEW,
         object_kind="dataset",
         object_code=preview.dataset.code,
         at__gt=now - SITTING,
@@ -153,7 +153,7 @@ def _is_sitting(user: people.Person, preview: Preview) -> bool:
 def suggestions_were_shown(dataset: Dataset) -> bool:
     """Whether somebody has opened suggestions that were read from its data. That is no fact about the data."""
     opened = AuditEntry.objects.filter(
-        action=words.PREVIEW, object_kind="dataset", object_code=dataset.code
+        action=labels.PREVIEW, object_kind="dataset", object_code=dataset.code
     )
     return opened.exists()
 

@@ -10,7 +10,7 @@ from typing import Any
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.values.strings import CASES
-from synthweb.datasets.listed import join, join_pairs, split, split_pairs
+from synthweb.datasets.list_fields import join, join_pairs, split, split_pairs
 
 KNOWN = {
     "english-words": "English words",

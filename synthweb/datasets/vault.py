@@ -29,7 +29,7 @@ from typing import BinaryIO
 import pyrage
 from django.conf import settings
 
-from synthweb.datasets import files, rooms
+from synthweb.datasets import files, opened_tables
 from synthweb.lib import dumps
 
 NAME = re.compile(r"[0-9a-f]{64}")
@@ -224,13 +224,13 @@ def open_table(name: str) -> Iterator[Path]:
             pass
         if not hmac.compare_digest(cipher.digest.hexdigest(), name):
             raise TamperedError("a stored table is not the one that was put there")
-        rooms.seal(plain)
-        yield rooms.path_of(plain)
+        opened_tables.seal(plain)
+        yield opened_tables.path_of(plain)
 
 
 def _room(size: int) -> BinaryIO:
     try:
-        return rooms.nameless_file(size)
+        return opened_tables.nameless_file(size)
     except OSError:
         raise VaultError(NO_ROOM) from None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 
 from synthweb.ledger.models import Rule
-from synthweb.lib import letters
+from synthweb.lib import number_format
 
 NANO = 10**9
 ATTO = 10**18
@@ -126,7 +126,7 @@ def exact(currency: str, value: int) -> str:
 
 def typed(currency: str, value: int) -> str:
     """The same as somebody would type it: `0.5`, and `1e-9` where the zeros could no longer be counted."""
-    return letters.short(exact(currency, value))
+    return number_format.short(exact(currency, value))
 
 
 def number(currency: str, value: int) -> Decimal:

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_GET, require_safe
 
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Role
-from synthweb.audit import chain, words
-from synthweb.ledger import deeds, downloads, export, filters, history
-from synthweb.ledger.history import Part
+from synthweb.audit import chain, labels
+from synthweb.ledger import audit_lines, downloads, export, filters, log_access
+from synthweb.ledger.log_access import Part
 from synthweb.lib import fragments
 
 ENTRIES_A_PAGE = 50
@@ -24,56 +24,56 @@ ENTRIES_A_PAGE = 50
 @never_cache
 @login_required
 def page(request: HttpRequest) -> HttpResponse:
-    return _page(request, history.whole_log(request.user))
+    return _page(request, log_access.whole_log(request.user))
 
 
 @require_safe
 @never_cache
 @login_required
 def real_rows(request: HttpRequest) -> HttpResponse:
-    return _page(request, history.real_rows(request.user))
+    return _page(request, log_access.real_rows(request.user))
 
 
 @require_safe
 @never_cache
 @login_required
 def of_dataset(request: HttpRequest, code: str) -> HttpResponse:
-    return _page(request, history.of_dataset(request.user, code))
+    return _page(request, log_access.of_dataset(request.user, code))
 
 
 @require_safe
 @never_cache
 @login_required
 def of_person(request: HttpRequest, username: str) -> HttpResponse:
-    return _page(request, history.of_person(request.user, username))
+    return _page(request, log_access.of_person(request.user, username))
 
 
 @require_GET
 @never_cache
 @login_required
 def page_entries(request: HttpRequest, kind: str) -> HttpResponseBase:
-    return _file(request, history.whole_log(request.user), kind)
+    return _file(request, log_access.whole_log(request.user), kind)
 
 
 @require_GET
 @never_cache
 @login_required
 def real_rows_entries(request: HttpRequest, kind: str) -> HttpResponseBase:
-    return _file(request, history.real_rows(request.user), kind)
+    return _file(request, log_access.real_rows(request.user), kind)
 
 
 @require_GET
 @never_cache
 @login_required
 def of_dataset_entries(request: HttpRequest, code: str, kind: str) -> HttpResponseBase:
-    return _file(request, history.of_dataset(request.user, code), kind)
+    return _file(request, log_access.of_dataset(request.user, code), kind)
 
 
 @require_GET
 @never_cache
 @login_required
 def of_person_entries(request: HttpRequest, username: str, kind: str) -> HttpResponseBase:
-    return _file(request, history.of_person(request.user, username), kind)
+    return _file(request, log_access.of_person(request.user, username), kind)
 
 
 @require_GET
@@ -96,8 +96,8 @@ def _page(request: HttpRequest, part: Part) -> HttpResponse:
         "narrow": narrow,
         "query": narrow.query,
         "page": shown,
-        "deeds": deeds.lines(shown),
-        "reads_all": history.may_read_all(request.user),
+        "deeds": audit_lines.lines(shown),
+        "reads_all": log_access.may_read_all(request.user),
     }
     return render(request, "audit/log.html", context)
 
@@ -112,7 +112,7 @@ def _file(request: HttpRequest, part: Part, kind: str) -> HttpResponseBase:
 
 
 def _filter(request: HttpRequest, part: Part) -> filters.AuditFilter:
-    actions = words.choices(
+    actions = labels.choices(
         list(part.log.order_by().values_list("action", flat=True).distinct())
     )
     return filters.AuditFilter(request.GET, actions=actions, without=part.without)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Role
-from synthweb.ledger import heads, selectors, verify_ledger
+from synthweb.ledger import checkpoints, selectors, verify_ledger
 from synthweb.ledger.errors import ChainBroken
 from synthweb.lib.signatures import NoSigningKey
 
@@ -28,7 +28,7 @@ CHECKER = Path(verify_ledger.__file__)
 def head(request: HttpRequest, code: str) -> HttpResponse:
     found = selectors.account_for(request.user, code)
     try:
-        return _file(heads.of_account(found), name=f"head-{found.code}")
+        return _file(checkpoints.of_account(found), name=f"head-{found.code}")
     except (ChainBroken, NoSigningKey) as problem:
         return _unsigned(request, problem)
 
@@ -39,7 +39,7 @@ def head(request: HttpRequest, code: str) -> HttpResponse:
 def audit_head(request: HttpRequest) -> HttpResponse:
     accounts.require_role(request.user, Role.AUDITOR)
     try:
-        return _file(heads.of_audit_log(), name="head-audit")
+        return _file(checkpoints.of_audit_log(), name="head-audit")
     except (ChainBroken, NoSigningKey) as problem:
         return _unsigned(request, problem)
 
@@ -49,7 +49,7 @@ def audit_head(request: HttpRequest) -> HttpResponse:
 def public_key(request: HttpRequest) -> HttpResponse:
     accounts.organisation_of(request.user)
     try:
-        answer = HttpResponse(heads.public_key(), content_type="application/x-pem-file")
+        answer = HttpResponse(checkpoints.public_key(), content_type="application/x-pem-file")
     except NoSigningKey as problem:
         return _unsigned(request, problem)
     answer["Content-Disposition"] = 'attachment; filename="signing.pub"'

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
 from synthweb.audit import chain as audit_chain
-from synthweb.audit import words
+from synthweb.audit import labels
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain
 from synthweb.ledger.amounts import CURRENCIES, exact
@@ -147,7 +147,7 @@ def _entry_cells(covered: dict[str, Any]) -> dict[str, Any]:
 def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:
     """The detail as the JSON it is hashed as; the words are for people and not part of what is hashed."""
     detail = hashing.canonical_json(covered["detail"]).decode()
-    return covered | {"detail": detail, "in_words": words.sentence(covered["action"])}
+    return covered | {"detail": detail, "in_words": labels.sentence(covered["action"])}
 
 
 def _safe(value: Any) -> str:

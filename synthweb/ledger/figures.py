@@ -14,7 +14,7 @@ from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.ledger.selectors import amount_of, counted
 from synthweb.lib.hashing import instant
-from synthweb.lib.letters import GREEK
+from synthweb.lib.number_format import GREEK
 
 # What a colour means is said in static/css/tokens.css; static/js/figures.js puts the tones of the page's theme in.
 HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"

@@ -8,7 +8,7 @@ from typing import Any
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets.models import DomainVersion
 from synthweb.ledger.models import BudgetAccount
-from synthweb.lib.letters import RELATIONS
+from synthweb.lib.number_format import RELATIONS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from synth_engine.privacy import loss
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets.described import newest
+from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import chain, figures, filters, forms, heads, selectors
+from synthweb.ledger import chain, checkpoints, figures, filters, forms, selectors
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
@@ -102,7 +102,7 @@ def account_page(
         "entries": [entry_line(entry, account=account) for entry in page],
         "card": figures.over_time(account),
         "length": account.entries.count(),
-        "key_name": heads.key_name(),
+        "key_name": checkpoints.key_name(),
     }
 
 

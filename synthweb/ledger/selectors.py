@@ -18,7 +18,7 @@ from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets.described import newest
+from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import COUNTED, CURRENCIES, NANO, Amount
 from synthweb.ledger.errors import NotCovered

@@ -23,7 +23,7 @@ from synthweb.ledger import (
     export,
     filters,
     forms,
-    history,
+    log_access,
     screens,
     selectors,
     services,
@@ -49,7 +49,7 @@ def index(request: HttpRequest) -> HttpResponse:
     }
     context |= {
         "reads_all": selectors.reads_all(request.user),
-        "audits": history.may_read_all(request.user),
+        "audits": log_access.may_read_all(request.user),
     }
     context["sees_real_rows"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
     return render(request, "ledger/index.html", context)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from synthweb.lib.addresses import REST
+from synthweb.lib.request_guards import REST
 
 SLACK = 64 * 1024
 FORM_SLACK = 16 * 1024**2

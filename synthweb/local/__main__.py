@@ -7,7 +7,7 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 
-from synthweb.local import broker, installation, places, supervisor
+from synthweb.local import broker, installation, paths, supervisor
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("verb", choices=["run", "stop", "reset", "demo-logins"])
     parser.add_argument("--force", action="store_true", help="reset without asking")
     chosen = parser.parse_args(arguments)
-    local = installation.Installation(places.of_this_machine())
+    local = installation.Installation(paths.of_this_machine())
     verbs = {
         "run": local.run,
         "stop": local.stop,

@@ -13,10 +13,10 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
-from synthweb.datasets import rooms
+from synthweb.datasets import opened_tables
 from synthweb.lib.env import flag
 from synthweb.local import broker, keys, processes
-from synthweb.local.places import REPOSITORY, Places
+from synthweb.local.paths import REPOSITORY, Places
 from synthweb.local.processes import Process
 from synthweb.local.supervisor import Supervisor
 
@@ -49,7 +49,7 @@ class Installation:
                     f"synthweb is already running at {self._address()} (`make stop` stops it)."
                 )
                 return 0
-            rooms.sweep()  # before anything else: what a killed worker of an earlier version left readable
+            opened_tables.sweep()  # before anything else: what a killed worker of an earlier version left readable
             keys.make(self._places.keys)
             listener = _listener()
             address = f"http://{HOST}:{listener.getsockname()[1]}/"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pyrage
 
-from synthweb.local import keys, places
+from synthweb.local import keys, paths
 
 SHORTEST = 12
 LARGEST = 64 * 1024  # bytes of one key file
@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--keys",
         type=Path,
-        default=places.of_this_machine().keys,
+        default=paths.of_this_machine().keys,
         help="the folder of the keys",
     )
     parser.add_argument(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from synthweb.local import broker
-from synthweb.local.places import Places
+from synthweb.local.paths import Places
 
 WITHHELD = "/nonexistent/withheld-from-this-process"
 WEB_KEYS = (

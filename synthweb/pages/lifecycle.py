@@ -25,7 +25,7 @@ from synthweb.datasets.selectors import Need
 from synthweb.datasets.table_forms import DeleteForm, DialectForm, FileForm, NameForm
 from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Conflict
-from synthweb.pages import table
+from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 
 
@@ -35,7 +35,7 @@ def settings(request: HttpRequest, code: str) -> HttpResponse:
     """Name, description, file and its form; POST renames."""
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
     if request.method != "POST":
-        return render(request, "datasets/settings.html", table.settings(dataset))
+        return render(request, "datasets/settings.html", table_pages.settings(dataset))
     form = NameForm(request.POST)
     if not form.is_valid():
         return _wrong(request, dataset, name_form=form)
@@ -82,7 +82,7 @@ def _replace(request: HttpRequest, dataset: Dataset) -> HttpResponse:
         if _in_place(request):
             return HttpResponseClientRedirect(resolve_url("pages:upload-status", dataset.code))
         return redirect("pages:upload-status", dataset.code)
-    context = table.replacing(dataset) | {
+    context = table_pages.replacing(dataset) | {
         "form": form,
         "max_bytes": configured.UPLOAD_MAX_BYTES,
         "address": reverse("pages:replace", args=[dataset.code]),
@@ -148,7 +148,10 @@ def delete(request: HttpRequest, code: str) -> HttpResponse:
             return redirect("datasets:index")
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(
-        request, "datasets/delete.html", table.deleting(dataset) | {"form": form}, status=status
+        request,
+        "datasets/delete.html",
+        table_pages.deleting(dataset) | {"form": form},
+        status=status,
     )
 
 
@@ -161,7 +164,7 @@ def _wrong(
 ) -> HttpResponse:
     """The same page with what was typed and what is wrong with it."""
     return render(
-        request, "datasets/settings.html", table.settings(dataset) | forms, status=status
+        request, "datasets/settings.html", table_pages.settings(dataset) | forms, status=status
     )
 
 

@@ -12,14 +12,14 @@ from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import roles_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets.described import newest
+from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.draft import open_count
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.selectors import Need
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection
-from synthweb.pages.released import Released, released
+from synthweb.pages.release_summaries import Released, released
 from synthweb.pages.steps import Addresses, Facts, Step, next_step, six_steps, strip
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release, ReleaseGrant

@@ -25,7 +25,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
-from synthweb.pages import table
+from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
 from synthweb.runs.selectors import latest_errand
@@ -125,7 +125,9 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
         "missing": selectors.missing_columns(dataset),
         "unread": selectors.needs_reading_again(dataset),
         "twins": selectors.same_content(dataset),
-        **table.form(dataset, None if busy else selectors.form_evidence(_me(request), dataset)),
+        **table_pages.form(
+            dataset, None if busy else selectors.form_evidence(_me(request), dataset)
+        ),
     }
     if not _in_place(request):
         return render(request, "datasets/status.html", context)

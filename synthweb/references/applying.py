@@ -17,11 +17,11 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import selectors
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import keep
 from synthweb.datasets.services.tables import locked as locked_dataset
 from synthweb.datasets.services.terms import table_terms
-from synthweb.datasets.typed import attribute_of
 from synthweb.references.models import ReferenceVersion
 from synthweb.references.services import require_no_table
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from synth_engine.privacy import receipt as receipts
-from synthweb.lib.letters import grouped, in_letters
+from synthweb.lib.number_format import grouped, in_letters
 from synthweb.releases import chain
 from synthweb.releases.models import Release, Sample
 

@@ -25,14 +25,16 @@ def main() -> int:
         )  # Linux: nobody waits for it when the server is gone
     os.nice(NICER)
     from synth_engine.mechanisms import Model  # after the lines above: it takes a second
-    from synthweb.releases import written
+    from synthweb.releases import table_writers
 
     job = json.load(sys.stdin.buffer)
     model = Model.from_json(job["model"])
     if job["parquet"]:
-        written.write_parquet(model, job["rows"], seed=job["seed"], file=sys.stdout.buffer)
+        table_writers.write_parquet(
+            model, job["rows"], seed=job["seed"], file=sys.stdout.buffer
+        )
     else:
-        blocks = written.csv_blocks(
+        blocks = table_writers.csv_blocks(
             model, job["rows"], seed=job["seed"], for_spreadsheets=job["for_spreadsheets"]
         )
         for block in blocks:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from synthweb.accounts.models import User
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import history
+from synthweb.ledger import log_access
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import LedgerEntry
 from synthweb.releases.models import Release
@@ -72,7 +72,9 @@ def _core(user: User, release: Release) -> Compared:
         action="release.published", object_kind="release", object_code=release.code
     ).first()
     log = (
-        f"{reverse('ledger:audit')}?object={release.code}" if history.may_read_all(user) else ""
+        f"{reverse('ledger:audit')}?object={release.code}"
+        if log_access.may_read_all(user)
+        else ""
     )
     return Compared(
         name="Core",

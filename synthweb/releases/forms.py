@@ -11,10 +11,10 @@ from django.conf import settings
 
 from synth_engine.domain.document import MAX_BYTES
 from synth_engine.errors import InputError
-from synth_engine.mechanisms.models import description
+from synth_engine.models import description
 from synthweb.accounts.models import User
-from synthweb.lib.letters import grouped
 from synthweb.lib.names import validate_one_line
+from synthweb.lib.number_format import grouped
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.domain import Domain, names
-from synthweb.releases.measured import deviation_of
+from synthweb.releases.measurements import deviation_of
+from synthweb.releases.model_cache import holds
 from synthweb.releases.models import Release
-from synthweb.releases.models_read import holds
 
 SHOWN = 300
 NAMED = 4  # values of those that are put together

@@ -16,13 +16,20 @@ from django.http import QueryDict
 
 from synth_engine.codec.commutes import Commute, commutes
 from synth_engine.domain import Domain
-from synth_engine.evaluation import commute_entries, commute_maps, curves, parts, spots, tallies
+from synth_engine.evaluation import (
+    anchors,
+    commute_entries,
+    commute_maps,
+    curves,
+    regions,
+    tallies,
+)
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import Sheet, Spot, View
 from synth_engine.evaluation.commutes import SHORT_KM, Flows
 from synthweb.releases.forms import MapForm
+from synthweb.releases.model_cache import ANSWERS, model_of
 from synthweb.releases.models import Release
-from synthweb.releases.models_read import ANSWERS, model_of
 
 MOST_ROWS = 500_000
 """Records that are drawn for the maps of one release."""
@@ -101,14 +108,14 @@ def _page(
     form = _form(
         query,
         pairs=list(found),
-        choices=parts.choices(commute, domain),
-        near=spots.busiest(sides["synthetic"]),
+        choices=regions.choices(commute, domain),
+        near=anchors.busiest(sides["synthetic"]),
     )
     view = _view(form, domain=domain, commute=commute, sides=sides)
     made = commute_maps.made(view)
     return Page(
         form=form,
-        names=spots.names(commute=commute, domain=domain),
+        names=anchors.names(commute=commute, domain=domain),
         cards=[card for card, _ in made],
         sheets={sheet.key: sheet for _, sheet in made},
         pair=pair,
@@ -149,19 +156,19 @@ def _view(form: MapForm, *, domain: Domain, commute: Commute, sides: dict[str, F
         within_km=(WITHIN[unit.short] if within is None else within) * unit.km,
         short_km=SHORT_KM if short is None else short * unit.km,
         unit=unit,
-        choice=given.get("by") or next(iter(parts.choices(commute, domain))),
+        choice=given.get("by") or next(iter(regions.choices(commute, domain))),
     )
 
 
 def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) -> Spot:
     text = form.cleaned_data.get("near", "")
-    found = spots.find(text, commute=commute, domain=domain) if text else None
+    found = anchors.find(text, commute=commute, domain=domain) if text else None
     if text and found is None:
         form.add_error(
             "near",
             "No public point has this name: choose one of the list, or write latitude, longitude.",
         )
-    return found or spots.busiest(synthetic)
+    return found or anchors.busiest(synthetic)
 
 
 @lru_cache(maxsize=KEPT)

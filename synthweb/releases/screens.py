@@ -16,23 +16,23 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
-from synthweb.datasets.described import cited, domain_of
+from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
-from synthweb.lib import letters
-from synthweb.lib.listing import Column, listing
+from synthweb.lib import number_format
+from synthweb.lib.pagination import Column, listing
 from synthweb.releases import (
-    asked,
     chain,
     citation,
     evidence,
     groups,
-    learned,
+    guarantee,
+    learned_domain,
     maps,
-    measured,
+    measurements,
     network,
     selectors,
     trees,
-    words,
+    workload_report,
 )
 from synthweb.releases.models import Release
 from synthweb.releases.selectors import Need
@@ -200,7 +200,7 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
 
 
 def _meaning(document: dict[str, Any]) -> str:
-    return words.meaning(
+    return guarantee.meaning(
         epsilon=Fraction(document["guarantee"]["epsilon"]),
         delta=Fraction(document["guarantee"]["delta"]),
         relation=Relation(document["relation"]),
@@ -212,7 +212,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
     """The tabs in order, without those that this person may not open and those that would be empty."""
     applies = {
         "network": release.mechanism in network.DRAWN,
-        "measured": measured.shows(release),
+        "measured": measurements.shows(release),
         "groups": groups.shows(release),
         "tree": trees.has_tree(release),
         "map": maps.shows(release),
@@ -233,9 +233,9 @@ def overview(release: Release) -> dict[str, Any]:
     return {
         "mechanism": described.get(release.mechanism, unknown),
         "citation": citation.of_release(release),
-        "learned": learned.learned(release),
+        "learned": learned_domain.learned(release),
         "told": trees.warning(release),
-        "asked": asked.asked(release),
+        "asked": workload_report.asked(release),
         "looked": chain.is_after_looking(release),
         "protects": _protects(release.receipt),
         "cited": cited(domain),
@@ -266,7 +266,7 @@ def receipt(user: User, release: Release) -> dict[str, Any]:
             for number, call in enumerate(document["calls"], start=1)
         ],
         "epsilon": short(guarantee["epsilon"]),
-        "delta": letters.delta(guarantee["delta"]),
+        "delta": number_format.delta(guarantee["delta"]),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
         "protects": _protects(document),
         "looked": receipts.is_after_looking(document),
@@ -307,7 +307,7 @@ def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
 
 def _protects(document: dict[str, Any]) -> str:
     """`one person, at most 5 rows, added or removed`."""
-    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {letters.RELATIONS[document['relation']]}"
+    return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {number_format.RELATIONS[document['relation']]}"
 
 
 def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
@@ -353,7 +353,7 @@ def _drawn(noise: dict[str, Any]) -> str:
 
 
 def _delta(cost: dict[str, str]) -> str:
-    return f", δ {letters.delta(cost['delta'])}" if "delta" in cost else ""
+    return f", δ {number_format.delta(cost['delta'])}" if "delta" in cost else ""
 
 
 def _what(query: dict[str, Any]) -> str:
@@ -365,12 +365,12 @@ def _what(query: dict[str, Any]) -> str:
         return f"Scored {len(query['candidates'])} groups of columns"
     if query.get("bins"):
         columns = zip(query["clique"], query["bins"], strict=True)
-        asked = (
+        text = (
             "Measured the interaction of"
             if query["verb"] == "interaction"
             else "Counted by bins"
         )
-        return f"{asked} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
+        return f"{text} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
     if query["verb"] == "refine":
         return f"Chose one of {len(query['candidates'])} columns to divide groups by"
     if query["verb"] == "select":
@@ -393,6 +393,6 @@ def check(release: Release) -> Verdict:
         accepted=True,
         sentences=tuple(found.sentences),
         epsilon=f"{float(found.epsilon):.6g}",
-        delta=letters.delta(found.delta),
+        delta=number_format.delta(found.delta),
         caveats=tuple(found.caveats),
     )

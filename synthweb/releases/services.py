@@ -15,7 +15,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Model, Plan
-from synth_engine.mechanisms.models import description
+from synth_engine.models import description
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
 from synthweb.accounts.models import User

@@ -27,7 +27,7 @@ from django.http import HttpRequest
 from synth_engine.domain import Domain
 from synth_engine.mechanisms import Model
 from synthweb.lib.errors import SynthwebError
-from synthweb.releases import written
+from synthweb.releases import table_writers
 from synthweb.releases.models import Sample
 from synthweb.releases.slots import Slot
 
@@ -115,18 +115,18 @@ def _cells(sample: Sample) -> int:
 
 def _header(sample: Sample, *, for_spreadsheets: bool) -> bytes:
     domain = Domain.from_json(sample.model_document["domain"])
-    return written.header(domain, for_spreadsheets=for_spreadsheets).encode()
+    return table_writers.header(domain, for_spreadsheets=for_spreadsheets).encode()
 
 
 def _small(sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> Iterator[bytes]:
     model = Model.from_json(sample.model_document)
     if not parquet:
-        blocks = written.csv_blocks(
+        blocks = table_writers.csv_blocks(
             model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
         )
         return (block.encode() for block in blocks)
     file = io.BytesIO()
-    written.write_parquet(model, sample.rows, seed=sample.seed, file=file)
+    table_writers.write_parquet(model, sample.rows, seed=sample.seed, file=file)
     return iter([file.getvalue()])
 
 

@@ -13,17 +13,17 @@ from typing import IO, Any
 
 from synth_engine.domain import Attribute, Domain, Text
 from synth_engine.mechanisms import Model
-from synthweb.releases import written
+from synthweb.releases import table_writers
 from synthweb.releases.models import Release, Sample
-from synthweb.releases.written import harmless_text
+from synthweb.releases.table_writers import harmless_text
 
 
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
     """The table as CSV text, a block at a time, drawn where it is read. `spool.Download` gives the same text to people,
     within limits."""
     model = Model.from_json(sample.model_document)
-    yield written.header(model.domain, for_spreadsheets=for_spreadsheets)
-    yield from written.csv_blocks(
+    yield table_writers.header(model.domain, for_spreadsheets=for_spreadsheets)
+    yield from table_writers.csv_blocks(
         model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
     )
 
@@ -32,14 +32,14 @@ def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
     """Rows as CSV text, one at a time; no text in it is one that a spreadsheet would run."""
     for line in lines:
         text = io.StringIO()
-        written = [harmless_text(cell) if isinstance(cell, str) else cell for cell in line]
-        csv.writer(text, lineterminator="\n").writerow(written)
+        cells = [harmless_text(cell) if isinstance(cell, str) else cell for cell in line]
+        csv.writer(text, lineterminator="\n").writerow(cells)
         yield text.getvalue()
 
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:
     """The table as Parquet with natural types, one row group a block."""
-    written.write_parquet(
+    table_writers.write_parquet(
         Model.from_json(sample.model_document), sample.rows, seed=sample.seed, file=file
     )
 

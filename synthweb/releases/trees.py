@@ -26,10 +26,10 @@ from synth_engine.evaluation import (
 from synth_engine.evaluation.cards import Card
 from synth_engine.hierarchy import Hierarchy, Points, Words
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.models.notes import Notes
-from synthweb.releases import beginnings, classes
+from synth_engine.models.trees.diagnostics import Notes
+from synthweb.releases import classes, prefix_explorer
+from synthweb.releases.model_cache import holds, model_of
 from synthweb.releases.models import Release
-from synthweb.releases.models_read import holds, model_of
 
 USUAL_HALVINGS = 6
 USUAL_SQUARE = 4
@@ -102,7 +102,7 @@ class Page:
     notes: tuple[str, ...]
     depths: Card
     maps: Maps | None
-    texts: beginnings.Explorer | None
+    texts: prefix_explorer.Explorer | None
     classes: classes.Explorer | None
 
 
@@ -171,7 +171,7 @@ def page(release: Release, query: QueryDict) -> Page | None:
             tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)
         ),
         maps=maps(model, query),
-        texts=beginnings.page(model.tree, query, rows=model.rows),
+        texts=prefix_explorer.page(model.tree, query, rows=model.rows),
         classes=classes.explore(model.tree, query, domain=model.domain, rows=model.rows),
     )
 
@@ -262,7 +262,7 @@ def lines(release: Release, what: str, query: QueryDict) -> Lines | None:
         case "cells" if not isinstance(model.tree.hierarchy, Words):
             return _cells(model)
         case "texts" if isinstance(model.tree.hierarchy, Words):
-            return beginnings.lines(model.tree, rows=model.rows)
+            return prefix_explorer.lines(model.tree, rows=model.rows)
         case "place" | "other-place":
             found = maps(model, query)
             shown = found and (found.first if what == "place" else found.second)
@@ -306,7 +306,7 @@ def _sides(
         ends = np.stack((low, high), axis=2).reshape(len(low), -1)
         found.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
     if (texts := tree_classes.of_texts(tree)) is not None:
-        found.append((beginnings.HEAD, beginnings.of_cells(texts)))
+        found.append((prefix_explorer.HEAD, prefix_explorer.of_cells(texts)))
     for column, side in tree_classes.of_classes(tree).items():
         found.append((classes.named(domain, column), classes.of_cells(side)))
     return found

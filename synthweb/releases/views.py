@@ -19,12 +19,12 @@ from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
-from synthweb.releases import asked as purposes
 from synthweb.releases import (
     chain,
     citation,
     evidence,
     maps,
+    measurements,
     screens,
     selectors,
     services,
@@ -33,8 +33,8 @@ from synthweb.releases import (
 )
 from synthweb.releases import compare as comparison
 from synthweb.releases import groups as published
-from synthweb.releases import measured as measurements
 from synthweb.releases import network as networks
+from synthweb.releases import workload_report as purposes
 from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
 from synthweb.releases.selectors import Need
 

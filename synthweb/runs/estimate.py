@@ -14,12 +14,12 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import ATTO, Lacking
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
-from synthweb.releases import words
-from synthweb.runs import enough, learning, planning, priors, timing
-from synthweb.runs.enough import Enough
+from synthweb.releases import guarantee
+from synthweb.runs import learning, planning, priors, sample_size, timing
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import Proposal
+from synthweb.runs.sample_size import Enough
 from synthweb.runs.timing import Band
 
 CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
@@ -149,7 +149,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
     error = proposal.plan.expected_error(rows=rows)
     return Estimate(
         sentence=proposal.plan.sentence,
-        meaning=words.meaning(
+        meaning=guarantee.meaning(
             epsilon=proposal.spec.epsilon,
             delta=proposal.spec.delta,
             relation=proposal.plan.domain.relation,
@@ -175,7 +175,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             rule=planning.rule_of(proposal.account),
             hasty=hasty,
         ),
-        enough=enough.told(
+        enough=sample_size.told(
             proposal.plan.domain,
             rows=rows,
             epsilon=proposal.spec.epsilon,

@@ -18,9 +18,9 @@ from typing import Literal
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
-from synth_engine.mechanisms.planning import forecast as engine
-from synth_engine.mechanisms.planning.forecast import Point
-from synth_engine.mechanisms.planning.plan import Rule
+from synth_engine.plans import forecast as engine
+from synth_engine.plans.forecast import Point
+from synth_engine.plans.plan import Rule
 from synth_engine.spec import Spec
 
 Measure = Literal["oneway", "pairs"]

@@ -15,8 +15,8 @@ from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import LARGEST_ROWS, Spec
-from synthweb.lib.letters import delta, grouped, in_letters
 from synthweb.lib.names import validate_one_line
+from synthweb.lib.number_format import delta, grouped, in_letters
 from synthweb.runs import methods, purpose
 from synthweb.runs.purpose import PREFIX
 

@@ -14,7 +14,7 @@ from synth_engine.errors import RelationMismatch
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
-from synthweb.datasets.described import domain_of, newest
+from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule

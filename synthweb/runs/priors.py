@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy.events import DirichletMultinomial
-from synthweb.lib.letters import grouped
+from synthweb.lib.number_format import grouped
 
 BANDS: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, None))
 

@@ -16,7 +16,7 @@ from typing import Any
 from django import forms
 
 from synth_engine.domain import Domain
-from synth_engine.mechanisms.planning import workload
+from synth_engine.plans import workload
 
 PREFIX = "param-"  # of the fields that a mechanism's own schema adds
 EDIT = "edit"  # the name of the buttons that change groups of columns

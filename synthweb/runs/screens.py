@@ -18,8 +18,8 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import exact
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
-from synthweb.lib import letters
-from synthweb.lib.listing import Column, listing
+from synthweb.lib import number_format
+from synthweb.lib.pagination import Column, listing
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
 from synthweb.runs import selectors, stages
@@ -169,7 +169,7 @@ def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
         "title": titles.get(found.spec["mechanism"], found.spec["mechanism"]),
         "unit": unit,
         "price": getattr(found, unit),
-        "delta": letters.delta(found.spec["delta"]),
+        "delta": number_format.delta(found.spec["delta"]),
         "spent": found.charged_at is not None,
         "stages": stage_lines(found),
         "elapsed": _seconds(found.started_at or found.created_at, found.finished_at),

@@ -1,6 +1,6 @@
 """How long a run takes: one forecast for every page, as a band, fitted to what finished runs of the organisation took.
 
-What a plan needs is computed from public facts for one machine (`synth_engine.mechanisms.planning.needs`). Another machine is
+What a plan needs is computed from public facts for one machine (`synth_engine.plans.resources`). Another machine is
 faster or slower, so each part of a run is scaled by the ratio of actual to predicted time in earlier runs, and the spread of
 those ratios gives the band. How long earlier runs took depends on their tables: only runs of the same organisation count.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Any
 
-from synth_engine.mechanisms.planning.needs import START
+from synth_engine.plans.resources import START
 from synthweb.datasets.models import Dataset
 from synthweb.runs import stages
 from synthweb.runs.models import SynthesisRun

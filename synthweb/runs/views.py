@@ -17,7 +17,7 @@ from synth_engine.errors import InputError, PrivacyError
 from synthweb.accounts.models import Role, User
 from synthweb.accounts.selectors import require_role
 from synthweb.datasets import selectors as datasets
-from synthweb.datasets.described import domain_of
+from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 
-from synthweb.lib.addresses import REST
+from synthweb.lib.request_guards import REST
 from synthweb.server import limits
 
 DETAILS = {

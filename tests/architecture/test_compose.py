@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from synthweb.local import processes
-from synthweb.local.places import Places
+from synthweb.local.paths import Places
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())[

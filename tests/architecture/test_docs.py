@@ -104,27 +104,14 @@ def test_every_package_of_the_engine_and_every_app_stands_in_the_layout() -> Non
         assert [name for name in sorted(names) if name not in layout] == []
 
 
-def test_every_module_of_the_methods_stands_in_the_architecture_and_no_other() -> None:
+def test_every_family_of_methods_stands_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    folder = ROOT / "synth_engine" / "mechanisms"
-    registry = (folder / "__init__.py").read_text()
-    methods = set(
-        re.findall(
-            r"^from synth_engine\.mechanisms\.(\w+) import", registry, flags=re.MULTILINE
-        )
-    )
-    layers = text.split("`mechanisms/` has these layers")[1].split("\n## ")[0].split("\n- ")[1:]
-    elsewhere = set(re.findall(r"`mechanisms/([\w/]+)\.py`", text))
-    told: dict[str, set[str]] = {"": set()}
-    for layer in layers:
-        package = layer[1 : layer.index("/`")] if re.match(r"`\w+/`", layer) else ""
-        told.setdefault(package, set()).update(re.findall(r"`(\w+)`", layer))
-    assert set(told) == {"", *(path.parent.name for path in folder.glob("*/__init__.py"))}
-    for package, listed in told.items():
-        modules = {path.stem for path in (folder / package).glob("[!_]*.py")}
-        assert listed <= modules
-        there = {path.removeprefix(f"{package}/") for path in elsewhere}
-        assert modules - listed - there - (methods if not package else set()) == set()
+    families = [
+        path.parent.name
+        for path in (ROOT / "synth_engine" / "mechanisms").glob("*/__init__.py")
+    ]
+    assert len(families) > 3
+    assert [name for name in families if f"`{name}/`" not in text] == []
 
 
 def test_every_law_that_is_tested_stands_beside_its_proof() -> None:

@@ -31,11 +31,15 @@ VIOLATIONS = [
         "synth_engine/new_module.py",
         "import math",
     ),  # nobody has said where it belongs
-    ("mechanisms", "synth_engine/mechanisms/mst.py", "from synth_engine.mechanisms import aim"),
     (
         "mechanisms",
-        "synth_engine/mechanisms/models/tree.py",
-        "from synth_engine.mechanisms.planning import plan",
+        "synth_engine/mechanisms/pairwise/mst.py",
+        "from synth_engine.mechanisms import aim",
+    ),
+    (
+        "mechanisms",
+        "synth_engine/models/trees/spatial.py",
+        "from synth_engine.plans import plan",
     ),
     ("room", "synth_engine/commands.py", "from synth_engine.confidential import rows"),
     (
@@ -53,7 +57,7 @@ VIOLATIONS = [
     ),
     ("web-without-room", "synthweb/pages/views.py", "from synthweb.runs import worker"),
     ("exact-noise", "synth_engine/confidential/counts.py", "import opendp.prelude"),
-    ("exact-noise", "synth_engine/marginals/oneway.py", "from opendp import measurements"),
+    ("exact-noise", "synth_engine/inference/oneway.py", "from opendp import measurements"),
     ("engine-alone", "synth_engine/pipeline.py", "from django.conf import settings"),
     ("engine-alone", "synth_engine/readers/source.py", "import urllib.request"),
     ("engine-alone", "synth_engine/spec.py", "def late():\n    import socket"),

@@ -23,9 +23,9 @@ from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, estimate
 from synth_engine.hierarchy.partition import Partition
 from synth_engine.measurement import Answers, Leaves, Noise
-from synth_engine.mechanisms.growing import opening
-from synth_engine.mechanisms.models import description
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.trees import node_selection
+from synth_engine.models import description
+from synth_engine.models.model import Model
 from synth_engine.privacy import trees, verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
@@ -186,7 +186,7 @@ def test_a_tree_is_opened_before_it_is_counted_and_cut_off_where_it_has_too_many
         found.noise.scale > answers.leaves[-1].noise.scale for found in answers.leaves[:-1]
     )
     ends = [
-        len(opening.parts(opening.cut_off(grown, POINTS, most=most), POINTS)[-1])
+        len(node_selection.parts(node_selection.cut_off(grown, POINTS, most=most), POINTS)[-1])
         for most in (10**6, 300, 20, 1)
     ]
     assert (
@@ -211,7 +211,9 @@ def test_a_tree_is_opened_before_it_is_counted_and_cut_off_where_it_has_too_many
 def test_the_rule_for_a_budget_costs_no_more_and_hardly_less(
     epsilon: Fraction, l1: int, branching: int
 ) -> None:
-    rule, noise = opening.improved(epsilon, l1=l1, branching=branching, depth=3, scales=2.0)
+    rule, noise = node_selection.improved(
+        epsilon, l1=l1, branching=branching, depth=3, scales=2.0
+    )
     price = l1 * trees.loss(scale=noise.scale, threshold=rule.threshold, discount=rule.discount)
     assert price <= epsilon and noise.scale <= 2.01 * l1 / epsilon
     assert rule.discount >= trees.least_discount(scale=noise.scale, threshold=rule.threshold)

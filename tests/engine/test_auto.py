@@ -15,12 +15,12 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import InputError, SpecError
-from synth_engine.marginals import allocation, bins, mixture, shrinkage
-from synth_engine.marginals.allocation import Side, Wish
+from synth_engine.inference import allocation, bins, mixture, shrinkage
+from synth_engine.inference.allocation import Side, Wish
 from synth_engine.measurement import Answers, Noise
-from synth_engine.mechanisms.auto import Auto
-from synth_engine.mechanisms.auto_public import Columns
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.auto.auto import Auto
+from synth_engine.mechanisms.auto.selection import Columns
+from synth_engine.models.model import Model
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation

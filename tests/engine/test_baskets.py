@@ -19,7 +19,7 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.rows import open_table
 from synth_engine.domain import Basket, Domain, Integer, WeakBasket
 from synth_engine.errors import DomainError, InputError, TableError
-from synth_engine.mechanisms.planning import learning
+from synth_engine.plans import domain_learning
 from synth_engine.readers import Limits
 from synth_engine.spec import Spec
 from synth_engine.values import Integers, Listed
@@ -530,7 +530,7 @@ def test_baskets_stand_beside_other_columns(tmp_path: Path) -> None:
 
 
 def test_what_is_foreseen_has_as_many_items_as_are_kept() -> None:
-    guess = learning.foreseen(Domain(attributes=(OPEN,)))
+    guess = domain_learning.foreseen(Domain(attributes=(OPEN,)))
     assert set(guess.sizes.values()) == {2}
     assert len(guess.sizes) == 4
     plan = mechanisms.plan(

@@ -39,7 +39,7 @@ from synth_engine.domain.relations import relation
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import page
 from synth_engine.mechanisms import uniform
-from synth_engine.mechanisms.models.model import Model, Node, Table, whole_weights
+from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.spec import Spec
 
 moment = datetime.datetime  # clocks without a zone are meant

@@ -14,8 +14,7 @@ import pytest
 
 from synth_engine import readers
 from synth_engine.errors import TableError
-from synth_engine.formats import Dialect, guess
-from synth_engine.formats import words as words_of_a_form
+from synth_engine.formats import Dialect, form_options, guess
 from synth_engine.formats.evidence import weigh
 
 Table = list[list[str]]
@@ -313,7 +312,7 @@ def test_a_number_that_may_be_a_thousand_is_asked_about(tmp_path: Path, delimite
         refused = outcome(path, found)
         assert isinstance(refused, TableError)
         assert "decimal" in refused.repair
-        answered = words_of_a_form.apply(found, ["decimal=comma", "thousands=point"])
+        answered = form_options.apply(found, ["decimal=comma", "thousands=point"])
         assert answered.asked == ()
         assert isinstance(outcome(path, answered), list)
 

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from synth_engine.marginals import decomposable, factors
-from synth_engine.marginals.decomposable import Drawn
-from synth_engine.marginals.factors import Floats, Noisy
+from synth_engine.inference import decomposable, factors
+from synth_engine.inference.decomposable import Drawn
+from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Clique
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2}

@@ -16,8 +16,8 @@ from synth_engine import mechanisms
 from synth_engine.cli import main
 from synth_engine.domain import Boolean, Categorical, Domain, Identifier, Integer, Number
 from synth_engine.errors import InputError
-from synth_engine.mechanisms.models import description
-from synth_engine.mechanisms.models.model import WHOLE, Model, Node, Table, whole_weights
+from synth_engine.models import description
+from synth_engine.models.model import WHOLE, Model, Node, Table, whole_weights
 from synth_engine.privacy.unit import PrivacyUnit
 
 Document = dict[str, Any]

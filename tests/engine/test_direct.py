@@ -19,9 +19,9 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Order, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Words
-from synth_engine.marginals.committed import Allocation, centred
+from synth_engine.inference.topdown_allocation import Allocation, centred
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation

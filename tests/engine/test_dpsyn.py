@@ -18,10 +18,10 @@ import pytest
 from synth_engine import mechanisms, pipeline
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError, VerificationError
-from synth_engine.marginals import designs
+from synth_engine.inference import view_design
 from synth_engine.measurement import Answers, Measurement
 from synth_engine.mechanisms.dpsyn import BYTES, DPSynPlan
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
@@ -120,14 +120,14 @@ def test_more_records_or_a_larger_epsilon_make_larger_views() -> None:
 def test_the_design_chosen_has_the_least_expected_error() -> None:
     """The parts of the error against a reckoning by hand: three binary attributes, two views of two."""
     sizes = [2, 2, 2]
-    design = designs.Design(kind="covering", cells=4, groups=((0, 1), (1, 2)))
-    found = designs.assess(design, sizes=sizes, variances=np.array([3.0, 5.0]))
-    e = designs.expected.effective(2)
+    design = view_design.Design(kind="covering", cells=4, groups=((0, 1), (1, 2)))
+    found = view_design.assess(design, sizes=sizes, variances=np.array([3.0, 5.0]))
+    e = view_design.expected.effective(2)
     one, other = e * e * 3.0, e * e * 5.0  # the variance of a total
     both = 1 / (1 / one + 1 / other)
     by_hand = both + (e - 1) * (one + both + other) + (e - 1) ** 2 * (one + other)
     assert found.noise == pytest.approx(by_hand)
-    assert found.lost == pytest.approx(designs.PAIRS * (1 + designs.FADING))
+    assert found.lost == pytest.approx(view_design.PAIRS * (1 + view_design.FADING))
     assert found.error(rows=100, scale=2.0) == pytest.approx(2 * by_hand / 10**4 + found.lost)
 
 

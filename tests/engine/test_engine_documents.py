@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from synth_engine import cli, domain
-from synth_engine.domain import identifiers, moments, reading
+from synth_engine.domain import identifiers, reading, timestamps
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = re.findall(r"```json\n(.*?)```", (DOCS / "domain.md").read_text(), flags=re.DOTALL)
@@ -28,7 +28,7 @@ def test_every_kind_and_origin_is_explained() -> None:
     for word in [
         *reading.KINDS,
         *domain.PROVENANCES,
-        *moments.UNITS,
+        *timestamps.UNITS,
         *(f'"{word}"' for word in identifiers.REGENERATE),
     ]:
         assert f"`{word}`" in text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth_engine.domain import Domain, Weak
-from synth_engine.mechanisms.planning import enough
+from synth_engine.plans import sample_size
 
 ONE = Fraction(1)
 
@@ -22,14 +22,16 @@ def table(*sizes: int, **more: object) -> Domain:
 
 
 def test_strength_is_records_times_epsilon_over_columns_times_codes() -> None:
-    found = enough.verdict(table(10, 50), rows=1_000, epsilon=Fraction(1, 2))
+    found = sample_size.verdict(table(10, 50), rows=1_000, epsilon=Fraction(1, 2))
     assert dict(found.strengths) == {"c0": 1_000 * 0.5 / (2 * 10), "c1": 1_000 * 0.5 / (2 * 50)}
     assert [name for name, _ in found.strengths] == ["c1", "c0"]
 
 
 def test_more_records_a_person_and_replace_one_weaken_it() -> None:
     def strength(**more: object) -> float:
-        return dict(enough.verdict(table(10, **more), rows=1_000, epsilon=ONE).strengths)["c0"]
+        return dict(sample_size.verdict(table(10, **more), rows=1_000, epsilon=ONE).strengths)[
+            "c0"
+        ]
 
     assert strength() == 100
     assert strength(unit={"max_records": 5}) == 20
@@ -53,21 +55,26 @@ def test_more_records_a_person_and_replace_one_weaken_it() -> None:
     ],
 )
 def test_verdicts(sizes: tuple[int, ...], rows: int, level: str) -> None:
-    assert enough.verdict(table(*sizes), rows=rows, epsilon=ONE).level == level
+    assert sample_size.verdict(table(*sizes), rows=rows, epsilon=ONE).level == level
 
 
 def test_what_it_says_is_needed_is_what_is_needed() -> None:
     domain = table(10, 20, 40, 300)
-    short = enough.verdict(domain, rows=50, epsilon=ONE)
+    short = sample_size.verdict(domain, rows=50, epsilon=ONE)
     assert short.level == "too-little"
-    assert enough.verdict(domain, rows=short.least_rows, epsilon=ONE).level != "too-little"
-    assert enough.verdict(domain, rows=short.least_rows - 1, epsilon=ONE).level == "too-little"
+    assert sample_size.verdict(domain, rows=short.least_rows, epsilon=ONE).level != "too-little"
+    assert (
+        sample_size.verdict(domain, rows=short.least_rows - 1, epsilon=ONE).level
+        == "too-little"
+    )
     loss = Fraction(short.least_epsilon)
     assert (
-        enough.verdict(domain, rows=50, epsilon=loss * Fraction(101, 100)).level != "too-little"
+        sample_size.verdict(domain, rows=50, epsilon=loss * Fraction(101, 100)).level
+        != "too-little"
     )
     assert (
-        enough.verdict(domain, rows=50, epsilon=loss * Fraction(99, 100)).level == "too-little"
+        sample_size.verdict(domain, rows=50, epsilon=loss * Fraction(99, 100)).level
+        == "too-little"
     )
 
 
@@ -75,7 +82,7 @@ def test_what_it_says_is_needed_is_what_is_needed() -> None:
 def test_the_rule_of_half_a_strength_holds_for_laplace_noise(strength: float) -> None:
     """The expected distance before anything is smoothed is 1/(2s), up to a tenth."""
     codes, columns, rng = 200, 4, np.random.default_rng(1)
-    rows = enough.rows_for(codes, columns=columns) * strength
+    rows = sample_size.rows_for(codes, columns=columns) * strength
     noise = rng.laplace(scale=columns, size=(400, codes))
     assert np.abs(noise).sum(axis=1).mean() / (2 * rows) == pytest.approx(
         1 / (2 * strength), rel=0.1
@@ -86,11 +93,13 @@ def test_what_is_open_is_judged_as_it_may_become() -> None:
     words = {"name": "job", "kind": "weak", "values": {"set": "known", "name": "english-words"}}
     pay = {"name": "pay", "kind": "range", "of": "integer", "low": 0, "high": 10**9, "bins": 20}
     domain = Domain.from_json({"attributes": [words, pay]})
-    assert dict(enough.verdict(domain, rows=1_000, epsilon=ONE).strengths)[
+    assert dict(sample_size.verdict(domain, rows=1_000, epsilon=ONE).strengths)[
         "pay"
     ] == pytest.approx(25, rel=0.2)
     weak = domain.attribute("job")
     assert isinstance(weak, Weak)
-    least = enough.records_to_be_found(weak)
+    least = sample_size.records_to_be_found(weak)
     assert 100 < least < 200  # ten times the logarithm of the size of the set, and some
-    assert enough.records_to_be_found(weak, max_records=2) == pytest.approx(2 * least, rel=0.05)
+    assert sample_size.records_to_be_found(weak, max_records=2) == pytest.approx(
+        2 * least, rel=0.05
+    )

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from synth_engine.marginals import finish as finishing
-from synth_engine.marginals.finish import SOFTNESS, _copied, finish, part
+from synth_engine.inference import record_refinement as finishing
+from synth_engine.inference.record_refinement import SOFTNESS, _copied, finish, part
 
 ROOT = Path(__file__).parents[2]
 SIZES = (5, 4, 3, 6)

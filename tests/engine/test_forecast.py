@@ -12,7 +12,7 @@ import pytest
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer
-from synth_engine.marginals import expected, oneway
+from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import Noise
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -52,31 +52,31 @@ def test_the_error_of_a_column_is_what_denoising_leaves_of_typical_columns_withi
     rows, rng = 30_000, np.random.default_rng(cells + scale)
     noise = Noise(law="discrete-gaussian", scale=Fraction(scale))
     found = []
-    for exponent in expected.EXPONENTS:
+    for exponent in error_forecast.EXPONENTS:
         shares = np.arange(1.0, cells + 1) ** -exponent
         truth = rng.permutation(np.rint(shares / shares.sum() * rows))
         for _ in range(12):
             noisy = np.rint(truth + scale * rng.standard_normal(cells)).astype(np.int64)
             table = oneway.denoise(noisy, noise=noise, total=rows, along=0)
             found.append(0.5 * np.abs(table / rows - truth / truth.sum()).sum())
-    forecast = expected.column(cells, deviation=noise.mean_deviation / rows)
+    forecast = error_forecast.column(cells, deviation=noise.mean_deviation / rows)
     assert 0.5 < forecast / np.mean(found) < 2
 
 
 def test_noise_that_drowns_everything_leaves_the_distance_of_a_guess_and_no_more() -> None:
-    assert expected.column(2, deviation=100.0) == 0.5
-    assert expected.column(1, deviation=100.0) == 0
-    assert 0.9 < expected.column(100, deviation=100.0) < 1
+    assert error_forecast.column(2, deviation=100.0) == 0.5
+    assert error_forecast.column(1, deviation=100.0) == 0
+    assert 0.9 < error_forecast.column(100, deviation=100.0) < 1
 
 
 def test_chance_is_the_distance_of_independent_records_from_their_expectation() -> None:
     rng, rows, found = np.random.default_rng(3), 2_000, []
-    shapes = [np.arange(1.0, 31) ** -exponent for exponent in expected.EXPONENTS]
+    shapes = [np.arange(1.0, 31) ** -exponent for exponent in error_forecast.EXPONENTS]
     for one in shapes:
         for other in shapes:
             shares = np.outer(one, other).ravel() / (one.sum() * other.sum())
             found.append(0.5 * np.abs(rng.multinomial(rows, shares) / rows - shares).sum())
-    assert expected.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(
+    assert error_forecast.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(
         np.mean(found), rel=0.15
     )
 
@@ -86,16 +86,16 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
 ):
     sizes, rows = {"a": 30, "b": 30, "c": 30}, 5_000
     noises = {name: Noise(law="rounded-gaussian", scale=Fraction(10)) for name in sizes}
-    alone = expected.independent(noises, sizes=sizes, rows=rows)["mean_pairs"]
-    mended = expected.unmended(sizes, rows=rows)
+    alone = error_forecast.independent(noises, sizes=sizes, rows=rows)["mean_pairs"]
+    mended = error_forecast.unmended(sizes, rows=rows)
     for tables in (
         [],
         [(0.0, None)],
         [(1.0, Noise(law="rounded-gaussian", scale=Fraction(10**6)))],
     ):
-        found = expected.pairs(noises, tables, sizes=sizes, rows=rows)["mean_pairs"]
+        found = error_forecast.pairs(noises, tables, sizes=sizes, rows=rows)["mean_pairs"]
         assert found == pytest.approx(alone + mended, rel=0.01)
-    sharp = expected.pairs(
+    sharp = error_forecast.pairs(
         noises,
         [(1.0, Noise(law="rounded-gaussian", scale=Fraction(1, 2**20)))],
         sizes=sizes,
@@ -106,9 +106,13 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
 
 def test_what_mending_leaves_grows_with_the_cells_for_a_code_up_to_what_chance_makes() -> None:
     few, many = {"a": 2, "b": 2, "c": 2}, {"a": 90, "b": 90, "c": 90}
-    assert expected.unmended(few, rows=10_000) < 0.01 * expected.chance(few, rows=10_000)
-    assert expected.unmended(many, rows=100) == expected.chance(many, rows=100)
-    assert expected.unmended(many, rows=10_000) < expected.unmended(many, rows=1_000)
+    assert error_forecast.unmended(few, rows=10_000) < 0.01 * error_forecast.chance(
+        few, rows=10_000
+    )
+    assert error_forecast.unmended(many, rows=100) == error_forecast.chance(many, rows=100)
+    assert error_forecast.unmended(many, rows=10_000) < error_forecast.unmended(
+        many, rows=1_000
+    )
 
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
@@ -203,7 +207,7 @@ def test_pairs_too_large_to_be_counted_are_expected_to_come_out_as_of_independen
         mechanisms.plan(domain, spec_of(name)).expected_error()
         for name in ("mst", "independent")
     ]
-    assert mst["mean_pairs"] > mst["mean"] + expected.DEPENDENCE
+    assert mst["mean_pairs"] > mst["mean"] + error_forecast.DEPENDENCE
     assert mst["mean_pairs"] - mst["mean"] == pytest.approx(alone["mean_pairs"] - alone["mean"])
 
 

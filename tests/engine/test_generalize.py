@@ -17,10 +17,10 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError
-from synth_engine.marginals.generalised import generalised
+from synth_engine.inference.suppression import generalised
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models import description
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models import description
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.spec import Spec

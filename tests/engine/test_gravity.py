@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from synth_engine.errors import SpecError
-from synth_engine.marginals import decay, gravity
-from synth_engine.marginals.geography import Geography
-from synth_engine.marginals.gravity import Draw, Gravity
+from synth_engine.inference import distance_decay, gravity
+from synth_engine.inference.geography import Geography
+from synth_engine.inference.gravity import Draw, Gravity
 
 PARTS = 12
 
@@ -66,7 +66,7 @@ def table(
 
 def test_distances_are_great_circles() -> None:
     place = place_of()
-    exact = decay.miles(place.groups, place.origins)
+    exact = distance_decay.miles(place.groups, place.origins)
     _, apart = place.rows(0, 40)
     nearest = place_of(scale=1e9).rows(0, 40)[1]
     assert nearest == pytest.approx(exact.reshape(40, PARTS, 5).mean(axis=2), rel=1e-6)
@@ -75,7 +75,9 @@ def test_distances_are_great_circles() -> None:
         groups=np.array([[0.0, 0.1]]), origins=np.array([[0.0, 179.0], [60.0, 100.0]]), weights=np.ones(2),
         part=np.arange(2), parts=2, scale=1e9,
     )  # fmt: skip
-    assert far.rows(0, 1)[1] == pytest.approx(decay.miles(far.groups, far.origins), rel=1e-9)
+    assert far.rows(0, 1)[1] == pytest.approx(
+        distance_decay.miles(far.groups, far.origins), rel=1e-9
+    )
 
 
 def test_what_the_prior_added_is_told_from_records_better_than_by_public_decay_alone() -> None:
@@ -165,7 +167,9 @@ def test_beyond_the_farthest_distance_nobody_is_left() -> None:
             draw, place, model, filtered=True, shrunk=False
         )
         homes = place.placed(groups, parts, counts)
-        apart = decay.miles(place.groups, place.origins)[np.repeat(groups, counts), homes]
+        apart = distance_decay.miles(place.groups, place.origins)[
+            np.repeat(groups, counts), homes
+        ]
         assert apart.max() <= 12.0
     with pytest.raises(SpecError, match="farthest"):
         place_of(10, farthest=0.1).rows(0, 10)
@@ -184,7 +188,7 @@ def test_spread_keeps_sums_and_is_right_on_average() -> None:
 def test_records_within_a_part_are_spread_by_weight_and_distance() -> None:
     place = place_of(2, scale=3.0)
     homes = place.placed(np.zeros(1, dtype=int), np.array([1]), np.array([1000]))
-    near = decay.miles(place.groups[:1], place.origins[5:10])[0]
+    near = distance_decay.miles(place.groups[:1], place.origins[5:10])[0]
     shares = np.exp(-near / 3.0)
     assert np.bincount(homes - 5, minlength=5) / 1000 == pytest.approx(
         shares / shares.sum(), abs=0.002
@@ -201,7 +205,7 @@ def test_the_same_draw_gives_the_same_records_whether_distances_are_kept_or_foun
         draw, place, gravity.fitted(draw, place, area=area), filtered=True, shrunk=True
     )
     monkeypatch.setattr(gravity, "MOST_KEPT", 0)
-    monkeypatch.setattr("synth_engine.marginals.geography.MOST_KEPT", 0)
+    monkeypatch.setattr("synth_engine.inference.geography.MOST_KEPT", 0)
     monkeypatch.setattr(gravity, "_AT_ONCE", 7 * PARTS)
     again = gravity.believed(
         draw, place_of(), gravity.fitted(draw, place, area=area), filtered=True, shrunk=True

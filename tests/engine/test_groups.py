@@ -17,8 +17,8 @@ from synth_engine import mechanisms
 from synth_engine.domain import Boolean, Domain, Identifier
 from synth_engine.errors import InputError
 from synth_engine.measurement import GroupSizes, Noise
-from synth_engine.mechanisms.models import groups
-from synth_engine.mechanisms.models.model import WHOLE, Model, Table, whole_weights
+from synth_engine.models import group_sizes
+from synth_engine.models.model import WHOLE, Model, Table, whole_weights
 from synth_engine.privacy.unit import PrivacyUnit
 
 SIZES = np.array([5, 3, 0, 2], dtype=np.int64)
@@ -122,7 +122,7 @@ def test_groups_fill_a_table_exactly_and_in_sizes_that_were_dealt(
     sizes: list[int], rows: int, seed: int
 ) -> None:
     dealt = np.array(sizes, dtype=np.int64)
-    ends = groups.ends(dealt, rows, rng=np.random.default_rng(seed))
+    ends = group_sizes.ends(dealt, rows, rng=np.random.default_rng(seed))
     found = np.diff(ends, prepend=0)
     assert int(found.sum()) == rows
     if rows:
@@ -130,11 +130,11 @@ def test_groups_fill_a_table_exactly_and_in_sizes_that_were_dealt(
         assert set(found[:-1].tolist()) <= set(sizes)
         whole = min(len(found) - 1, len(sizes))
         assert not Counter(found[:whole].tolist()) - Counter(sizes)
-    members = groups.members(ends, start=0, rows=rows)
+    members = group_sizes.members(ends, start=0, rows=rows)
     assert (
         np.bincount(members.astype(np.int64), minlength=len(found)).tolist() == found.tolist()
     )
-    assert groups.counted(ends, most=9).tolist() == [
+    assert group_sizes.counted(ends, most=9).tolist() == [
         int((found == size).sum()) for size in range(1, 10)
     ]
 
@@ -145,7 +145,7 @@ def noisy(values: list[int], scale: int = 1) -> GroupSizes:
 
 
 def test_noisy_sizes_become_frequencies_with_nothing_below_zero() -> None:
-    found = groups.frequencies(noisy([700, 205, -4, 99, 1, -2]))
+    found = group_sizes.frequencies(noisy([700, 205, -4, 99, 1, -2]))
     assert found.min() >= 0
     assert found / found.sum() == pytest.approx(
         [0.7, 0.205, 0, 0.099, 0, 0][: found.size], abs=0.01
@@ -154,7 +154,7 @@ def test_noisy_sizes_become_frequencies_with_nothing_below_zero() -> None:
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [-5, 2, 1], [-7]])
 def test_where_noise_leaves_nobody_everybody_has_one_row(values: list[int]) -> None:
-    assert groups.frequencies(noisy(values)).tolist() == [1.0]
+    assert group_sizes.frequencies(noisy(values)).tolist() == [1.0]
 
 
 def test_many_sizes_that_nobody_has_do_not_stretch_the_groups() -> None:
@@ -163,7 +163,7 @@ def test_many_sizes_that_nobody_has_do_not_stretch_the_groups() -> None:
     values = np.zeros(1_000, dtype=np.int64)
     values[:5] = [4_000, 2_500, 1_200, 400, 100]
     values += np.round(rng.laplace(0, 20, 1_000)).astype(np.int64)
-    found = groups.frequencies(noisy(values.tolist(), scale=20))
+    found = group_sizes.frequencies(noisy(values.tolist(), scale=20))
     mean = float(found @ np.arange(1, found.size + 1) / found.sum())
     assert mean == pytest.approx(1.79, rel=0.25)
 

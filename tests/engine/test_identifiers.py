@@ -28,7 +28,7 @@ from synth_engine.domain import (
     parse_attribute,
 )
 from synth_engine.errors import DomainError
-from synth_engine.mechanisms.models.model import WHOLE, Model, Table
+from synth_engine.models.model import WHOLE, Model, Table
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "adult.domain.json"

@@ -26,8 +26,8 @@ from synth_engine.domain import (
 )
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import Answers, Discovery, Noise
-from synth_engine.mechanisms.planning import learning
-from synth_engine.mechanisms.planning.staged import StagedPlan
+from synth_engine.plans import domain_learning
+from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
@@ -246,7 +246,7 @@ def test_recoding_cells_is_encoding_again(attribute: Range) -> None:
 
 def test_something_else_than_what_was_declared_is_not_admitted() -> None:
     domain = described()
-    good = learning.foreseen(domain)
+    good = domain_learning.foreseen(domain)
     others = [
         ("job", Categorical(name="job", values=("Not in the set",), other=True, missing=("",))),
         ("job", Categorical(name="job", values=("cook",), other=True)),
@@ -275,7 +275,9 @@ def test_bins_follow_the_records_and_frequent_values_get_their_own() -> None:
     np.add.at(truth, codec.encode_column(attribute, texts.astype(object)), 1)
     noisy = truth + rng.laplace(scale=20, size=truth.size).round().astype(np.int64)
     settled = attribute.cut(
-        learning.places(noisy, noise=noise, along=attribute.value_count, bins=attribute.bins)
+        domain_learning.places(
+            noisy, noise=noise, along=attribute.value_count, bins=attribute.bins
+        )
     )
     assert isinstance(settled, Integer)
     assert settled.value_labels[0] == "0"
@@ -291,7 +293,7 @@ def test_a_grid_without_records_gives_even_bins() -> None:
     rng, found = np.random.default_rng(0), []
     for _ in range(20):
         noisy = rng.laplace(scale=50, size=1_000).round().astype(np.int64)
-        found.append(learning.places(noisy, noise=noise, along=1_000, bins=4))
+        found.append(domain_learning.places(noisy, noise=noise, along=1_000, bins=4))
     assert found.count([0, 250, 500, 750, 1_000]) >= 19
 
 
@@ -365,7 +367,7 @@ def test_more_values_than_there_is_memory_for_do_not_end_a_run_that_was_paid_for
     job = model.domain.attribute("job")
     assert isinstance(job, Categorical)
     assert "v0" in job.values
-    assert len(job.values) >= learning.FORESEEN
+    assert len(job.values) >= domain_learning.FORESEEN
 
 
 def test_the_report_compares_under_what_was_learned(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from synth_engine.confidential import noise as exact_noise
 from synth_engine.domain import Boolean, Categorical, Domain, Identifier, Integer
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import Answers, Call, Candidate, Clique, Measurement, Noise, Query
-from synth_engine.mechanisms.models.model import (
+from synth_engine.models.model import (
     WHOLE,
     Model,
     Table,

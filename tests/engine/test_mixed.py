@@ -16,7 +16,7 @@ from synth_engine.domain import Categorical, Domain, Integer, Place
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, areas, estimate
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import codec
-from synth_engine.codec import moments
+from synth_engine.codec import timestamps
 from synth_engine.domain import DateTime, Domain, parse_attribute
-from synth_engine.domain.moments import ISO_MOMENT, UNITS
+from synth_engine.domain.timestamps import ISO_MOMENT, UNITS
 from synth_engine.errors import DomainError
 
 FIXED = ("seconds", "minutes", "hours", "days", "weeks")
@@ -234,7 +234,7 @@ def test_a_column_is_read_as_each_text_alone(text: str) -> None:
     """The column's own reader and the one that checks a description agree."""
     ever = clock("1000-01-01", "9999-12-31", unit="days", step=3_650)
     alone = ever.parse(text)
-    [found] = moments.seconds_since(ever, [text])
+    [found] = timestamps.seconds_since(ever, [text])
     if alone is None:
         assert np.isnan(found)
     else:

@@ -14,7 +14,7 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 

@@ -11,9 +11,9 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import SpecError
-from synth_engine.marginals import finish
-from synth_engine.mechanisms.planning import needs
-from synth_engine.mechanisms.planning.needs import Needs
+from synth_engine.inference import record_refinement
+from synth_engine.plans import resources
+from synth_engine.plans.resources import Needs
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 
@@ -68,7 +68,7 @@ def test_what_asks_for_all_pairs_and_mends_records_takes_longer_than_a_tree() ->
 
 def test_auto_says_no_more_memory_than_it_is_allowed_for_its_tables() -> None:
     domain = table(40, 400)
-    assert needed("auto", domain, 10_000, memory_mb=700).memory_bytes < 700 * needs.MEGABYTE
+    assert needed("auto", domain, 10_000, memory_mb=700).memory_bytes < 700 * resources.MEGABYTE
     with pytest.raises(SpecError, match=r"memory_mb.*'c0'"):
         needed("auto", domain, 10_000, memory_mb=400)
 
@@ -81,19 +81,19 @@ def test_needs_of_hundreds_of_columns_are_reckoned_at_once() -> None:
 
 def test_groups_are_listed_up_to_a_size() -> None:
     sizes = {"a": 2, "b": 3, "c": 50}
-    assert sorted(needs.groups_up_to(sizes, columns=3)) == [
+    assert sorted(resources.groups_up_to(sizes, columns=3)) == [
         (2, 3),
         (2, 3, 50),
         (2, 50),
         (3, 50),
     ]
-    assert sorted(needs.groups_up_to(sizes, columns=3, cells=100)) == [(2, 3), (2, 50)]
+    assert sorted(resources.groups_up_to(sizes, columns=3, cells=100)) == [(2, 3), (2, 50)]
 
 
 def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
-    part = finish.part(10**9, 30)
+    part = record_refinement.part(10**9, 30)
     whole, copied = (
-        needs.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part)
+        resources.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part)
     )
     assert whole.seconds == copied.seconds and whole.memory_bytes < copied.memory_bytes
 
@@ -102,13 +102,13 @@ def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
     """Of pairs that make none, nothing; of ever more and larger pairs no more memory than there is room for."""
     pair = (200, 200)
     one, three, many, more = (
-        needs.of_finish(1_000, [pair] * count, attributes=20) for count in (1, 3, 190, 380)
+        resources.of_finish(1_000, [pair] * count, attributes=20) for count in (1, 3, 190, 380)
     )
     cells = pair[0] * pair[1]
 
     def beyond(found: Needs, count: int) -> int:
         own = (
-            needs.of_finish(1_000, [pair], attributes=20).memory_bytes
+            resources.of_finish(1_000, [pair], attributes=20).memory_bytes
             + (count - 1) * 64 * cells
         )
         return found.memory_bytes - own
@@ -119,7 +119,7 @@ def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
         < beyond(three, 3)
         < beyond(many, 190)
         == beyond(more, 380)
-        < 100 * needs.MEGABYTE
+        < 100 * resources.MEGABYTE
     )
     assert one.seconds < three.seconds < many.seconds < more.seconds
 
@@ -133,11 +133,11 @@ def test_open_columns_are_reckoned_with() -> None:
 
 
 def test_too_much_memory_is_refused_and_the_largest_columns_are_named() -> None:
-    within = Needs(memory_bytes=2_000 * needs.MEGABYTE, seconds=1.0)
+    within = Needs(memory_bytes=2_000 * resources.MEGABYTE, seconds=1.0)
     sizes = {"small": 2, "large": 900, "middle": 40, "larger": 1_000}
-    needs.require_within(within, memory_mb=2_000, sizes=sizes)
+    resources.require_within(within, memory_mb=2_000, sizes=sizes)
     with pytest.raises(SpecError, match=r"2,001 MB.*'larger', 'large', 'middle'"):
-        needs.require_within(
+        resources.require_within(
             Needs(memory_bytes=within.memory_bytes + 1, seconds=1.0),
             memory_mb=2_000,
             sizes=sizes,

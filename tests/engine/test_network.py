@@ -16,11 +16,11 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
-from synth_engine.marginals.tables import fit_margins, shrink_towards
+from synth_engine.inference.tables import fit_margins, shrink_towards
 from synth_engine.measurement import Answers, Candidate
-from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan
-from synth_engine.mechanisms.models import conditional
-from synth_engine.mechanisms.models.model import Model, Node, Table, generator, whole_weights
+from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
+from synth_engine.models import conditional
+from synth_engine.models.model import Model, Node, Table, generator, whole_weights
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 

@@ -15,7 +15,7 @@ import pytest
 
 from synth_engine import cli, mechanisms, pipeline
 from synth_engine.domain import Categorical, Domain, Partition, Points, Totals
-from synth_engine.domain.parting import way_of
+from synth_engine.domain.resolution import way_of
 from synth_engine.errors import (
     DomainError,
     InputError,
@@ -23,12 +23,12 @@ from synth_engine.errors import (
     SpecError,
     VerificationError,
 )
-from synth_engine.marginals import decay
+from synth_engine.inference import distance_decay
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms import parted as parted_by
-from synth_engine.mechanisms.models import description
-from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.mechanisms.on_the_map import resolution as parted_by
+from synth_engine.models import description
+from synth_engine.models.model import Model
+from synth_engine.plans.plan import Plan
 from synth_engine.privacy import receipt, resampling, verify
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.unit import Relation
@@ -131,14 +131,16 @@ def test_pairs_beyond_the_farthest_distance_are_not_drawn(tmp_path: Path) -> Non
 
 def test_distances_decay_and_rounding() -> None:
     """Providence to Newport is 21.7 miles as the crow flies."""
-    apart = decay.miles(
+    apart = distance_decay.miles(
         np.array([[41.824, -71.413]]), np.array([[41.490, -71.313], [41.824, -71.413]])
     )
     assert apart[0] == pytest.approx([23.6, 0], abs=0.1)
-    shares = decay.likely(np.array([[0.0, 6.0]]), np.array([1.0, 2.0]), scale=6.0)
+    shares = distance_decay.likely(np.array([[0.0, 6.0]]), np.array([1.0, 2.0]), scale=6.0)
     assert shares[0] == pytest.approx(np.array([1, 2 / np.e]) / (1 + 2 / np.e))
     with pytest.raises(SpecError, match="farthest"):
-        decay.likely(np.array([[5.0, 6.0]]), np.array([1.0, 1.0]), scale=6.0, farthest=3.0)
+        distance_decay.likely(
+            np.array([[5.0, 6.0]]), np.array([1.0, 1.0]), scale=6.0, farthest=3.0
+        )
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
@@ -458,7 +460,7 @@ def test_a_table_with_too_many_cells_is_kept_by_those_that_are_not_empty(
 ) -> None:
     plan = plan_of(domain_of(), "4")
     answers, dense = released(tmp_path, plan)
-    monkeypatch.setattr("synth_engine.mechanisms.on_the_map.MOST_IN_TABLE", 5)
+    monkeypatch.setattr("synth_engine.mechanisms.on_the_map.on_the_map.MOST_IN_TABLE", 5)
     model = plan.fit(answers)
     assert model.tables == ()
     assert model.cells is not None

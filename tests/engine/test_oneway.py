@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine.marginals import oneway
+from synth_engine.inference import oneway
 from synth_engine.measurement import Noise
 
 NOISE = Noise(law="discrete-gaussian", scale=Fraction(20))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms.planning import parameters
+from synth_engine.plans import parameters
 from synth_engine.spec import DEEPEST, MOST_ENTRIES, Spec
 
 SECRET = "Brunhilde"

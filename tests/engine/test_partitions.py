@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from synth_engine.domain import Categorical, Domain, Partition, Points, names
-from synth_engine.domain.parting import VALUES, cells, parting
+from synth_engine.domain.resolution import VALUES, cells, parting
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.errors import DomainError
 

@@ -33,9 +33,9 @@ from synth_engine.errors import (
 )
 from synth_engine.evaluation import page, view
 from synth_engine.measurement import Answers, GroupSizes
-from synth_engine.mechanisms.planning import grouped
-from synth_engine.mechanisms.planning.grouped import GroupedPlan
-from synth_engine.mechanisms.planning.staged import StagedPlan
+from synth_engine.plans import group_size_stage
+from synth_engine.plans.group_size_stage import GroupedPlan
+from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy import standalone, verify
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, group_sizes_sensitivity
@@ -172,13 +172,13 @@ def test_group_sizes_cost_the_share_that_is_public_and_no_more() -> None:
         assert isinstance(plan, GroupedPlan)
         price = plan.calls[0].event.pure_epsilon()
         assert price is not None
-        assert 0.04999 < price <= grouped.SHARE
+        assert 0.04999 < price <= group_size_stage.SHARE
     plan = mechanisms.plan(domain_of(), spec_of("bayesian-network", delta="1e-9"))
     assert isinstance(plan, StagedPlan)
     assert plan.sizes is not None
     assert isinstance(plan.cap, ZeroConcentrated)
     rho = plan.sizes.event(group_sizes_sensitivity(Relation.ADD_REMOVE)).rho()
-    assert 0.04999 < rho / plan.cap.rho <= grouped.SHARE
+    assert 0.04999 < rho / plan.cap.rho <= group_size_stage.SHARE
     assert plan.left == ZeroConcentrated(rho=plan.cap.rho - rho)
 
 

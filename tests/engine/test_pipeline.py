@@ -19,7 +19,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.domain import Domain
 from synth_engine.errors import Cancelled, PrivacyError, SynthError, TableError
 from synth_engine.evaluation import report as comparison
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.plans.plan import Plan
 from synth_engine.spec import Spec
 
 DOMAIN = Domain.from_json({"a": 3, "b": 2})

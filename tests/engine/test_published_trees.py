@@ -19,10 +19,10 @@ from synth_engine.domain import Domain, Integer, Text, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, Words, ordered, unopened
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.growing import trees
-from synth_engine.mechanisms.models import ends
-from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.models.prefix_tree import PrefixTree
+from synth_engine.mechanisms.trees import threshold_tree
+from synth_engine.models.model import Model
+from synth_engine.models.trees import factory
+from synth_engine.models.trees.strings import PrefixTree
 from synth_engine.privacy import trees as privacy_trees
 from synth_engine.privacy import verify
 from synth_engine.privacy.loss import Pure
@@ -130,7 +130,7 @@ def test_a_table_of_which_nothing_is_learned_gives_a_release_all_the_same(
     table = mechanisms.draw_table(model, 10, "s")
     assert len(table) == 10 and table["word"].notna().all()
     if name != "adaptive":
-        assert model.tree is not None and ends.root_alone(model.tree)
+        assert model.tree is not None and factory.root_alone(model.tree)
         assert (table["word"] == "…").all()  # of a text nothing is known, and none is empty
 
 
@@ -204,7 +204,7 @@ def test_a_threshold_is_of_records_whatever_their_parts() -> None:
                 parameters={"threshold": 40, "parts": parts},
             ),
         )
-        assert isinstance(plan, trees.TreePlan)
+        assert isinstance(plan, threshold_tree.TreePlan)
         rule, noise = plan.grown_by()
         assert rule.threshold == 40 * parts and not plan.advice
         assert rule.discount >= privacy_trees.least_discount(
@@ -231,12 +231,12 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
 ) -> None:
     name = "adaptive-improved" if own else "adaptive-basic"
 
-    def plan_of(threshold: int) -> trees.TreePlan:
+    def plan_of(threshold: int) -> threshold_tree.TreePlan:
         parameters = own | {"threshold": threshold}
         found = mechanisms.plan(
             WORDS, Spec(mechanism=name, epsilon=Fraction("1/2"), parameters=parameters)
         )
-        assert isinstance(found, trees.TreePlan)
+        assert isinstance(found, threshold_tree.TreePlan)
         return found
 
     low = plan_of(1)
@@ -390,7 +390,7 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
     )  # beginnings, but for d, which has ended; none but the first has completions
     attribute = domain.attribute("word")
     assert isinstance(attribute, Weak) and attribute.completions is not None
-    tree = ends.tree(
+    tree = factory.tree(
         words,
         np.array([2, 2, 2, 1]),
         nodes,
@@ -399,7 +399,11 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
     )
     assert isinstance(tree, PrefixTree) and tree.partial.tolist() == [True, True, False, True]
     model = Model(
-        mechanism="adaptive", domain=trees.settled(domain), rows=8_000, tables=(), tree=tree
+        mechanism="adaptive",
+        domain=threshold_tree.settled(domain),
+        rows=8_000,
+        tables=(),
+        tree=tree,
     )
     drawn = mechanisms.draw_table(
         Model.from_json(json.loads(json.dumps(model.to_json()))), 8_000, "s"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synth_engine import readers
 from synth_engine.errors import TableError
 from synth_engine.formats import DELIMITERS, ENCODINGS, Dialect
-from synth_engine.readers import feed, regular
+from synth_engine.readers import fast_csv, line_feed
 from synth_engine.readers.rules import Rules
 
 LETTERS = st.sampled_from(
@@ -73,8 +73,8 @@ def outcome(path: Path, **options: Any) -> Any:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A text is cut into pieces of some bytes, so that every boundary is met."""
-    monkeypatch.setattr(feed, "PIECE", 16)
-    monkeypatch.setattr(feed, "_READ", 7)
+    monkeypatch.setattr(line_feed, "PIECE", 16)
+    monkeypatch.setattr(line_feed, "_READ", 7)
     yield
 
 
@@ -122,13 +122,13 @@ def test_whatever_the_bytes_both_parsers_agree(
     for header in (b"a,b\n", b"a\n", b"a;b,\n"):
         path.write_bytes(header + body)
         with monkeypatch.context() as strict:
-            strict.setattr(regular, "parsed", lambda *_args, **_options: None)
+            strict.setattr(fast_csv, "parsed", lambda *_args, **_options: None)
             expected = outcome(path, dialect=dialect)
         assert outcome(path, dialect=dialect) == expected
 
 
 def test_the_fast_parser_takes_what_is_regular_and_leaves_the_rest() -> None:
-    form = regular.Form(
+    form = fast_csv.Form(
         dialect=Dialect(delimiter=","),
         width=2,
         wanted=[0, 1],
@@ -138,7 +138,7 @@ def test_the_fast_parser_takes_what_is_regular_and_leaves_the_rest() -> None:
         rules=Rules(Dialect(delimiter=",")),
     )
     for piece in (b'1,"x ""y"""\n', b'1,2\r\n"3\n4",5\r\n', b"1,2\n\n3,4\n", "é,ß\n".encode()):
-        found = regular.parsed(piece, form, last=False)
+        found = fast_csv.parsed(piece, form, last=False)
         assert found is not None
         assert found.lines == piece.count(b"\n")
     for piece in (
@@ -159,7 +159,7 @@ def test_the_fast_parser_takes_what_is_regular_and_leaves_the_rest() -> None:
         "\ufeffa,1\n".encode(),
         b"x" * 200 + b",1\n",
     ):
-        assert regular.parsed(piece, form, last=False) is None
+        assert fast_csv.parsed(piece, form, last=False) is None
 
 
 def written(table: list[list[str]], dialect: Dialect, *, ends: str, last: bool) -> bytes:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from synth_engine import cli, mechanisms, pipeline
-from synth_engine.codec.repeats import times_of
+from synth_engine.codec.multiplicity import times_of
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows, open_table, require_columns
 from synth_engine.confidential.session import open_session

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from synth_engine.marginals import factors, residuals
-from synth_engine.marginals.factors import Floats, Noisy
+from synth_engine.inference import factors, residuals
+from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Clique
 
 SIZES = {"a": 2, "b": 3, "c": 4}

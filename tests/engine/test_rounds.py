@@ -13,11 +13,11 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
-from synth_engine.marginals import factors
+from synth_engine.inference import factors
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.pairing import dense, pairs
-from synth_engine.mechanisms.pairing.growth import Expectation
+from synth_engine.mechanisms.pairwise import pair_selection, pairs
+from synth_engine.mechanisms.pairwise.network_search import Expectation
+from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.engine.test_mst import chain, distance, domain_of
@@ -140,7 +140,7 @@ def test_targets_stay_within_what_rows_can_be_finished_towards(
     mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairs, "MOST_CELLS", 60)
-    monkeypatch.setattr(dense, "MOST_CELLS", 60)
+    monkeypatch.setattr(pair_selection, "MOST_CELLS", 60)
     _, model = released(mechanism, circle(5_000, size=5), domain_of(5, 5, 5, 3), epsilon="20")
     assert 0 < sum(table.weights.size for table in model.targets) <= 60
 
@@ -213,9 +213,13 @@ def test_pairs_are_chosen_whose_dependence_is_larger_than_their_noise() -> None:
         ("c", "d"): 3_000.0,
         ("a", "c"): 100.0,
     }
-    chosen = dense.selected(distances, known, deviation=lambda parts: 20.0 * parts**0.5)
+    chosen = pair_selection.selected(
+        distances, known, deviation=lambda parts: 20.0 * parts**0.5
+    )
     assert chosen == [("a", "b")]
-    chosen = dense.selected(distances, known, deviation=lambda parts: 0.01 * parts**0.5)
+    chosen = pair_selection.selected(
+        distances, known, deviation=lambda parts: 0.01 * parts**0.5
+    )
     assert set(chosen) == {("a", "b"), ("c", "d"), ("a", "c")}
 
 
@@ -225,7 +229,7 @@ def test_a_distance_that_noise_may_have_made_is_none() -> None:
         pair: one.by_chance + extra
         for (pair, one), extra in zip(known.items(), (50.0, 90.0, 500.0), strict=True)
     }
-    found = dense.dependence(scores, known, spread=100.0)
+    found = pair_selection.dependence(scores, known, spread=100.0)
     assert list(found.values()) == pytest.approx([0.0, 0.0, 500.0])
 
 
@@ -234,8 +238,8 @@ def test_three_pairs_of_small_columns_are_measured_as_one_table() -> None:
     oneways = {name: np.full(size, 10_000 / size) for name, size in sizes.items()}
     known = expectations(sizes, total=10_000)
 
-    def joined(most_cells: int) -> dense.Chosen:
-        return dense.joined(
+    def joined(most_cells: int) -> pair_selection.Chosen:
+        return pair_selection.joined(
             list(known),
             oneways,
             known,

@@ -21,7 +21,7 @@ from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import Rule, Supported, children
 from synth_engine.hierarchy.partition import unopened
 from synth_engine.measurement import Answers, Noise
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec

@@ -15,9 +15,9 @@ import pytest
 from synth_engine.domain import Categorical, Domain, Impossible, Integer, Order
 from synth_engine.domain.conditions import Range
 from synth_engine.errors import InputError
-from synth_engine.mechanisms.models import description
-from synth_engine.mechanisms.models.merged import Merged
-from synth_engine.mechanisms.models.model import WHOLE, Model, Node, Table, whole_weights
+from synth_engine.models import description
+from synth_engine.models.binning import Merged
+from synth_engine.models.model import WHOLE, Model, Node, Table, whole_weights
 
 Floats = npt.NDArray[np.float64]
 

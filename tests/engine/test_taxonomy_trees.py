@@ -21,7 +21,7 @@ from synth_engine.domain import Categorical, Date, Domain, Integer, Partition, P
 from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import Product, Taxonomy, children
 from synth_engine.hierarchy.points import Points as Box
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 

@@ -21,9 +21,9 @@ from synth_engine.errors import DomainError, InputError
 from synth_engine.evaluation import tree_cells, tree_classes, tree_notes
 from synth_engine.hierarchy import Points, Product, Taxonomy, Words, children
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.growing import tree_needs
-from synth_engine.mechanisms.models import ends
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.trees import resources
+from synth_engine.models.model import Model
+from synth_engine.models.trees import factory
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
@@ -280,7 +280,7 @@ def test_a_root_alone_is_told_as_of_columns_together() -> None:
     """Noise is taken for something in one run of 20 at most, or exp(300/1000) times as often with so many records."""
     found = [released(epsilon="1/1000", columns=asked(300))[2] for _ in range(8)]
     model, *others = (
-        each for each in found if each.tree is not None and ends.root_alone(each.tree)
+        each for each in found if each.tree is not None and factory.root_alone(each.tree)
     )
     for each in (model, *others):
         assert "says nothing of how columns go together" in " ".join(tree_notes.sentences(each))
@@ -320,7 +320,7 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
     (grown,) = answers.growths
     hierarchy = prefixes.hierarchy(plan.domain, plan.domain.names)
     looked = sum(len(level) for level in grown.levels(hierarchy))
-    assert 0.25 * looked < tree_needs.nodes(hierarchy, grown.rule, 20_000) < 5 * looked
+    assert 0.25 * looked < resources.nodes(hierarchy, grown.rule, 20_000) < 5 * looked
     less, more = plan.needs(2_000), plan.needs(200_000)
     assert less.seconds < more.seconds < 10 and less.memory_bytes < more.memory_bytes
     least = plan.opened_from(20_000)

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from synth_engine.marginals import board, foreseen, threes
-from synth_engine.marginals import finish as finishing
-from synth_engine.marginals.finish import SOFTNESS, finish
+from synth_engine.inference import cost_tables, maxent_triples, refine_triples
+from synth_engine.inference import record_refinement as finishing
+from synth_engine.inference.record_refinement import SOFTNESS, finish
 
 SIZES = (5, 4, 6, 3, 80)
 ROWS = 4_000
@@ -71,10 +71,10 @@ def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: object) ->
         "weights": [1.0] * len(targets),
         "softness": SOFTNESS,
     } | given
-    return threes.mended(
+    return refine_triples.mended(
         codes,
         targets=targets,
-        strengths=board.ties(targets),
+        strengths=cost_tables.ties(targets),
         rng=np.random.default_rng(seed),
         **options,
     )  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def test_the_table_foreseen_has_its_pairs() -> None:
     table = np.random.default_rng(0).random((5, 4, 3)) * 100
     table[0, 1] = 0
     pairs = [table.sum(axis=axis) for axis in (2, 1, 0)]
-    found = foreseen.product(foreseen.factors(pairs, rounds=200))
+    found = maxent_triples.product(maxent_triples.factors(pairs, rounds=200))
     for axis, pair in zip((2, 1, 0), pairs, strict=True):
         np.testing.assert_allclose(found.sum(axis=axis), pair, rtol=1e-6, atol=1e-9)
     assert not found[0, 1].any() and np.isfinite(found).all()
@@ -96,8 +96,8 @@ def test_the_table_foreseen_has_its_pairs() -> None:
 def test_it_has_no_dependence_of_three_beyond_that_of_pairs() -> None:
     """The ratio of odds of two attributes is the same whatever the third."""
     table = np.random.default_rng(1).random((2, 2, 6)) + 0.1
-    found = foreseen.product(
-        foreseen.factors([table.sum(axis=axis) for axis in (2, 1, 0)], rounds=400)
+    found = maxent_triples.product(
+        maxent_triples.factors([table.sum(axis=axis) for axis in (2, 1, 0)], rounds=400)
     )
     odds = found[0, 0] * found[1, 1] / (found[0, 1] * found[1, 0])
     np.testing.assert_allclose(odds, odds[0], rtol=1e-6)
@@ -112,28 +112,34 @@ def test_of_independent_attributes_it_is_the_product() -> None:
         np.array([4.0, 0.0, 2.0, 2.0]),
     )
     table = np.einsum("a,b,c->abc", one, two, three)
-    found = foreseen.product(foreseen.factors([table.sum(axis=axis) for axis in (2, 1, 0)]))
+    found = maxent_triples.product(
+        maxent_triples.factors([table.sum(axis=axis) for axis in (2, 1, 0)])
+    )
     np.testing.assert_allclose(found, table, rtol=1e-9)
 
 
 def test_triples_are_those_of_which_all_pairs_are_known() -> None:
-    assert foreseen.triples(dict.fromkeys(PAIRS, 0.1)) == TRIPLES
-    assert foreseen.triples({(0, 1): 0.5, (1, 2): 0.5, (0, 2): 0.0, (2, 3): 0.9}) == [(0, 1, 2)]
-    assert foreseen.triples({(0, 1): 1.0, (1, 2): 1.0}) == foreseen.triples({}) == []
+    assert maxent_triples.triples(dict.fromkeys(PAIRS, 0.1)) == TRIPLES
+    assert maxent_triples.triples({(0, 1): 0.5, (1, 2): 0.5, (0, 2): 0.0, (2, 3): 0.9}) == [
+        (0, 1, 2)
+    ]
+    assert (
+        maxent_triples.triples({(0, 1): 1.0, (1, 2): 1.0}) == maxent_triples.triples({}) == []
+    )
 
 
 def test_of_many_attributes_the_triples_that_depend_most_are_taken() -> None:
     strengths = dict.fromkeys(itertools.combinations(range(60), 2), 0.01)
     strengths |= dict.fromkeys(itertools.combinations((7, 21, 40, 58), 2), 0.8)
-    found = foreseen.triples(strengths)
-    assert len(found) == foreseen.MOST < 60 * 59 * 58 / 6
+    found = maxent_triples.triples(strengths)
+    assert len(found) == maxent_triples.MOST < 60 * 59 * 58 / 6
     assert set(itertools.combinations((7, 21, 40, 58), 3)) < set(found)
 
 
 def test_bins_are_coarser_and_tables_fewer_where_room_is_scarce(targets: Targets) -> None:
     def cells(room: int) -> tuple[int, int, int]:
-        found = threes.wished(
-            targets, ordered=ORDERED, strengths=board.ties(targets), rows=ROWS, cells=room
+        found = refine_triples.wished(
+            targets, ordered=ORDERED, strengths=cost_tables.ties(targets), rows=ROWS, cells=room
         )
         total = sum(int(np.prod(found.shape(one))) for one in found.triples)
         assert total <= room
@@ -147,8 +153,8 @@ def test_bins_are_coarser_and_tables_fewer_where_room_is_scarce(targets: Targets
 
 def test_bins_are_of_neighbours_where_codes_are_in_order(targets: Targets) -> None:
     def bins(ordered: bool) -> npt.NDArray[np.int64]:
-        strengths = board.ties(targets)
-        return threes.wished(
+        strengths = cost_tables.ties(targets)
+        return refine_triples.wished(
             targets, ordered=[ordered] * 5, strengths=strengths, rows=ROWS
         ).bins[4]
 
@@ -179,9 +185,12 @@ def test_the_finish_does_both(start: Codes, targets: Targets, everybody: Codes) 
 def test_the_cost_of_all_tables_falls(start: Codes, targets: Targets) -> None:
     """Of pairs and, with their weight, of the tables foreseen by bins; where every bin is a code, too."""
     kept: Targets = [one for one in targets if 4 not in one[0]]
-    found = threes.wished(kept, ordered=ORDERED, strengths=board.ties(kept), rows=ROWS)
+    found = refine_triples.wished(
+        kept, ordered=ORDERED, strengths=cost_tables.ties(kept), rows=ROWS
+    )
     wished = [
-        (axes, foreseen.product(found.factors(axes)), threes.WEIGHT) for axes in found.triples
+        (axes, maxent_triples.product(found.factors(axes)), refine_triples.WEIGHT)
+        for axes in found.triples
     ]
     weighed = [*((axes, table, 1.0) for axes, table in kept), *wished]
 
@@ -255,7 +264,7 @@ def test_axes_in_any_order_and_shares_for_counts(start: Codes, targets: Targets)
     turned: Targets = [(axes[::-1], table.T / ROWS) for axes, table in targets]
     assert away(mended(start, turned), targets) < away(start, targets) + LITTLE
     same = [
-        threes.wished(t, ordered=ORDERED, strengths=board.ties(t), rows=ROWS)
+        refine_triples.wished(t, ordered=ORDERED, strengths=cost_tables.ties(t), rows=ROWS)
         for t in (targets, turned)
     ]
     assert same[0].triples == same[1].triples
@@ -299,9 +308,10 @@ def test_nothing_to_do(start: Codes, targets: Targets) -> None:
 
 def test_there_are_fewer_passes_over_more_attributes() -> None:
     found = [
-        threes.passes(attributes) for attributes in (1, 3, threes.WIDE, 2 * threes.WIDE, 1_000)
+        refine_triples.passes(attributes)
+        for attributes in (1, 3, refine_triples.WIDE, 2 * refine_triples.WIDE, 1_000)
     ]
     assert (
         found == sorted(found, reverse=True)
-        and found[0] == found[2] == threes.PASSES > found[3] > found[4] == 1
+        and found[0] == found[2] == refine_triples.PASSES > found[3] > found[4] == 1
     )

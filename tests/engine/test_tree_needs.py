@@ -19,7 +19,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, Points
 from synth_engine.hierarchy import Rule
-from synth_engine.mechanisms.growing import tree_needs, trees
+from synth_engine.mechanisms.trees import resources, threshold_tree
 from synth_engine.spec import Spec
 
 TREES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree", "direct-synthesis")
@@ -61,7 +61,7 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
     (grown,) = plan.run(open_session(rows, domain=domain, cap=plan.loss)).growths
     hierarchy = prefixes.hierarchy(domain, domain.names)
     looked = sum(len(level) for level in grown.levels(hierarchy))
-    assert 0.25 * looked < tree_needs.nodes(hierarchy, grown.rule, 20_000) < 5 * looked
+    assert 0.25 * looked < resources.nodes(hierarchy, grown.rule, 20_000) < 5 * looked
     less, more = plan.needs(2_000), plan.needs(200_000)
     assert less.seconds < more.seconds < 10 and less.memory_bytes < more.memory_bytes
 
@@ -69,12 +69,12 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
 def test_there_is_room_for_as_many_nodes_as_can_be_there() -> None:
     trades = prefixes.hierarchy(TRADES, TRADES.names)
     for depth in range(trades.depth + 1):
-        assert tree_needs.room(trades, depth) == trades.cells(depth)
+        assert resources.room(trades, depth) == trades.cells(depth)
     placed = Points(
         place="home", at=((1.0, 1.0, 1.0), (1.2, 1.1, 1.0), (60.0, 50.0, 1.0), (60.0, 5.0, 2.0))
     )
     supported = prefixes.hierarchy(replace(TRADES, points=(placed,)), TRADES.names)
-    whole = [tree_needs.room(supported, depth) for depth in range(supported.depth + 1)]
+    whole = [resources.room(supported, depth) for depth in range(supported.depth + 1)]
     codes = prefixes.of_codes(
         supported,
         {
@@ -89,7 +89,7 @@ def test_there_is_room_for_as_many_nodes_as_can_be_there() -> None:
         np.unique(supported.prefix(codes, depth)).size for depth in range(supported.depth + 1)
     ]
     endless = prefixes.hierarchy(Domain(attributes=SIDES), ("north", "east"))
-    assert tree_needs.nodes(endless, Rule(name="basic", depth=6, threshold=1), 10**12) == sum(
+    assert resources.nodes(endless, Rule(name="basic", depth=6, threshold=1), 10**12) == sum(
         4**n for n in range(1, 7)
     )
 
@@ -103,7 +103,7 @@ def test_with_classes_a_basic_tree_is_as_deep_as_records_and_budget_bear() -> No
             domain,
             Spec(mechanism="adaptive-basic", epsilon=Fraction(epsilon), parameters=parameters),
         )
-        assert isinstance(plan, trees.TreePlan)
+        assert isinstance(plan, threshold_tree.TreePlan)
         return plan.grown_by(records)[0].depth
 
     deepest = prefixes.hierarchy(TRADES, TRADES.names).depth

@@ -20,9 +20,9 @@ from synth_engine.evaluation import tree_notes
 from synth_engine.hierarchy import Growth, Rule
 from synth_engine.hierarchy import growth as growing
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms.growing import opening
-from synth_engine.mechanisms.models import notes
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.trees import node_selection
+from synth_engine.models.model import Model
+from synth_engine.models.trees import diagnostics
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from synth_engine.values.strings import Strings
@@ -83,25 +83,27 @@ def test_nothing_stands_out_of_an_empty_table_nineteen_times_out_of_twenty() -> 
             levels.append((looked, opened))
             looked = 16 * opened
         counts = [(drawn(looked), noise) for looked, _ in levels]
-        wrong += notes.opened_more(levels, chance=chance) or notes.stands_out(counts)
+        wrong += diagnostics.opened_more(levels, chance=chance) or diagnostics.stands_out(
+            counts
+        )
     assert 0.005 * tables < wrong < 0.05 * tables
 
 
 def test_more_nodes_or_one_larger_count_than_noise_gives_stand_out() -> None:
     noise = Noise(law="discrete-laplace", scale=Fraction(5))
-    assert not notes.opened_more([(16, 1)], chance=1 / 32) and notes.opened_more(
+    assert not diagnostics.opened_more([(16, 1)], chance=1 / 32) and diagnostics.opened_more(
         [(16, 6)], chance=1 / 32
     )
-    assert not notes.opened_more([(16, 1), (16, 1)], chance=1 / 32)
-    assert notes.opened_more([(16, 0), (16, 6)], chance=1 / 32)
-    assert not notes.stands_out([(np.array([3, -60, 22]), noise)]) and not notes.stands_out(
-        [(np.array([-90]), noise)]
-    )
-    assert notes.stands_out([(np.array([3, 0, 40]), noise)])
-    assert not notes.stands_out(
+    assert not diagnostics.opened_more([(16, 1), (16, 1)], chance=1 / 32)
+    assert diagnostics.opened_more([(16, 0), (16, 6)], chance=1 / 32)
+    assert not diagnostics.stands_out(
+        [(np.array([3, -60, 22]), noise)]
+    ) and not diagnostics.stands_out([(np.array([-90]), noise)])
+    assert diagnostics.stands_out([(np.array([3, 0, 40]), noise)])
+    assert not diagnostics.stands_out(
         [(np.arange(-5_000, 41), noise)]
     )  # of many cells one may well have so much
-    assert notes.stands_out([(np.array([3]), noise), (np.array([60]), noise)])
+    assert diagnostics.stands_out([(np.array([3]), noise), (np.array([60]), noise)])
 
 
 @pytest.mark.parametrize("delta", ["0", "1/1000000"])
@@ -221,7 +223,7 @@ def test_what_ended_a_tree_is_told_apart() -> None:
 
 
 def test_a_tree_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening.cut_off, "__kwdefaults__", {"most": 40})
+    monkeypatch.setattr(node_selection.cut_off, "__kwdefaults__", {"most": 40})
     rng = np.random.default_rng(1)
     codes = {name: rng.integers(0, 64, 20_000) for name in square().names}
     model = fitted("adaptive", square(), codes, epsilon="4")
@@ -238,7 +240,7 @@ def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(growing, "MOST_NODES", 3)
-    monkeypatch.setattr(notes, "MOST_NODES", 3)
+    monkeypatch.setattr(diagnostics, "MOST_NODES", 3)
     points = prefixes.hierarchy(square(), square().names)
     rule = Rule(name="basic", depth=5, threshold=10)
     grown = Growth(
@@ -250,8 +252,10 @@ def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(
     (level,) = grown.levels(points)
     ends = np.ones(4, dtype=np.int64), level.prefixes, grown.counts[0]
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
-    found = notes.of_growth(grown, points, noise=noise, counted=(), ends=ends, rows=62)
-    assert found.ended == notes.Ended(why="nodes", depth=1, cells=1, share=round(50 / 62, 4))
+    found = diagnostics.of_growth(grown, points, noise=noise, counted=(), ends=ends, rows=62)
+    assert found.ended == diagnostics.Ended(
+        why="nodes", depth=1, cells=1, share=round(50 / 62, 4)
+    )
 
 
 def test_classes_and_texts_end_where_nothing_is_left_to_tell_apart() -> None:

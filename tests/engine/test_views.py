@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from synth_engine.marginals import consistency, covering, flow, ripple, topological
-from synth_engine.marginals.consistency import Axes, View
+from synth_engine.inference import consistency, covering, flow, ripple, topological
+from synth_engine.inference.consistency import Axes, View
 
 SIZES = (2, 3, 2, 4, 1)
 GROUPS: list[list[Axes]] = [

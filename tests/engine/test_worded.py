@@ -20,10 +20,10 @@ from synth_engine.domain import Categorical, Domain, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Words, beginnings
 from synth_engine.hierarchy.estimate import Leaves
-from synth_engine.marginals import nested
+from synth_engine.inference import hierarchical_shrinkage
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.growing.worded import WordedPlan
-from synth_engine.mechanisms.models.model import Model
+from synth_engine.mechanisms.trees.string_covariates import WordedPlan
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
@@ -269,7 +269,9 @@ def test_a_part_says_what_it_has_where_that_is_more_than_noise() -> None:
     truth[0] = [500, 4_500]
     depths = [half, np.arange(40)]
     noisy = np.rint(truth + rng.normal(0, 15, truth.shape))
-    found = nested.spread(noisy, depths, counts=counts, whole=truth.sum(axis=0), variance=225.0)
+    found = hierarchical_shrinkage.spread(
+        noisy, depths, counts=counts, whole=truth.sum(axis=0), variance=225.0
+    )
     assert found.sum(axis=1) == pytest.approx(counts) and found.min() >= 0
     assert np.abs(found[0] - truth[0]).max() < 60
     small = found[1::2] / 20
@@ -278,7 +280,7 @@ def test_a_part_says_what_it_has_where_that_is_more_than_noise() -> None:
         < 0.25
         < np.abs(noisy[1::2] / 20 - shares[1::2]).max()
     )
-    loud = nested.spread(
+    loud = hierarchical_shrinkage.spread(
         rng.normal(0, 1e5, truth.shape),
         depths,
         counts=counts,

@@ -14,7 +14,7 @@ from synth_engine import readers
 from synth_engine.confidential import ingest
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
-from synth_engine.readers import archive, number_formats, stored
+from synth_engine.readers import archive, number_formats, stored_values
 from tests.engine.test_other_kinds import cells, rewritten
 from tests.engine.workbooks import Cell, Xml, old_workbook_of_all_sorts, workbook
 
@@ -56,14 +56,14 @@ def test_a_number_keeps_every_digit_of_the_file(
 
 @given(number=st.integers(-(10**39), 10**39))
 def test_whole_numbers_are_read_exactly_however_they_are_spelled(number: int) -> None:
-    assert stored.number(str(number)) == str(number)
-    assert stored.number(f"{Decimal(number):.45E}") == str(number)
+    assert stored_values.number(str(number)) == str(number)
+    assert stored_values.number(f"{Decimal(number):.45E}") == str(number)
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_of_double_precision_is_read_as_itself(number: float) -> None:
     for spelled in (repr(number), f"{number:.17g}"):
-        text = stored.number(spelled)
+        text = stored_values.number(spelled)
         assert isinstance(text, str)
         assert float(text) == number
 
@@ -101,7 +101,7 @@ def test_a_format_of_zeros_gives_leading_zeros(
 
 @given(width=st.integers(2, 12), value=st.integers(0, 10**12))
 def test_padding_is_what_the_sheet_shows(width: int, value: int) -> None:
-    assert stored.number(str(value), code="0" * width) == str(value).zfill(width)
+    assert stored_values.number(str(value), code="0" * width) == str(value).zfill(width)
 
 
 MOMENTS = [

@@ -13,15 +13,9 @@ import pytest
 
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import SpecError
-from synth_engine.mechanisms.planning import parameters
-from synth_engine.mechanisms.planning.workload import (
-    PROPERTIES,
-    TARGET_FACTOR,
-    Weighted,
-    Workload,
-    targets,
-)
 from synth_engine.mechanisms.uniform import Random
+from synth_engine.plans import parameters
+from synth_engine.plans.workload import PROPERTIES, TARGET_FACTOR, Weighted, Workload, targets
 from synth_engine.spec import Spec
 
 DOMAIN = Domain.from_json(

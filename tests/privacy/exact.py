@@ -22,7 +22,7 @@ from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.plans.plan import Plan
 from synth_engine.privacy.loss import Loss
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 

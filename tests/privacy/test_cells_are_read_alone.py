@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import codec
-from synth_engine.codec import encoding, moments
+from synth_engine.codec import encoding, timestamps
 from synth_engine.domain import Attribute, Basket, DateTime, Domain, Weak, WeakBasket
 from tests.privacy import hostile
 
@@ -165,7 +165,7 @@ def noticed(attribute: Attribute) -> bool:
 
 
 def test_one_resolution_a_block_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moments, "seconds_since", one_resolution_a_block)
+    monkeypatch.setattr(timestamps, "seconds_since", one_resolution_a_block)
     fractions = [
         each for each in hostile.COLUMNS if isinstance(each, DateTime) and "%f" in each.format
     ]

@@ -28,8 +28,8 @@ from synth_engine.measurement import Answers
 from synth_engine.privacy import (
     certificate,
     conversion,
-    fixed,
     pld,
+    static_calibration,
     verify,
     verify_bell,
     verify_bounds,
@@ -485,8 +485,11 @@ def test_without_delta_or_with_one_too_small_no_distribution_is_composed() -> No
         plan_of(domain_of(*[10] * 80), delta=Fraction(0), noise="laplace").certificate
         == "basic"
     )
-    assert plan_of(domain_of(*ADULT), delta=fixed.LEAST_DELTA / 10).certificate == "zcdp"
-    assert plan_of(domain_of(*ADULT), delta=fixed.LEAST_DELTA).certificate == "pld"
+    assert (
+        plan_of(domain_of(*ADULT), delta=static_calibration.LEAST_DELTA / 10).certificate
+        == "zcdp"
+    )
+    assert plan_of(domain_of(*ADULT), delta=static_calibration.LEAST_DELTA).certificate == "pld"
     assert plan_of(domain_of(*ADULT), epsilon="1/1000").certificate == "zcdp", (
         "noise too wide to be summed up"
     )

@@ -21,7 +21,7 @@ from scipy import stats
 from synth_engine.confidential import noise
 from synth_engine.measurement import Noise
 from synth_engine.privacy import laplace
-from synth_engine.privacy.inversion import Choice, Words
+from synth_engine.privacy.inverse_cdf import Choice, Words
 from synth_engine.privacy.laplace import Widths
 from tests.privacy.chance import LEVEL, fits
 

@@ -34,10 +34,10 @@ from synth_engine.domain import (
 from synth_engine.domain.partitions import Partition
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms.models import description
-from synth_engine.mechanisms.models import model as models
-from synth_engine.mechanisms.models.model import Model
-from synth_engine.mechanisms.pairing import growth
+from synth_engine.mechanisms.pairwise import network_search
+from synth_engine.models import description
+from synth_engine.models import model as models
+from synth_engine.models.model import Model
 from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
@@ -84,7 +84,7 @@ CELLS = (
 def few_records_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are drawn from, and references counted in, a few thousand records: how many is public, and hardly matters here."""
     monkeypatch.setattr(models, "POPULATION", 3_000)
-    monkeypatch.setattr(growth, "POPULATION", 3_000)
+    monkeypatch.setattr(network_search, "POPULATION", 3_000)
 
 
 class Worst:

@@ -19,7 +19,7 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place, Points, Weak
-from synth_engine.domain.totals import Totals
+from synth_engine.domain.invariant_totals import Totals
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import standalone

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent
-from synth_engine.privacy import calibrate, certificate, conversion, fixed, pld
+from synth_engine.privacy import certificate, conversion, noise_scale, pld, static_calibration
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, Event, Gumbel
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
@@ -50,7 +50,7 @@ def shrank_all_the_way(events: Iterable[Event], epsilon: Fraction) -> bool:
     losses = [event.pure_epsilon() for event in events]
     whole = sum((loss for loss in losses if loss is not None), Fraction(0))
     return None not in losses and float(whole / epsilon) == pytest.approx(
-        math.exp(-fixed.FARTHEST), rel=1e-6
+        math.exp(-static_calibration.FARTHEST), rel=1e-6
     )
 
 
@@ -100,9 +100,9 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
         (
             60,
             "1",
-            fixed.LEAST_DELTA,
+            static_calibration.LEAST_DELTA,
         ),  # many steps of composition, each of which may lose a little
-        (60, "1/10", fixed.LEAST_DELTA),
+        (60, "1/10", static_calibration.LEAST_DELTA),
         (5, "1/8000", Fraction(1, 10)),  # losses that spread far beyond epsilon
     ],
 )
@@ -135,21 +135,21 @@ def test_delta_is_found_where_the_mean_loss_is_above_epsilon_as_well(loss: float
 def test_calibrated_noise_costs_its_share_or_a_little_less_and_is_a_float(
     share: Fraction, sensitivity: int
 ) -> None:
-    scale = calibrate.laplace_scale(share, sensitivity)
+    scale = noise_scale.laplace_scale(share, sensitivity)
     cost = DiscreteLaplace(scale=scale, l1=sensitivity).pure_epsilon()
     assert share * (1 - Fraction(1, 10**6)) <= cost <= share
     assert Fraction(float(scale)) == scale
-    sigma = calibrate.gaussian_sigma(share, sensitivity)
+    sigma = noise_scale.gaussian_sigma(share, sensitivity)
     event = DiscreteGaussian(sigma_squared=sigma**2, l2_squared=sensitivity)
     assert share * (1 - Fraction(1, 10**6)) <= event.rho() <= share
     assert Fraction(float(sigma)) == sigma
-    selection = Gumbel(scale=calibrate.selection_scale(share, sensitivity), linf=sensitivity)
+    selection = Gumbel(scale=noise_scale.selection_scale(share, sensitivity), linf=sensitivity)
     assert share * (1 - Fraction(1, 10**6)) <= selection.pure_epsilon() <= share
 
 
 @given(shares, st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_shares_add_up_to_the_whole_exactly(total: Fraction, weights: list[int]) -> None:
-    assert sum(calibrate.split(total, [Fraction(w) for w in weights])) == total
+    assert sum(noise_scale.split(total, [Fraction(w) for w in weights])) == total
 
 
 def test_a_filter_admits_to_the_last_unit_and_refuses_the_next() -> None:
@@ -186,4 +186,4 @@ def test_a_pure_event_enters_rho_with_half_its_squared_epsilon() -> None:
 
 def test_a_budget_too_small_for_noise_that_fits_is_refused_in_words() -> None:
     with pytest.raises(SpecError, match="too large or too small"):
-        calibrate.laplace_scale(Fraction(1, 10**15), 1)
+        noise_scale.laplace_scale(Fraction(1, 10**15), 1)

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms
-from synth_engine.codec import moments
+from synth_engine.codec import timestamps
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import DateTime, Domain, Identifier, Integer
@@ -35,7 +35,7 @@ from synth_engine.privacy.events import (
     ThresholdTree,
 )
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
-from synth_engine.readers import feed, regular
+from synth_engine.readers import fast_csv, line_feed
 from synth_engine.spec import Spec
 from tests.privacy import hostile
 from tests.privacy.test_neighbours import SameAnswers
@@ -195,7 +195,7 @@ def test_neighbouring_files_hand_neighbouring_vectors_to_samplers(
     relation: Relation,
     data: st.DataObject,
 ) -> None:
-    monkeypatch.setattr(feed, "PIECE", 64)
+    monkeypatch.setattr(line_feed, "PIECE", 64)
     most = data.draw(st.integers(1, 3))
     domain = domain_for(mechanism, relation=relation, most=most)
     assert domain is not None, "every mechanism is run"
@@ -275,7 +275,7 @@ def person_files(tmp_path: Path) -> None:
 def test_the_files_of_the_mutants_are_read_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "PIECE", 64)
+    monkeypatch.setattr(line_feed, "PIECE", 64)
     for files in (sentinel_files, marked_files, person_files):
         files(tmp_path)
 
@@ -308,7 +308,7 @@ def test_moments_of_one_resolution_would_be_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for mutant in (old_moments, one_resolution):
-        monkeypatch.setattr(moments, "seconds_since", mutant)
+        monkeypatch.setattr(timestamps, "seconds_since", mutant)
         with pytest.raises(AssertionError):
             sentinel_files(tmp_path)
 
@@ -316,8 +316,8 @@ def test_moments_of_one_resolution_would_be_noticed(
 def test_a_mark_dropped_from_pieces_would_be_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "PIECE", 64)
-    honest: Callable[..., Any] = regular.parsed
+    monkeypatch.setattr(line_feed, "PIECE", 64)
+    honest: Callable[..., Any] = fast_csv.parsed
 
     def dropping(piece: bytes, form: Any, *, last: bool) -> Any:
         """The fast parser as it was: what it is given loses a mark at its beginning."""
@@ -328,7 +328,7 @@ def test_a_mark_dropped_from_pieces_would_be_noticed(
             last=last,
         )
 
-    monkeypatch.setattr(regular, "parsed", dropping)
+    monkeypatch.setattr(fast_csv, "parsed", dropping)
     with pytest.raises(AssertionError):
         marked_files(tmp_path)
 

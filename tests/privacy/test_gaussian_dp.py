@@ -19,8 +19,8 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms.bayesian_network import BayesianNetwork
-from synth_engine.mechanisms.planning import shares, staged
+from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetwork
+from synth_engine.plans import budget_allocation, two_stage
 from synth_engine.privacy import conversion, events, receipt, tradeoff, verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
@@ -264,9 +264,11 @@ def test_noise_for_a_part_costs_no_more_than_it_and_nearly_all(
     for relation in Relation:
         sensitivity = histogram_sensitivity(PrivacyUnit(max_records=3), relation)
         for of in (sensitivity, scores_sensitivity(sensitivity, number=7)):
-            price = shares.price(shares.noise(budget, of, laplace=laplace), budget, of)
+            price = budget_allocation.price(
+                budget_allocation.noise(budget, of, laplace=laplace), budget, of
+            )
             assert budget.amount * (1 - Fraction(1, 10**5)) < price <= budget.amount
-        scale = shares.selection_scale(budget, sensitivity)
+        scale = budget_allocation.selection_scale(budget, sensitivity)
         kind = events.PermuteAndFlip if isinstance(budget, Pure) else events.Gumbel
         gate = Filter(budget)
         gate.admit(kind(scale=scale, linf=sensitivity.linf))
@@ -297,7 +299,9 @@ def document() -> Document:
         ),
         (
             {"verb": "measure", "clique": ["c"], "cells": 3},
-            shares.noise(GaussianDP(mu_squared=cap / 9), sensitivity).event(sensitivity),
+            budget_allocation.noise(GaussianDP(mu_squared=cap / 9), sensitivity).event(
+                sensitivity
+            ),
         ),
         (
             {"verb": "select", "clique": [], "candidates": [["a"]], "cells": 5},
@@ -427,12 +431,13 @@ def test_what_is_learned_first_is_paid_in_mu_as_well() -> None:
         )
     )
     spec = Spec(mechanism="bayesian-network", epsilon=Fraction(2), delta=DELTA, parameters={})
-    plan = staged.plan(*InMu().checked(domain, spec, rule="basic"), domain=domain)
-    assert isinstance(plan, staged.StagedPlan)
+    plan = two_stage.plan(*InMu().checked(domain, spec, rule="basic"), domain=domain)
+    assert isinstance(plan, two_stage.StagedPlan)
     laws = [asked.noise.law for asked in plan.questions]
     assert laws == ["discrete-laplace", "rounded-gaussian"]
     spent = sum(
-        shares.price(asked.noise, plan.loss, plan.sensitivity) for asked in plan.questions
+        budget_allocation.price(asked.noise, plan.loss, plan.sensitivity)
+        for asked in plan.questions
     )
     assert plan.left == plan.loss.of(plan.loss.amount - spent)
     assert isinstance(plan.loss, GaussianDP)

@@ -24,8 +24,8 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Call, Candidate, Clique, Counts, Measurement, Noise
-from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan
-from synth_engine.mechanisms.pairing import growth
+from synth_engine.mechanisms.pairwise import network_search
+from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.spec import Spec
 from tests.privacy import exact
@@ -40,7 +40,7 @@ Cell = tuple[int, Noise]
 @pytest.fixture(autouse=True)
 def few_records_of_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many records the references are counted from is public and says nothing about rows."""
-    monkeypatch.setattr(growth, "POPULATION", 40)
+    monkeypatch.setattr(network_search, "POPULATION", 40)
 
 
 def as_claimed(scale: Fraction) -> Fraction:

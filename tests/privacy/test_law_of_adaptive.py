@@ -15,7 +15,7 @@ from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Place, Points
 from synth_engine.errors import BudgetExceeded
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact

@@ -18,9 +18,9 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Call, Candidate, Clique, Measurement, Noise
-from synth_engine.mechanisms.aim import AimPlan
-from synth_engine.mechanisms.pairing.rounds import Estimates
-from synth_engine.mechanisms.planning import shares
+from synth_engine.mechanisms.pairwise.aim import AimPlan
+from synth_engine.mechanisms.pairwise.rounds import Estimates
+from synth_engine.plans import budget_allocation
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
@@ -208,7 +208,8 @@ def worst_choice(
             plan.candidates, noise=plan._noise(EPSILON)
         )
         return session.select(
-            offered, scale=shares.selection_scale(Pure(epsilon=EPSILON), plan.sensitivity)
+            offered,
+            scale=budget_allocation.selection_scale(Pure(epsilon=EPSILON), plan.sensitivity),
         )
 
     laws = {

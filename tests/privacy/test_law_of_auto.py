@@ -16,10 +16,10 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
-from synth_engine.marginals import bins as binning
+from synth_engine.inference import bins as binning
 from synth_engine.measurement import Candidate, Measurement, Noise, Scores
-from synth_engine.mechanisms.auto import AutoPlan
-from synth_engine.mechanisms.auto_public import Columns
+from synth_engine.mechanisms.auto.auto import AutoPlan
+from synth_engine.mechanisms.auto.selection import Columns
 from synth_engine.privacy import verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated

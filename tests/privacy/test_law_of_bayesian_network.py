@@ -16,9 +16,9 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
-from synth_engine.mechanisms.bayesian_network import BayesianNetworkPlan, Shares
-from synth_engine.mechanisms.pairing import growth
-from synth_engine.mechanisms.pairing.growth import Growth
+from synth_engine.mechanisms.pairwise import network_search
+from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan, Shares
+from synth_engine.mechanisms.pairwise.network_search import Growth
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
@@ -33,7 +33,7 @@ MANY = Pure(epsilon=100 * EPSILON)
 @pytest.fixture(autouse=True)
 def few_records_of_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many records the references are counted from is public and says nothing about rows."""
-    monkeypatch.setattr(growth, "POPULATION", 40)
+    monkeypatch.setattr(network_search, "POPULATION", 40)
 
 
 def plan_of(

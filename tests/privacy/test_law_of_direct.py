@@ -18,8 +18,8 @@ from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
 from synth_engine.hierarchy import Partition
 from synth_engine.measurement import Counts, Leaves, Noise
-from synth_engine.mechanisms.direct import DirectPlan
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.mechanisms.trees.direct import DirectPlan
+from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.privacy import exact

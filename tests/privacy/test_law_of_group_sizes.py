@@ -18,7 +18,7 @@ from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, GroupSizes, Noise
-from synth_engine.privacy import calibrate, verify_calls
+from synth_engine.privacy import noise_scale, verify_calls
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import (
@@ -94,7 +94,9 @@ def worst(
 ) -> tuple[Fraction | float, int]:
     """The worst ratio of one table of group sizes, with noise calibrated to epsilon."""
     persons = 2
-    scale = calibrate.laplace_scale(EPSILON, l1 or group_sizes_sensitivity(domain.relation).l1)
+    scale = noise_scale.laplace_scale(
+        EPSILON, l1 or group_sizes_sensitivity(domain.relation).l1
+    )
     noise = Noise(law="discrete-laplace", scale=scale)
 
     def program(session: RoomSession, _: Rows) -> Hashable:

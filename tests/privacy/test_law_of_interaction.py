@@ -18,7 +18,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, Merged, Noise
-from synth_engine.mechanisms.planning import shares
+from synth_engine.plans import budget_allocation
 from synth_engine.privacy import unit as units
 from synth_engine.privacy import verify_calls
 from synth_engine.privacy.events import RoundedGaussian
@@ -43,7 +43,7 @@ def moving(domain: Domain) -> Sensitivity:
 
 
 def asked(session: RoomSession, rows: Rows) -> Hashable:
-    noise = shares.noise(CAP, moving(session.domain))
+    noise = budget_allocation.noise(CAP, moving(session.domain))
     return tuple(session.interaction(("a", "b"), noise=noise).values.ravel().tolist())
 
 

@@ -21,8 +21,8 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, WeakBasket
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms.planning import learning
-from synth_engine.privacy import calibrate, unit, verify_calls
+from synth_engine.plans import domain_learning
+from synth_engine.privacy import noise_scale, unit, verify_calls
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import (
@@ -113,7 +113,7 @@ def worst(
 ) -> Fraction | float:
     """The worst ratio of one answer with Laplace noise that is calibrated to epsilon."""
     of_one = histogram_sensitivity(domain.unit, domain.relation)
-    scale = calibrate.laplace_scale(EPSILON, l1 or items_sensitivity(of_one).l1)
+    scale = noise_scale.laplace_scale(EPSILON, l1 or items_sensitivity(of_one).l1)
     noise = Noise(law="discrete-laplace", scale=scale)
 
     def program(session: RoomSession, _: Rows) -> Hashable:
@@ -351,10 +351,10 @@ def test_items_chosen_by_exact_counts_are_noticed(tmp_path: Path) -> None:
 
 def test_the_most_voted_items_are_kept_and_nothing_else_decides() -> None:
     attribute = domain_of(items=4, keep=2).open[0]
-    answer = learning.Measurement(
+    answer = domain_learning.Measurement(
         clique=("items",), noise=NOISE, values=np.array([3, -1, 9, 3], dtype=np.int64)
     )
-    assert learning.settled(attribute, answer).items == ("1", "3")  # type: ignore[attr-defined]
+    assert domain_learning.settled(attribute, answer).items == ("1", "3")  # type: ignore[attr-defined]
 
 
 # ---- the room and what leaves it ---------------------------------------------------------------------------------

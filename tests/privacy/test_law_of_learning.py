@@ -15,8 +15,8 @@ from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Attribute, Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded
 from synth_engine.measurement import Noise
-from synth_engine.mechanisms.planning.plan import Plan
-from synth_engine.mechanisms.planning.staged import StagedPlan
+from synth_engine.plans.plan import Plan
+from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 from synth_engine.values import Listed

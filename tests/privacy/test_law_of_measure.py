@@ -11,7 +11,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
-from synth_engine.privacy import calibrate
+from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from tests.privacy import exact
@@ -30,7 +30,7 @@ def worst(
     epsilon: Fraction = EPSILON,
 ) -> Fraction | float:
     """The worst ratio of one measurement of all attributes together, with noise calibrated to epsilon."""
-    scale = calibrate.laplace_scale(
+    scale = noise_scale.laplace_scale(
         epsilon, l1 or histogram_sensitivity(domain.unit, domain.relation).l1
     )
     noise = Noise(law="discrete-laplace", scale=scale)

@@ -16,7 +16,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
-from synth_engine.mechanisms.mst import MstPlan, Parts
+from synth_engine.mechanisms.pairwise.mst import MstPlan, Parts
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation

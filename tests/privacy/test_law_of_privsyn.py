@@ -15,10 +15,10 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
-from synth_engine.marginals import factors
+from synth_engine.inference import factors
 from synth_engine.measurement import Candidate, Counts, Noise
-from synth_engine.mechanisms.planning import shares
-from synth_engine.mechanisms.privsyn import Parts, PrivSynPlan
+from synth_engine.mechanisms.pairwise.privsyn import Parts, PrivSynPlan
+from synth_engine.plans import budget_allocation
 from synth_engine.privacy import receipt, verify
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
@@ -166,7 +166,7 @@ def worst_scores(
     plan = replace(plan, parts=Parts(columns=EPSILON, scores=EPSILON, tables=EPSILON))
     noise = plan._score_noise()
     if number != 3:
-        noise = shares.noise(Pure(epsilon=EPSILON), plan.sensitivity)
+        noise = budget_allocation.noise(Pure(epsilon=EPSILON), plan.sensitivity)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         half = np.array([most / 2, most / 2])

@@ -17,9 +17,13 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Weak
 from synth_engine.measurement import Counts, Noise
-from synth_engine.mechanisms import adaptive
-from synth_engine.mechanisms.growing import recounted, trees, worded
-from synth_engine.mechanisms.planning.plan import Plan
+from synth_engine.mechanisms.trees import (
+    adaptive,
+    remeasured,
+    string_covariates,
+    threshold_tree,
+)
+from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
@@ -121,8 +125,8 @@ BESIDE = Domain(
 
 def divide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every count that is not zero is kept, and every part with records is divided."""
-    monkeypatch.setattr(adaptive, "OF_TEXTS", trees.Settings(rule="improved", clean=0))
-    for module in (worded, recounted):
+    monkeypatch.setattr(adaptive, "OF_TEXTS", threshold_tree.Settings(rule="improved", clean=0))
+    for module in (string_covariates, remeasured):
         monkeypatch.setattr(module, "_WORTH", 0.01)
 
 

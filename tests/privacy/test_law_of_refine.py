@@ -16,7 +16,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Call, Clique
-from synth_engine.mechanisms.planning import shares
+from synth_engine.plans import budget_allocation
 from synth_engine.privacy import verify_calls
 from synth_engine.privacy.events import Gumbel
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
@@ -38,7 +38,7 @@ QUESTIONS: list[tuple[Clique, tuple[str, ...]]] = [
 
 def scale_of(domain: Domain) -> Fraction:
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    return shares.selection_scale(Pure(epsilon=EPSILON), sensitivity, monotonic=True)
+    return budget_allocation.selection_scale(Pure(epsilon=EPSILON), sensitivity, monotonic=True)
 
 
 def laws(

@@ -26,7 +26,7 @@ from synth_engine.errors import (
     VerificationError,
 )
 from synth_engine.measurement import Answers, Call, Counts, Query
-from synth_engine.privacy import resampling, urn, verify_calls, verify_groups
+from synth_engine.privacy import dirichlet_multinomial, resampling, verify_calls, verify_groups
 from synth_engine.privacy.events import DirichletMultinomial, from_json
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import (
@@ -371,7 +371,7 @@ def test_parts_that_there_are_not_are_refused_and_not_charged(
 
 # ---- mutants ---------------------------------------------------------------------------------------------------
 
-honest = urn.drawn
+honest = dirichlet_multinomial.drawn
 
 
 def too_small(*args: object, parts: np.ndarray, unit: int, **kwargs: object) -> np.ndarray:
@@ -429,7 +429,7 @@ def test_a_mutant_draw_exceeds_the_claim(
     mutant: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n, k, parts, unit, epsilon = 1, 3, 2, 2, 0.6
-    monkeypatch.setattr(urn, "drawn", mutant)
+    monkeypatch.setattr(dirichlet_multinomial, "drawn", mutant)
     claim = resampling.delta_of(n, alpha=parts / unit, origins=k, epsilon=epsilon)
     assert (
         worst(n, k, event_of({n: parts}, unit=unit, origins=k, epsilon=epsilon)) > claim * 1.01
@@ -437,7 +437,7 @@ def test_a_mutant_draw_exceeds_the_claim(
 
 
 def test_a_draw_without_balls_added_is_another_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(urn, "drawn", without_return)
+    monkeypatch.setattr(dirichlet_multinomial, "drawn", without_return)
     found = law_of(((2, 0),), event_of({2: 1}, unit=2, origins=2, epsilon=1))
     assert found != {m: p for m, p in dirichlet.law((2, 0), (1, 1), 2, 2).items() if p}
 
@@ -470,7 +470,7 @@ def test_two_million_records_a_second() -> None:
     rng = np.random.default_rng(1)
     groups, origins = rng.integers(0, 8_000, 400_000), rng.integers(0, 244, 400_000)
     parts = np.full(8_000, resampling.UNIT // 10)
-    urn.drawn(
+    dirichlet_multinomial.drawn(
         groups[:9],
         origins[:9],
         parts=parts,
@@ -481,7 +481,7 @@ def test_two_million_records_a_second() -> None:
     times = []
     for _ in range(5):
         begun = time.process_time()
-        homes = urn.drawn(
+        homes = dirichlet_multinomial.drawn(
             groups,
             origins,
             parts=parts,
@@ -493,7 +493,9 @@ def test_two_million_records_a_second() -> None:
     assert (
         400_000 / min(times) > 2_000_000
     )  # the best of five: others on the machine take caches away
-    found = urn.Resampled.of(("work", "home"), np.sort(groups), homes, shape=(8_000, 244))
+    found = dirichlet_multinomial.Resampled.of(
+        ("work", "home"), np.sort(groups), homes, shape=(8_000, 244)
+    )
     assert found.values.sum(axis=1).tolist() == np.bincount(groups, minlength=8_000).tolist()
 
 
@@ -503,7 +505,7 @@ def test_the_sampler_in_use_has_the_law() -> None:
     many = np.repeat(np.arange(20_000), 4)
 
     def p_value() -> float:
-        homes = urn.drawn(
+        homes = dirichlet_multinomial.drawn(
             many,
             np.tile(origins, 20_000),
             parts=np.full(20_000, 3),
@@ -511,7 +513,9 @@ def test_the_sampler_in_use_has_the_law() -> None:
             unit=4,
             below=uniform,
         )
-        found = urn.Resampled.of(("work", "home"), many, homes, shape=(20_000, 4)).values
+        found = dirichlet_multinomial.Resampled.of(
+            ("work", "home"), many, homes, shape=(20_000, 4)
+        ).values
         seen = np.array([(found == np.array(outcome)).all(axis=1).sum() for outcome in law])
         assert seen.sum() == 20_000
         return float(stats.chisquare(seen, [20_000 * float(p) for p in law.values()]).pvalue)

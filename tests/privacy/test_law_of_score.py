@@ -19,7 +19,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError
 from synth_engine.measurement import Answers, Candidate, Counts, Merged, Noise
-from synth_engine.mechanisms.planning import shares
+from synth_engine.plans import budget_allocation
 from synth_engine.privacy import unit as units
 from synth_engine.privacy.events import RoundedGaussian
 from synth_engine.privacy.loss import GaussianDP, Pure
@@ -63,11 +63,13 @@ def scored(session: RoomSession, rows: Rows) -> Hashable:
         units.histogram_sensitivity(session.domain.unit, session.domain.relation),
         number=len(candidates),
     )
-    return tuple(session.score(candidates, noise=shares.noise(CAP, of)).values.tolist())
+    return tuple(
+        session.score(candidates, noise=budget_allocation.noise(CAP, of)).values.tolist()
+    )
 
 
 def merged_table(session: RoomSession, rows: Rows) -> Hashable:
-    noise = shares.noise(
+    noise = budget_allocation.noise(
         CAP, units.histogram_sensitivity(session.domain.unit, session.domain.relation)
     )
     return tuple(
@@ -80,7 +82,7 @@ def merged_by_the_data(session: RoomSession, rows: Rows) -> Hashable:
     seen = counts.contingency(rows, ("b",)) > 0
     bins = np.where(seen, np.cumsum(seen), 0)
     bins = np.unique(bins, return_inverse=True)[1]
-    noise = shares.noise(
+    noise = budget_allocation.noise(
         CAP, units.histogram_sensitivity(session.domain.unit, session.domain.relation)
     )
     return tuple(session.measure(("b",), noise=noise, merged={"b": bins}).values.tolist())
@@ -98,7 +100,9 @@ def score_against_the_truth(session: RoomSession, rows: Rows) -> Hashable:
     of = scores_sensitivity(
         units.histogram_sensitivity(session.domain.unit, session.domain.relation), number=1
     )
-    return tuple(session.score(candidates, noise=shares.noise(CAP, of)).values.tolist())
+    return tuple(
+        session.score(candidates, noise=budget_allocation.noise(CAP, of)).values.tolist()
+    )
 
 
 def loss_of(

@@ -12,7 +12,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.measurement import Candidate, Clique
-from synth_engine.privacy import calibrate
+from synth_engine.privacy import noise_scale
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -58,7 +58,7 @@ def laws(
     sampler: type[Replay] = Replay,
 ) -> dict[Table, Law]:
     linf = histogram_sensitivity(domain.unit, domain.relation).linf
-    spread = scale or calibrate.selection_scale(EPSILON, linf)
+    spread = scale or noise_scale.selection_scale(EPSILON, linf)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         return session.select(FIXTURES[fixture], scale=spread), session.calls
@@ -93,7 +93,9 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
 
 @pytest.mark.parametrize("cap", CAPS, ids=["permute-and-flip", "gumbel"])
 def test_a_scale_without_the_factor_of_two_is_noticed(cap: Loss) -> None:
-    ratio = worst_over_fixtures(domain_of(2, 2), cap, scale=calibrate.laplace_scale(EPSILON, 1))
+    ratio = worst_over_fixtures(
+        domain_of(2, 2), cap, scale=noise_scale.laplace_scale(EPSILON, 1)
+    )
     assert exact.worst_epsilon(ratio) > 1.8 * EPSILON
 
 
@@ -106,7 +108,7 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay], cap: Loss) -> None:
 
 def test_the_sensitivity_of_add_and_remove_is_noticed_under_replace_one() -> None:
     domain = domain_of(2, 2, relation=Relation.REPLACE_ONE)
-    ratio = worst_over_fixtures(domain, CAPS[0], scale=calibrate.selection_scale(EPSILON, 1))
+    ratio = worst_over_fixtures(domain, CAPS[0], scale=noise_scale.selection_scale(EPSILON, 1))
     assert exact.worst_epsilon(ratio) > 1.8 * EPSILON
 
 
@@ -114,7 +116,7 @@ def test_the_sensitivity_of_add_and_remove_is_noticed_under_replace_one() -> Non
 def test_gumbel_noise_costs_an_eighth_of_the_squared_epsilon_in_rho(alpha: int) -> None:
     """Rényi divergence of order alpha at most alpha · rho, for every pair of neighbours."""
     domain = domain_of(2, 2)
-    rho = Gumbel(scale=calibrate.selection_scale(EPSILON, 1), linf=1).rho()
+    rho = Gumbel(scale=noise_scale.selection_scale(EPSILON, 1), linf=1).rho()
     largest = max(
         renyi_sum(found[x], found[y], alpha=alpha)
         for fixture in FIXTURES
@@ -126,7 +128,7 @@ def test_gumbel_noise_costs_an_eighth_of_the_squared_epsilon_in_rho(alpha: int) 
 
 def test_permute_and_flip_would_not_be_covered_by_the_price_of_gumbel_noise() -> None:
     """Its loss is not of bounded range; the accountant must charge half the squared epsilon."""
-    scale = calibrate.selection_scale(EPSILON, 1)
+    scale = noise_scale.selection_scale(EPSILON, 1)
     assert PermuteAndFlip(scale=scale, linf=1).rho() == 4 * Gumbel(scale=scale, linf=1).rho()
 
 

@@ -25,7 +25,7 @@ from synth_engine.domain import Categorical, Domain, Identifier
 from synth_engine.errors import DomainError, TableError
 from synth_engine.formats import ENCODINGS, Dialect, Kind
 from synth_engine.privacy.unit import PrivacyUnit, Spelling
-from synth_engine.readers import baskets, feed, regular, rules, source
+from synth_engine.readers import baskets, fast_csv, line_feed, rules, source
 from tests.engine.workbooks import workbook as written_workbook
 from tests.privacy import hostile
 
@@ -226,8 +226,8 @@ def test_the_last_record_is_read_as_if_others_followed(tmp_path: Path) -> None:
 # --- each record by itself, in every encoding and at every cut -------------------------------------------------------
 @pytest.fixture(params=[16, 64, 2**22], ids=lambda size: f"pieces of {size}")
 def piece_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(feed, "PIECE", request.param)
-    monkeypatch.setattr(feed, "_READ", max(7, request.param // 2))
+    monkeypatch.setattr(line_feed, "PIECE", request.param)
+    monkeypatch.setattr(line_feed, "_READ", max(7, request.param // 2))
     return int(request.param)
 
 
@@ -303,7 +303,7 @@ def test_one_more_record_changes_no_other_and_both_parsers_agree(
         found = read(path, "csv", limits=SMALL)
         assert found[:place] + found[place + 1 :] == without
         with monkeypatch.context() as strict:
-            strict.setattr(regular, "parsed", lambda *_args, **_options: None)
+            strict.setattr(fast_csv, "parsed", lambda *_args, **_options: None)
             assert read(path, "csv", limits=SMALL) == found
 
 

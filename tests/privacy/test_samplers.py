@@ -17,7 +17,7 @@ from synth_engine.confidential import noise, selection
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Noise, NoiseLaw
-from synth_engine.privacy import calibrate
+from synth_engine.privacy import noise_scale
 from tests.privacy import exact
 from tests.privacy.chance import fits
 
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 SCALES = [
     Fraction(1, 2),
     Fraction(1),
-    calibrate.laplace_scale(Fraction(7, 10), 1),
+    noise_scale.laplace_scale(Fraction(7, 10), 1),
     Fraction(10),
 ]
 

@@ -21,8 +21,8 @@ from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms import Plan
-from synth_engine.mechanisms.pairing import growth
-from synth_engine.privacy import calibrate, conversion
+from synth_engine.mechanisms.pairwise import network_search
+from synth_engine.privacy import conversion, noise_scale
 from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -70,7 +70,7 @@ def measure_with_laplace(change: Change) -> tuple[Runs, Pair, Claim]:
     """Replace-one: both cells of a column move."""
     domain = domain_of(2, relation=Relation.REPLACE_ONE)
     l1 = histogram_sensitivity(domain.unit, domain.relation).l1
-    noise = Noise(law="discrete-laplace", scale=calibrate.laplace_scale(ONE, l1))
+    noise = Noise(law="discrete-laplace", scale=noise_scale.laplace_scale(ONE, l1))
     runs = static_runs(
         lambda s: s.measure(("a",), noise=noise), domain=domain, cap=ROOM_ENOUGH, change=change
     )
@@ -203,7 +203,7 @@ BY_LAW = pytest.mark.parametrize("cap", LAWS, ids=["permute-and-flip", "gumbel"]
 def select(cap: Loss, change: Change) -> tuple[Runs, Pair, Claim]:
     """A choice between two columns of which one gains and the other loses a point by one record more."""
     domain = domain_of(2, 2)
-    scale = calibrate.selection_scale(
+    scale = noise_scale.selection_scale(
         ONE, histogram_sensitivity(domain.unit, domain.relation).linf
     )
     candidates = [
@@ -220,7 +220,7 @@ def select_of_bounded_range(change: Change) -> tuple[Runs, Pair, Claim]:
     """The exponential mechanism's loss has range epsilon, so that no event's chances differ by more than
     tanh(epsilon / 4) (Dong, Durfee and Rogers 2020); with scores one apart, either way round, just that."""
     domain = domain_of(2, 2)
-    scale = calibrate.selection_scale(
+    scale = noise_scale.selection_scale(
         ONE, histogram_sensitivity(domain.unit, domain.relation).linf
     )
     candidates = [
@@ -264,7 +264,7 @@ def test_gumbel_noise_with_a_scale_too_small_by_a_tenth_is_caught() -> None:
 @pytest.fixture
 def few_records_of_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many records the references are counted from is public and says nothing about rows."""
-    monkeypatch.setattr(growth, "POPULATION", 40)
+    monkeypatch.setattr(network_search, "POPULATION", 40)
 
 
 def network(

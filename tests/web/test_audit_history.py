@@ -17,8 +17,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from synthweb.audit import labels
 from synthweb.audit import services as audit
-from synthweb.audit import words
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.ledger import verify_ledger
@@ -67,8 +67,8 @@ def recorded_actions() -> set[str]:
 def test_every_action_that_is_recorded_has_its_words() -> None:
     actions = recorded_actions()
     assert {"report.opened", "release.shared", "user.deactivated", "budget.granted"} <= actions
-    assert actions - set(words.SENTENCES) == set(), (
-        "write a sentence for each of these in synthweb/audit/words.py"
+    assert actions - set(labels.SENTENCES) == set(), (
+        "write a sentence for each of these in synthweb/audit/labels.py"
     )
 
 
@@ -129,7 +129,7 @@ def test_every_opening_of_real_rows_is_listed_with_who_what_and_of_which_table(
     assert len(shown(auditor, "real-rows", actor="steward", object=played.dataset.code)) == 2
     assert shown(auditor, "real-rows", object=played.fresh.code) == []
     assert shown(auditor, "real-rows", until="2020-01-01") == []
-    assert len(taken(auditor, "real-rows-entries", "json", action=words.REPORT)) == 1
+    assert len(taken(auditor, "real-rows-entries", "json", action=labels.REPORT)) == 1
     about_one = auditor.get(reverse("ledger:real-rows"))
     assert played.dataset.name in about_one.text and not re.search(r"\bnorth\b", about_one.text)
 

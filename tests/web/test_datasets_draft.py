@@ -21,7 +21,7 @@ from synth_engine.domain import (
     parse_attribute,
 )
 from synth_engine.errors import DomainError
-from synthweb.datasets import draft, listed, typed
+from synthweb.datasets import draft, draft_to_attribute, list_fields
 
 PRINTABLE = st.text(
     st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=12
@@ -39,7 +39,7 @@ MARKERS = st.none() | st.lists(
     )
 )
 def test_a_list_of_texts_is_read_as_it_is_written(texts: list[str]) -> None:
-    assert listed.split(listed.join(texts)) == texts
+    assert list_fields.split(list_fields.join(texts)) == texts
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_list_of_texts_is_read_as_it_is_written(texts: list[str]) -> None:
     ],
 )
 def test_texts_stand_one_a_line_or_between_commas(written: str, texts: list[str]) -> None:
-    assert listed.split(written) == texts
+    assert list_fields.split(written) == texts
 
 
 ATTRIBUTES = [
@@ -77,7 +77,12 @@ ATTRIBUTES = [
     Integer(name="x", low=0, high=99, width=10),
     Number(name="x", low=-1.5, high=2.25),
     Number(name="x", low=0.0, high=1.0, edges=(0.0, 0.1, 0.7, 1.0)),
-    Number(name="x", low=0.1, high=0.7, edges=tuple(typed.equal_edges(0.1, 0.7, bins=13))),
+    Number(
+        name="x",
+        low=0.1,
+        high=0.7,
+        edges=tuple(draft_to_attribute.equal_edges(0.1, 0.7, bins=13)),
+    ),
     Boolean(name="x", true="ja", false="nein", missing=("",)),
     Date(
         name="x", low=datetime.date(1990, 1, 1), high=datetime.date(2024, 12, 31), step_days=7
@@ -94,8 +99,10 @@ ATTRIBUTES = [
     ),
     Integer(name="x", low=0, high=9, width=1, ordered=False),
     DateTime(
-        name="x", low=datetime.datetime(2020, 2, 29), high=datetime.datetime(2021, 1, 1, 12, 30)
-    ),  # noqa: DTZ001
+        name="x",
+        low=datetime.datetime(2020, 2, 29),  # noqa: DTZ001
+        high=datetime.datetime(2021, 1, 1, 12, 30),  # noqa: DTZ001
+    ),
     DateTime(
         name="x",
         low=datetime.datetime(2020, 2, 29, 8),  # noqa: DTZ001
@@ -119,7 +126,7 @@ def test_a_described_attribute_comes_back_from_what_would_have_been_typed(
     attribute: Attribute,
 ) -> None:
     column = draft.typed_from(attribute.to_json())
-    assert typed.attribute_of("x", column) == attribute
+    assert draft_to_attribute.attribute_of("x", column) == attribute
 
 
 @given(
@@ -144,7 +151,9 @@ def test_categories_come_back_whatever_they_are_called(
     }
     document["outside"] = "other" if other else "clamp"
     attribute = parse_attribute(document)
-    assert typed.attribute_of("x", draft.typed_from(attribute.to_json())) == attribute
+    assert (
+        draft_to_attribute.attribute_of("x", draft.typed_from(attribute.to_json())) == attribute
+    )
 
 
 def column(kind: str, **fields: str) -> draft.Column:
@@ -206,7 +215,7 @@ def test_a_mistake_is_named_with_its_column_and_a_repair(
     wrong: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(DomainError) as caught:
-        typed.attribute_of("income", wrong)
+        draft_to_attribute.attribute_of("income", wrong)
     assert words in caught.value.rule
     assert caught.value.column == "income"
     assert caught.value.repair
@@ -251,7 +260,7 @@ def test_what_was_emptied_stays_empty_over_a_suggestion() -> None:
     }
     kept = draft.apart(shown, suggested)
     assert kept is not None
-    assert typed.attribute_of("x", draft.merged(suggested, kept)).missing is None
+    assert draft_to_attribute.attribute_of("x", draft.merged(suggested, kept)).missing is None
 
 
 @pytest.mark.parametrize(
@@ -270,7 +279,7 @@ def test_what_was_emptied_stays_empty_over_a_suggestion() -> None:
 def test_a_number_of_bins_follows_from_the_bounds_alone(
     fields: draft.Column, size: int
 ) -> None:
-    assert typed.attribute_of("x", fields).size == size
+    assert draft_to_attribute.attribute_of("x", fields).size == size
 
 
 def test_a_line_that_is_whole_takes_nothing_from_the_suggestion() -> None:
@@ -283,5 +292,5 @@ def test_a_line_that_is_whole_takes_nothing_from_the_suggestion() -> None:
             "fields": {"low": "0", "high": "99", "width": "5"},
             state: True,
         }
-        attribute = typed.attribute_of("x", draft.merged(suggested, described))
+        attribute = draft_to_attribute.attribute_of("x", draft.merged(suggested, described))
         assert (attribute.size, attribute.missing) == (20, None)

@@ -12,8 +12,8 @@ from synth_engine.domain import Domain, parse_attribute
 from synthweb.accounts.models import User
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import services
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import DomainVersion
-from synthweb.datasets.typed import attribute_of
 from tests.web.desk import Desk, line
 
 pytestmark = pytest.mark.usefixtures("places")

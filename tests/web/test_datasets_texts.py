@@ -11,8 +11,8 @@ from pytest_django import Settings
 
 from synth_engine.domain import Domain, Text
 from synthweb.datasets import draft as drafts
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import DomainVersion
-from synthweb.datasets.typed import attribute_of
 from tests.conftest import Cast
 from tests.web.desk import Desk, line, ready
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from synthweb.datasets import draft, screens, typed
-from synthweb.datasets.together import Asked, change, named, said
+from synthweb.datasets import draft, draft_to_attribute, screens
+from synthweb.datasets.bulk_edit import Asked, change, named, said
 from tests.web.desk import Desk, line
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -27,14 +27,14 @@ def test_missing_markers_are_set_for_every_kind_that_has_them() -> None:
             column("categorical", values="a", outside="other"),
         ):
             found = change(start, Asked(missing=missing, markers='?, "a, b"'))
-            assert typed.attribute_of("x", found.column).missing == expected
+            assert draft_to_attribute.attribute_of("x", found.column).missing == expected
             assert found.remarks == []
 
 
 def test_a_rule_that_needs_missing_values_gives_way_when_there_are_none() -> None:
     start = column("boolean", true="y", false="n", missing="?", outside="missing")
     found = change(start, Asked(missing="none"))
-    assert typed.attribute_of("x", found.column).outside == "clamp"
+    assert draft_to_attribute.attribute_of("x", found.column).outside == "clamp"
     assert "nothing can be missing now" in found.remarks[0][0]
 
 
@@ -76,9 +76,11 @@ def test_what_does_not_fit_is_told_with_a_repair_and_changes_nothing(
 
 def test_bins_replace_what_cut_the_column_before() -> None:
     start = column("integer", low="0", high="99", edges="0, 5, 99")
-    assert typed.attribute_of("x", change(start, Asked(bins="4")).column).size == 4
+    assert draft_to_attribute.attribute_of("x", change(start, Asked(bins="4")).column).size == 4
     dates = column("date", low="2024-01-01", high="2024-12-31", step_days="1")
-    assert typed.attribute_of("x", change(dates, Asked(bins="12")).column).size == 12
+    assert (
+        draft_to_attribute.attribute_of("x", change(dates, Asked(bins="12")).column).size == 12
+    )
 
 
 def test_another_kind_keeps_what_means_the_same() -> None:

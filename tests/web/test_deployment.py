@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from synthweb.local import keys
-from synthweb.local.places import REPOSITORY
+from synthweb.local.paths import REPOSITORY
 
 LOOK = """
 import django; django.setup()

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from synthweb.datasets.described import domain_of, newest
+from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.services import declare_domain
-from synthweb.releases.models_read import holds, model_of
+from synthweb.releases.model_cache import holds, model_of
 from tests.conftest import Cast
 from tests.web import scene
 

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthweb.audit import chain as audit_chain
-from synthweb.ledger import chain, export, heads, verify_ledger
+from synthweb.ledger import chain, checkpoints, export, verify_ledger
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule
@@ -315,7 +315,7 @@ def test_a_head_says_where_the_chain_ends_and_what_the_account_holds(take, accou
         verdict.head,
     )
     assert statement["balance"]["charged"] == {"epsilon": 10**9, "delta": 3, "rho": 0}
-    assert statement["key"] == heads.key_name()
+    assert statement["key"] == checkpoints.key_name()
 
 
 def test_the_head_of_a_zcdp_account_speaks_of_rho(who, take, capsys):
@@ -352,7 +352,9 @@ def test_a_head_signed_by_somebody_else_is_found_by_the_key_that_was_handed_over
     } | {"length": 4}
     path.write_text(
         json.dumps(
-            signatures.sign(statement, schema=heads.SCHEMA, key=Ed25519PrivateKey.generate())
+            signatures.sign(
+                statement, schema=checkpoints.SCHEMA, key=Ed25519PrivateKey.generate()
+            )
         )
     )
     assert (

@@ -21,7 +21,7 @@ from synthweb.datasets import files, vault
 from synthweb.datasets import selectors as datasets
 from synthweb.ledger import chain
 from synthweb.local import key_backup, keys
-from synthweb.local.places import REPOSITORY
+from synthweb.local.paths import REPOSITORY
 from synthweb.releases import tables
 from synthweb.runs import services as runs
 from synthweb.runs import worker

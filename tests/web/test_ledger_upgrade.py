@@ -16,7 +16,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from synthweb.local.places import REPOSITORY
+from synthweb.local.paths import REPOSITORY
 from tests.environment import WORKER
 from tests.web import old_database_rows as rows
 

@@ -19,7 +19,7 @@ import pyrage
 import pytest
 
 from synthweb.local import broker, installation, keys, processes
-from synthweb.local.places import LONGEST_SOCKET, REPOSITORY, Places
+from synthweb.local.paths import LONGEST_SOCKET, REPOSITORY, Places
 from tests import services
 
 START_SECONDS = 120

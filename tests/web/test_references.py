@@ -19,7 +19,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from synth_engine.errors import DomainError
-from synth_engine.mechanisms.planning import enough
+from synth_engine.plans import sample_size
 from synthweb.accounts.selectors import organisation_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store
@@ -483,7 +483,7 @@ def test_programs_bring_read_use_and_delete_reference_tables(
 def test_very_many_codes_with_points_are_for_methods_that_count_none_by_itself(
     client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enough, "MANY_CODES", 3)
+    monkeypatch.setattr(sample_size, "MANY_CODES", 3)
     version, desk = brought(client), described(client, cast)
     use(client, desk, version, column="home")
     shown = line(desk.page(), 0)

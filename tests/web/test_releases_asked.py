@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.releases import asked, services
+from synthweb.releases import services, workload_report
 from synthweb.releases.models import Release
 from tests.conftest import Cast
 from tests.web import scene
@@ -46,7 +46,7 @@ def test_a_comparison_begins_with_what_the_release_was_made_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
     assert report is not None
-    found = asked.asked(release, report)
+    found = workload_report.asked(release, report)
     assert found is not None
     pairs = {frozenset(pair["attributes"]): pair for pair in report["pairs"]}
     assert {
@@ -92,7 +92,7 @@ def test_without_a_purpose_nothing_is_said(cast: Cast, browser: Open) -> None:
     played = scene.play(
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     ).release
-    assert asked.asked(played) is None
+    assert workload_report.asked(played) is None
     page = (
         browser(cast.steward)
         .get(reverse("releases:compare", args=[played.code]))

@@ -16,7 +16,7 @@ from django.urls import reverse
 from synth_engine import mechanisms
 from synth_engine.errors import InputError
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.models import description
+from synth_engine.models import description
 from synth_engine.privacy import verify
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.models import LedgerEntry

@@ -22,7 +22,7 @@ from pytest_django import Settings
 
 from synth_engine import codec, mechanisms
 from synth_engine.mechanisms import Model
-from synthweb.releases import drawing, services, spool, tables, written
+from synthweb.releases import drawing, services, spool, table_writers, tables
 from synthweb.releases.models import Sample
 from synthweb.releases.slots import Slot, TooManyDrawings
 from synthweb.server.pacing import PacedSocket, Room
@@ -66,7 +66,9 @@ def _earlier_csv(sample: Sample, *, for_spreadsheets: bool = False) -> str:
     for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
         shown = codec.as_text(model.domain, block)
         if for_spreadsheets:
-            shown = shown.apply(written._harmless).rename(columns=written.harmless_text)
+            shown = shown.apply(table_writers._harmless).rename(
+                columns=table_writers.harmless_text
+            )
         text += shown.to_csv(index=False, header=number == 0, lineterminator="\n")
     return text
 
@@ -139,7 +141,7 @@ def test_what_draws_imports_no_django() -> None:
         [
             sys.executable,
             "-c",
-            f"import sys, {drawing.__name__}, {written.__name__}; print('django' in sys.modules)",
+            f"import sys, {drawing.__name__}, {table_writers.__name__}; print('django' in sys.modules)",
         ],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,

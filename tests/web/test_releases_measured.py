@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.mechanisms import Model
-from synthweb.releases import measured, screens, services
+from synthweb.releases import measurements, screens, services
 from synthweb.releases.models import Release
 from tests.conftest import Cast
 from tests.web import scene
@@ -41,7 +41,7 @@ def release(cast: Cast) -> Release:
 def test_every_group_that_was_counted_is_there_with_its_noise_and_the_strength_of_the_models_table(
     release: Release,
 ) -> None:
-    found = measured.measured(release)
+    found = measurements.measured(release)
     calls = [call for call in release.receipt["calls"] if len(call["query"]["clique"]) > 1]
     assert (
         {group.columns for group in found.groups}
@@ -67,7 +67,7 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
     assert browser(cast.analyst).get(address).status_code == 404
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     page = browser(cast.analyst).get(address).content.decode()
-    found = measured.measured(release)
+    found = measurements.measured(release)
     for group in found.groups:
         assert group.name in page
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
@@ -145,7 +145,7 @@ def test_a_column_cut_into_bins_says_how_many_and_what_lies_within_them() -> Non
         merged=[{"attribute": "a", "bins": codes, "within": [7] * 16}],
         targets=[{"clique": ["a", "b"], "weights": [1, 0, 0, 1, 1, 0, 0, 1]}],
     )
-    found = measured.measured(release)
+    found = measurements.measured(release)
     (group,) = found.groups
     assert (group.shape, group.whole, group.binned) == ((4, 2), (16, 2), True)
     assert group.strength == pytest.approx(0.5)
@@ -161,7 +161,7 @@ def test_bins_that_differ_from_group_to_group_are_told_as_a_range() -> None:
     release = made(
         {"a": 16, "b": 2, "c": 3}, [call("a", "b", bins=[4, 2]), call("a", "c", bins=[8, 3])]
     )
-    (cut,) = measured.measured(release).cuts
+    (cut,) = measurements.measured(release).cuts
     assert (cut.fewest, cut.most, cut.lost) == (4, 8, None)
 
 
@@ -173,7 +173,7 @@ def test_pairs_within_a_larger_group_are_on_the_map_and_marked() -> None:
         [call("a", "b", "c"), call("a", "b")],
         targets=[{"clique": ["a", "b", "c"], "weights": weights.ravel().tolist()}],
     )
-    found = measured.measured(release)
+    found = measurements.measured(release)
     assert (found.pairs, found.triples) == (1, 1)
     assert sorted(spot.inside for spot in found.map.spots) == [False, True, True]
     triple = next(group for group in found.groups if len(group.columns) == 3)
@@ -181,28 +181,32 @@ def test_pairs_within_a_larger_group_are_on_the_map_and_marked() -> None:
 
 
 def test_noise_that_outweighs_the_cells_is_marked_and_advised_about() -> None:
-    found = measured.measured(made({"a": 10, "b": 10}, [call("a", "b", sigma=100)], rows=1000))
+    found = measurements.measured(
+        made({"a": 10, "b": 10}, [call("a", "b", sigma=100)], rows=1000)
+    )
     assert found.groups[0].faint and found.faint == 1
     assert "read their relations as hints" in found.advice[0]
-    clear = measured.measured(made({"a": 10, "b": 10}, [call("a", "b", sigma=1)], rows=1000))
+    clear = measurements.measured(
+        made({"a": 10, "b": 10}, [call("a", "b", sigma=1)], rows=1000)
+    )
     assert not clear.advice
 
 
 def test_a_hundred_columns_stay_within_the_drawing_and_the_table_within_its_bound() -> None:
     columns = names(100)
     calls = [call(one, other) for place, one in enumerate(columns) for other in columns[:place]]
-    found = measured.measured(made(dict.fromkeys(columns, 2), calls))
+    found = measurements.measured(made(dict.fromkeys(columns, 2), calls))
     assert (found.pairs, found.of_pairs) == (4950, 4950)
-    assert (len(found.groups), found.more) == (measured.LISTED, 4950 - measured.LISTED)
+    assert (len(found.groups), found.more) == (measurements.LISTED, 4950 - measurements.LISTED)
     assert len({(spot.x, spot.y) for spot in found.map.spots}) == 4950
     assert all(spot.x < spot.y for spot in found.map.spots)
     assert max(spot.y for spot in found.map.spots) + found.map.side <= found.map.height
-    assert all(len(name.text) <= measured.LONGEST_NAME for name in found.map.names)
+    assert all(len(name.text) <= measurements.LONGEST_NAME for name in found.map.names)
 
 
 def test_independent_columns_have_no_strength_and_determined_ones_much() -> None:
-    assert measured.strength(np.outer([1.0, 3.0], [2.0, 5.0, 1.0])) == pytest.approx(0)
-    assert measured.strength(np.eye(10)) == pytest.approx(0.9)
+    assert measurements.strength(np.outer([1.0, 3.0], [2.0, 5.0, 1.0])) == pytest.approx(0)
+    assert measurements.strength(np.eye(10)) == pytest.approx(0.9)
 
 
 def test_receipts_name_scores_bins_and_rounded_noise_in_words() -> None:

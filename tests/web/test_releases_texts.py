@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.mechanisms import Model
-from synth_engine.mechanisms.models import ends
-from synth_engine.mechanisms.models.weights import WHOLE
+from synth_engine.models.trees import factory
+from synth_engine.models.weights import WHOLE
 from synthweb.releases import services, tables
 from synthweb.releases.screens import TABS
 from synthweb.runs import services as runs
@@ -119,7 +119,7 @@ def test_a_tree_of_its_root_alone_is_told_with_what_helps(
     release.model["tree"] |= ROOTS[words] | {"weights": [WHOLE]}
     release.save(update_fields=["model"])
     tree = Model.from_json(release.model).tree
-    assert tree is not None and ends.root_alone(tree)
+    assert tree is not None and factory.root_alone(tree)
     page = client.get(address).text
     assert (
         "Nothing stood out of the noise but the number of records. The release is valid, and says"

@@ -17,7 +17,7 @@ from django.urls import reverse
 from numpy.typing import NDArray
 
 from synth_engine.hierarchy import Words
-from synthweb.releases import beginnings, models_read, services, tables
+from synthweb.releases import model_cache, prefix_explorer, services, tables
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
@@ -140,7 +140,7 @@ def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     Release.objects.filter(pk=release.pk).update(
         model=without
     )  # which nothing else does: what was read is kept
-    models_read.holds.cache_clear()
+    model_cache.holds.cache_clear()
     assert f'href="{address}"' not in browser(cast.steward).get(overview).content.decode()
     assert "keeps tables of columns" in browser(cast.steward).get(address).content.decode()
     assert (
@@ -264,46 +264,51 @@ TREE = texts({"a": 10, "a ": 20, "ab": 30, "=b": 40}, ended=("a",))
 
 
 def test_beginnings_are_listed_the_most_frequent_first_with_blanks_to_be_seen() -> None:
-    top = beginnings.explore(TREE, "", rows=1000)
+    top = prefix_explorer.explore(TREE, "", rows=1000)
     assert [(line.text, line.records, line.opened) for line in top.lines] == [
         ("a", "600", True),
         ("=", "400", True),
     ]
-    below = beginnings.explore(TREE, "A", rows=1000)  # read as the texts are
+    below = prefix_explorer.explore(TREE, "A", rows=1000)  # read as the texts are
     assert (below.text, below.records, below.above) == ("a", "600", (("", "any text"),))
     assert [(line.shown, line.records, line.ended) for line in below.lines] == [
         ("ab", "300", False),
         ("a␣", "200", False),
         ("a", "100", True),
     ]
-    assert beginnings.explore(TREE, "abb", rows=1000).closed == "ab"
+    assert prefix_explorer.explore(TREE, "abb", rows=1000).closed == "ab"
 
 
 @pytest.mark.parametrize(
     ("asked", "words"), [("xyz", "not in the alphabet"), ("abab", "longer than 4 signs")]
 )
 def test_a_beginning_that_no_text_has_is_refused_in_words(asked: str, words: str) -> None:
-    found = beginnings.explore(TREE, asked, rows=1000)
+    found = prefix_explorer.explore(TREE, asked, rows=1000)
     assert words in found.error and found.text == "" and found.lines
 
 
 def test_the_page_of_texts_leads_one_level_down_and_back_without_scripts() -> None:
-    context = {"texts": beginnings.explore(TREE, "a", rows=1000), "csv": "/x.csv", "at": "a"}
+    context = {
+        "texts": prefix_explorer.explore(TREE, "a", rows=1000),
+        "csv": "/x.csv",
+        "at": "a",
+    }
     page = render_to_string("releases/_tree_texts.html", context)
     assert 'href="?at=#tree-texts"' in page and 'value="a"' in page
     assert page.count("not opened</span>") == 2 and page.count("and ends</span>") == 1
     page = render_to_string(
-        "releases/_tree_texts.html", {"texts": beginnings.explore(TREE, "", rows=10), "at": ""}
+        "releases/_tree_texts.html",
+        {"texts": prefix_explorer.explore(TREE, "", rows=10), "at": ""},
     )
     assert 'href="?at=a#tree-texts"' in page and 'href="?at=%3D#tree-texts"' in page
     closed = render_to_string(
-        "releases/_tree_texts.html", {"texts": beginnings.explore(TREE, "abb", rows=10)}
+        "releases/_tree_texts.html", {"texts": prefix_explorer.explore(TREE, "abb", rows=10)}
     )
     assert 'The tree ends at <span class="code">ab</span>' in closed
 
 
 def test_the_file_of_texts_holds_every_cell_and_nothing_that_a_spreadsheet_runs() -> None:
-    found = list(beginnings.lines(TREE, rows=1000))
+    found = list(prefix_explorer.lines(TREE, rows=1000))
     assert found[1:] == [
         ("a", 1, "yes", "100"),
         ("a ", 2, "no", "200"),

@@ -16,7 +16,7 @@ from synth_engine.domain import Domain
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs import enough, worker
+from synthweb.runs import sample_size, worker
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
 from tests.web import scene
@@ -77,9 +77,9 @@ PLACES: dict[str, Any] = {
 def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
     domain = Domain.from_json(PLACES)
 
-    def said(rows: int, mechanism: str) -> enough.Enough:
+    def said(rows: int, mechanism: str) -> sample_size.Enough:
         plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1)))
-        return enough.told(
+        return sample_size.told(
             domain,
             rows=rows,
             epsilon=Fraction(1),
@@ -145,13 +145,14 @@ def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
     pairs = "Tables of two columns do not"
     for attributes, expected in ((sides, False), ([*sides, beside], True)):
         domain = Domain.from_json({"attributes": attributes, "places": place})
-        said = enough.told(
+        said = sample_size.told(
             domain, rows=1_000, epsilon=Fraction(1), assumed=False, opened_from=50
         )
         assert said.level == "thin" and (pairs in said.reason) is expected
         assert ("about 20 cells are divided at a depth, at most" in said.reason) is not expected
         assert (
-            pairs in enough.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False).reason
+            pairs
+            in sample_size.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False).reason
         )
 
 
@@ -160,8 +161,10 @@ def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
     domain = Domain.from_json(
         {"attributes": [{"name": "term", "kind": "weak", "values": words}]}
     )
-    said = enough.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
-    few = enough.told(domain, rows=100, epsilon=Fraction(1), assumed=False, opened_from=101)
+    said = sample_size.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
+    few = sample_size.told(
+        domain, rows=100, epsilon=Fraction(1), assumed=False, opened_from=101
+    )
     assert few.reason.startswith("A beginning of a text is divided from about 101 records on")
     assert "which texts there are" in few.reason
     assert said.level == "enough"

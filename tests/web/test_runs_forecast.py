@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from synth_engine.domain import Domain
 from synth_engine.mechanisms import REGISTRY, forecast_curve
-from synth_engine.mechanisms.planning import forecast as engine
+from synth_engine.plans import forecast as engine
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.runs.forecast import GRID, LABEL, _Drawing, forecast, share

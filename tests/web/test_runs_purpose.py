@@ -17,7 +17,7 @@ from django.urls import reverse
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.mechanisms.independent import Independent
-from synth_engine.mechanisms.planning.workload import PROPERTIES, Weighted
+from synth_engine.plans.workload import PROPERTIES, Weighted
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import Rule

@@ -21,7 +21,7 @@ from celery import signals
 from pytest_django import Settings
 
 import synthweb.celery  # noqa: F401 - connects what a worker does at its start
-from synthweb.datasets import files, rooms, vault
+from synthweb.datasets import files, opened_tables, vault
 
 CANARY = b"CANARY-7f3a9c51"
 TABLE = b"name,age\n" + b"".join(CANARY + b",%d\n" % age for age in range(20_000))
@@ -35,7 +35,7 @@ def places(
     settings.VAULT_DIR = tmp_path / "vault"
     for name in ("shared", "scratch"):
         (tmp_path / name).mkdir()
-    monkeypatch.setattr(rooms, "RAM_DISK", tmp_path / "shared")
+    monkeypatch.setattr(opened_tables, "RAM_DISK", tmp_path / "shared")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     yield tmp_path
     assert not list(tmp_path.rglob("table*"))
@@ -182,7 +182,7 @@ def test_an_erased_table_is_gone_and_says_so() -> None:
 
 def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that memory is short: the table goes to TMPDIR."""
-    monkeypatch.setattr(rooms, "available_memory", lambda: 0)
+    monkeypatch.setattr(opened_tables, "available_memory", lambda: 0)
 
 
 @pytest.mark.parametrize("short", [False, True], ids=["in memory", "on a disk"])
@@ -366,7 +366,7 @@ def old_room(parent: Path) -> Path:
 def test_what_earlier_versions_left_is_swept_in_memory_and_on_disk(places: Path) -> None:
     """Failed before: only the folder in which the next table was opened was looked at."""
     left = [old_room(places / "shared"), old_room(places / "scratch")]
-    assert rooms.sweep() == 2
+    assert opened_tables.sweep() == 2
     assert not any(folder.exists() for folder in left)
 
 
@@ -374,16 +374,16 @@ def test_the_room_of_a_living_worker_of_an_earlier_version_is_left_alone(places:
     folder = old_room(places / "shared")
     with (folder / "owner").open("wb") as owner:
         fcntl.flock(owner.fileno(), fcntl.LOCK_EX)
-        assert rooms.sweep() == 0
+        assert opened_tables.sweep() == 0
         assert (folder / "table").read_bytes() == TABLE
-    assert rooms.sweep() == 1
+    assert opened_tables.sweep() == 1
 
 
 def test_a_folder_that_somebody_else_prepared_is_not_swept(places: Path) -> None:
     elsewhere = places / "elsewhere"
     (elsewhere / "table-mine").mkdir(parents=True)
     (places / "shared" / f"synthweb-{os.geteuid()}").symlink_to(elsewhere)
-    assert rooms.sweep() == 0
+    assert opened_tables.sweep() == 0
     assert (elsewhere / "table-mine").is_dir()
     (elsewhere / "table-mine").rmdir()
 

@@ -10,9 +10,9 @@ from synth_engine import mechanisms
 from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger.deeds import facts
-from synthweb.lib.letters import in_letters
-from synthweb.releases.words import meaning
+from synthweb.ledger.audit_lines import facts
+from synthweb.lib.number_format import in_letters
+from synthweb.releases.guarantee import meaning
 from synthweb.runs.forms import parameter_field
 
 RECORD = PrivacyUnit()

@@ -8,10 +8,10 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from synth_engine.mechanisms.models.notes import Why
+from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
-from synthweb.datasets.described import cited, domain_of
+from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.releases import trees
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 

@@ -21,11 +21,11 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import basis, constraining, points, selectors
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.described import newest
+from synthweb.datasets.bulk_edit import said
+from synthweb.datasets.domain_cache import newest
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset, DomainBasis, DomainVersion, DraftFacts, Preview
 from synthweb.datasets.services import documents, terms
-from synthweb.datasets.together import said
-from synthweb.datasets.typed import attribute_of
 
 NOT_CONFIRMED = "not confirmed yet"
 

@@ -12,10 +12,10 @@ from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
 from synthweb.datasets import constraining, selectors
 from synthweb.datasets import draft as drafts
+from synthweb.datasets.bulk_edit import named
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import terms
-from synthweb.datasets.together import named
-from synthweb.datasets.typed import attribute_of
 
 Why = tuple[str, str]
 """Rule and repair."""

@@ -12,8 +12,8 @@ from synth_engine.domain.places import Place
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets import selectors
-from synthweb.datasets.described import domain_of, newest
-from synthweb.datasets.listed import split
+from synthweb.datasets.domain_cache import domain_of, newest
+from synthweb.datasets.list_fields import split
 from synthweb.datasets.models import Dataset
 
 USUAL_TABLE = {

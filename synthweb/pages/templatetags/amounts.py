@@ -12,7 +12,7 @@ from typing import Any
 
 from django import template
 
-from synthweb.lib.letters import GREEK, RELATIONS, grouped, in_letters
+from synthweb.lib.number_format import GREEK, RELATIONS, grouped, in_letters
 
 register = template.Library()
 

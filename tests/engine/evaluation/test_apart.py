@@ -19,7 +19,7 @@ from synth_engine import pipeline
 from synth_engine.codec import places
 from synth_engine.domain import SCHEMA, Categorical, Domain, Integer, Number, Place
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import apart, figures, page, report, tallies, view
+from synth_engine.evaluation import distance_distribution, figures, page, report, tallies, view
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HOME = Place(name="home", latitude="lat", longitude="lon")
@@ -296,7 +296,7 @@ def test_the_table_gives_round_distances_in_kilometres_and_miles(made: report.Re
     assert 5 <= len(card.table.rows) <= 31
     first = card.table.rows[0]
     assert float(first[1]) == pytest.approx(
-        apart.miles(float(first[0].removesuffix(" km"))), abs=0.06
+        distance_distribution.miles(float(first[0].removesuffix(" km"))), abs=0.06
     )
     assert "centre of its public cell" in card.how
 

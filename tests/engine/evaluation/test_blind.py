@@ -11,7 +11,7 @@ import pytest
 
 from synth_engine import cli, codec, pipeline
 from synth_engine.domain import Domain
-from synth_engine.evaluation import blind, report, tallies, view
+from synth_engine.evaluation import blind_spots, report, tallies, view
 
 HEADER = "price,amount,sold,kind\n"
 BINS = [0, 1, *range(10_000_000, 110_000_000, 10_000_000)]
@@ -196,4 +196,4 @@ def test_a_column_of_single_values_hides_nothing() -> None:
     real = tallies.from_codes(
         {"borough": [0] * 9}, sizes=described.sizes, cliques=[("borough",)]
     )
-    assert blind.limits(described.attribute("borough"), real, None) == []
+    assert blind_spots.limits(described.attribute("borough"), real, None) == []

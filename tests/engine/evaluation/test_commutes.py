@@ -16,13 +16,13 @@ from synth_engine.codec.commutes import commutes, kilometres
 from synth_engine.domain import Categorical, Domain, Number, Place, Points, Totals
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation import (
+    anchors,
     commute_entries,
     commute_maps,
     curves,
     page,
-    parts,
+    regions,
     report,
-    spots,
     tallies,
     view,
 )
@@ -107,7 +107,7 @@ def shown(
         "within_km": 8.0,
         "short_km": 10.0,
         "unit": curves.KILOMETRES,
-        "choice": next(iter(parts.choices(commute, domain))),
+        "choice": next(iter(regions.choices(commute, domain))),
     }
     return View(domain=domain, commute=commute, sides=sides, **(given | chosen))
 
@@ -280,12 +280,14 @@ def test_a_matrix_by_values_is_the_contingency_table() -> None:
     domain = towns()
     codes = drawn(domain, 400, seed=10)
     (commute,) = commutes(domain)
-    counts = parts.matrix(flows(domain, codes), parts.divided(commute, domain, parts.EACH))
+    counts = regions.matrix(
+        flows(domain, codes), regions.divided(commute, domain, regions.EACH)
+    )
     assert counts.tolist() == [
         [int(((codes["home"] == h) & (codes["work"] == w)).sum()) for w in (0, 1)]
         for h in (0, 1, 2)
     ]
-    largest = parts.largest(counts, most=3)
+    largest = regions.largest(counts, most=3)
     assert [n for _, _, n in largest] == sorted(counts.ravel().tolist(), reverse=True)[:3]
     assert all(counts[a, b] == n for a, b, n in largest)
 
@@ -295,12 +297,12 @@ def test_squares_hold_the_points_that_they_are_named_for(domain: Domain) -> None
     (commute,) = commutes(domain)
     codes = drawn(domain, 500, seed=11)
     found = flows(domain, codes)
-    divided = parts.divided(commute, domain, parts.GRID)
-    assert parts.matrix(found, divided).sum() == 500
+    divided = regions.divided(commute, domain, regions.GRID)
+    assert regions.matrix(found, divided).sum() == 500
     north, _ = commute.origin.at(found.origins)
     square = divided[0].of(found.origins)
-    south, _, top, _ = parts.box(commute)
-    side = max(top - south, 0.5 * np.cos(np.radians((south + top) / 2))) / parts.SQUARES
+    south, _, top, _ = regions.box(commute)
+    side = max(top - south, 0.5 * np.cos(np.radians((south + top) / 2))) / regions.SQUARES
     assert np.abs(divided[0].north[square] - north).max() <= side / 2 + 1e-9
     assert (
         len(set(divided[0].labels)) == len(divided[0].labels) and divided[0].labels[0] == "A1"
@@ -315,18 +317,18 @@ def test_a_declared_partition_adds_up_its_values_and_stands_in_their_middle() ->
     domain = replace(towns(other=True), partitions=partitions)
     (commute,) = commutes(domain)
     choice = "declared:coast"
-    assert list(parts.choices(commute, domain)) == [parts.EACH, choice, parts.GRID]
-    divided = parts.divided(commute, domain, choice)
+    assert list(regions.choices(commute, domain)) == [regions.EACH, choice, regions.GRID]
+    divided = regions.divided(commute, domain, choice)
     assert divided[0].labels == ("north", "south") and divided[
         0
     ].north.tolist() == pytest.approx([41.9, 41.55])
     codes = {"home": np.array([0, 1, 2, 2, 3]), "work": np.array([0, 0, 0, 1, 1])}
-    assert parts.matrix(flows(domain, codes), divided).tolist() == [[1, 1], [0, 2]]
-    assert spots.find("South", commute=commute, domain=domain) == Spot(
+    assert regions.matrix(flows(domain, codes), divided).tolist() == [[1, 1], [0, 2]]
+    assert anchors.find("South", commute=commute, domain=domain) == Spot(
         "south", pytest.approx(41.55), pytest.approx(-71.45)
     )
-    assert choice not in parts.choices(commute, replace(domain, partitions=partitions[:1]))
-    assert len(parts.outlines(commute, domain)) == 0, "no part has three points"
+    assert choice not in regions.choices(commute, replace(domain, partitions=partitions[:1]))
+    assert len(regions.outlines(commute, domain)) == 0, "no part has three points"
 
 
 def test_outlines_hold_all_points_and_a_hull_is_convex() -> None:
@@ -339,7 +341,7 @@ def test_outlines_hold_all_points_and_a_hull_is_convex() -> None:
     domain = Domain(
         attributes=attributes, points=tuple(Points(column=n, at=at) for n in ("home", "work"))
     )
-    (ring,) = parts.outlines(commutes(domain)[0], domain)
+    (ring,) = regions.outlines(commutes(domain)[0], domain)
     north, east = ring
     assert (north[0], east[0]) == (north[-1], east[-1])
     for a, b, _ in at:
@@ -350,15 +352,15 @@ def test_outlines_hold_all_points_and_a_hull_is_convex() -> None:
 def test_points_are_found_by_name_and_by_degrees_and_others_are_not() -> None:
     domain = towns()
     (commute,) = commutes(domain)
-    assert spots.find("PORT", commute=commute, domain=domain) == Spot("port", 41.6, -71.4)
-    assert spots.find("41.82, -71.41", commute=commute, domain=domain) == Spot(
+    assert anchors.find("PORT", commute=commute, domain=domain) == Spot("port", 41.6, -71.4)
+    assert anchors.find("41.82, -71.41", commute=commute, domain=domain) == Spot(
         "41.82, -71.41", 41.82, -71.41
     )
     for text in ("nowhere", "95, 10", "10, 200", "", "41"):
-        assert spots.find(text, commute=commute, domain=domain) is None
-    assert spots.names(commute=commute, domain=domain) == [*HOMES, *WORKS]
+        assert anchors.find(text, commute=commute, domain=domain) is None
+    assert anchors.names(commute=commute, domain=domain) == [*HOMES, *WORKS]
     busy = flows(domain, {"home": np.array([0, 0, 1]), "work": np.array([1, 1, 0])})
-    assert spots.busiest(busy).name == "<dock>"
+    assert anchors.busiest(busy).name == "<dock>"
 
 
 # ---- cards and reports -------------------------------------------------------------------------------------------

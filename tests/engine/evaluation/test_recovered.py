@@ -11,7 +11,14 @@ import pytest
 
 from synth_engine import pipeline
 from synth_engine.domain import Domain
-from synth_engine.evaluation import page, recovered, recovered_cards, trees, view, wording
+from synth_engine.evaluation import (
+    page,
+    string_recall,
+    string_recall_cards,
+    trees,
+    view,
+    wording,
+)
 from synth_engine.hierarchy import Words
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
@@ -29,7 +36,7 @@ def test_what_is_found_counts_the_smaller_of_both_counts_by_frequency_and_by_len
         held(["a"] * 4 + ["bb"] * 2 + ["ccc", "dddd"]),
         held(["a"] * 5 + ["bb"] + ["ccc", "d"]),
     )
-    [entry] = recovered.entries([real], [synthetic])
+    [entry] = string_recall.entries([real], [synthetic])
     assert entry["found"] == pytest.approx((4 + 1 + 1) / 8)
     assert entry["times"] == [1, 2, 4]
     assert entry["records_above"] == pytest.approx([1, 6 / 8, 4 / 8])
@@ -41,12 +48,12 @@ def test_what_is_found_counts_the_smaller_of_both_counts_by_frequency_and_by_len
 
 
 def test_a_smaller_synthetic_table_is_counted_as_if_it_were_as_large() -> None:
-    [entry] = recovered.entries([held(["a", "b"] * 50)], [held(["a", "b"] * 5)])
+    [entry] = string_recall.entries([held(["a", "b"] * 50)], [held(["a", "b"] * 5)])
     assert entry["found"] == 1
 
 
 def test_texts_with_a_mark_or_of_another_length_count_nowhere() -> None:
-    found = recovered.of_texts(
+    found = string_recall.of_texts(
         WORDS, np.array(["ab", "ab…", "", "abcda"], dtype=object), np.array([0, 1, 1, 2, 3, 0])
     )
     assert found.records == 2 and found.codes.tolist() == WORDS.encode(["ab"]).tolist()
@@ -134,7 +141,7 @@ def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(
 
 
 def test_a_report_of_before_lacks_the_curve_from_the_rare_end() -> None:
-    [entry] = recovered.entries([held(["a"])], [held(["a"])])
+    [entry] = string_recall.entries([held(["a"])], [held(["a"])])
     older = {
         key: value
         for key, value in entry.items()
@@ -146,5 +153,5 @@ def test_a_report_of_before_lacks_the_curve_from_the_rare_end() -> None:
         "private": True,
         "notice": wording.PRIVATE,
     }
-    keys = [card.key for card in recovered_cards.cards(made)]
+    keys = [card.key for card in string_recall_cards.cards(made)]
     assert keys == ["texts-0", "lengths-0", "texts-1", "rare-texts-1", "lengths-1"]

@@ -14,8 +14,8 @@ from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import tree_cells, tree_figures
 from synth_engine.hierarchy import Hierarchy, Points, Words
-from synth_engine.mechanisms.models.tree import Tree
-from synth_engine.mechanisms.models.weights import whole_weights
+from synth_engine.models.trees.spatial import Tree
+from synth_engine.models.weights import whole_weights
 
 NAMES = ("north", "east", "far north", "far east")
 HERE = tree_cells.Site(name="a", north=0, east=1)

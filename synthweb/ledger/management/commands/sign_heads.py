@@ -15,7 +15,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from synthweb.ledger import heads
+from synthweb.ledger import checkpoints
 from synthweb.ledger.errors import ChainBroken
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.signatures import NoSigningKey
@@ -40,10 +40,10 @@ class Command(BaseCommand):
                     f"no such account: {', '.join(sorted(missing))}", returncode=2
                 )
         chains: dict[str, Callable[[], dict[str, Any]]] = {
-            one.code: partial(heads.of_account, one) for one in accounts
+            one.code: partial(checkpoints.of_account, one) for one in accounts
         }
         if not account:
-            chains[heads.AUDIT] = heads.of_audit_log
+            chains[checkpoints.AUDIT] = checkpoints.of_audit_log
         broken = [name for name, head in chains.items() if not self._write(folder, name, head)]
         if broken:
             raise CommandError(f"broken, and not signed: {', '.join(broken)}", returncode=1)

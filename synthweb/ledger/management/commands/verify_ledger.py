@@ -16,13 +16,13 @@ from django.core.management.base import BaseCommand, CommandError
 
 from synthweb.audit import chain as audit_chain
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import chain, heads
+from synthweb.ledger import chain, checkpoints
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import hashing, signatures
 from synthweb.lib.chain import Verdict
 
 SCHEMA = "synthweb/ledger-heads/1"
-AUDIT = heads.AUDIT
+AUDIT = checkpoints.AUDIT
 
 
 class Command(BaseCommand):
@@ -95,7 +95,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         raise CommandError(
             f"{path} cannot be read as JSON: {type(error).__name__}", returncode=2
         ) from None
-    if isinstance(document, dict) and document.get("schema") == heads.SCHEMA:
+    if isinstance(document, dict) and document.get("schema") == checkpoints.SCHEMA:
         return _signed(path, document)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise CommandError(

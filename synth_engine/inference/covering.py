@@ -1,0 +1,97 @@
+"""Which groups of attributes to measure: covering designs and random groups, from the sizes of attributes alone.
+
+A group has at most so many cells; one attribute that has more stands alone. Every attribute is in some group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from synth_engine.inference.consistency import Axes
+
+
+def covering(
+    sizes: Sequence[int], *, cells: int, rng: np.random.Generator, most: int | None = None
+) -> list[Axes]:
+    """Groups in which every pair of attributes that fits into one stands together in at least one (a greedy covering
+    design; ties at random). most: stop after so many, though every attribute is covered first."""
+    number = len(sizes)
+    whole = np.array(sizes, dtype=np.float64)
+    open_ = np.outer(whole, whole) <= cells
+    np.fill_diagonal(open_, False)
+    alone = np.ones(number, dtype=bool)
+    found: list[Axes] = []
+    while open_.any() or alone.any():
+        if most is not None and len(found) >= most and not alone.any():
+            break
+        urgent = most is not None and len(found) + 1 >= most
+        group = _group(open_, alone, whole, cells=cells, rng=rng, urgent=urgent)
+        open_[np.ix_(group, group)] = False
+        alone[group] = False
+        found.append(tuple(sorted(group)))
+    return without_parts(found)
+
+
+def at_random(
+    sizes: Sequence[int], *, cells: int, number: int, rng: np.random.Generator
+) -> list[Axes]:
+    """So many different groups, each filled with attributes in random order as long as they fit; fewer where there are no
+    more to be found, more where so many do not reach every attribute."""
+    found: dict[Axes, None] = {}
+    tries = 0
+    missing = set(range(len(sizes)))
+    while (len(found) < number and tries < 20 * number) or missing:
+        tries += 1
+        order = rng.permutation(len(sizes)).tolist()
+        if len(found) >= number or tries >= 20 * number:
+            order.sort(key=lambda place: place not in missing)
+        group: list[int] = []
+        filled = 1
+        for place in order:
+            if filled * sizes[place] <= cells or not group:
+                group.append(place)
+                filled *= sizes[place]
+        found[tuple(sorted(group))] = None
+        missing -= set(group)
+    return without_parts(found)
+
+
+def without_parts(groups: Sequence[Axes] | dict[Axes, None]) -> list[Axes]:
+    """The groups that are no part of another one, in their order."""
+    unique = dict.fromkeys(groups)
+    sets = {group: frozenset(group) for group in unique}
+    return [group for group in unique if not any(sets[group] < sets[other] for other in unique)]
+
+
+def _group(
+    open_: np.ndarray,
+    alone: np.ndarray,
+    sizes: np.ndarray,
+    *,
+    cells: int,
+    rng: np.random.Generator,
+    urgent: bool,
+) -> list[int]:
+    """Starts with the attribute of most pairs that are still open and adds, one after the other, those of most gain."""
+    number = sizes.size
+    spice = rng.random(number) * 0.5
+    start = int(
+        np.argmax(open_.sum(axis=1) + number**2 * (alone & (urgent | ~open_.any())) + spice)
+    )
+    group, filled = [start], float(sizes[start])
+    gains = open_[start].astype(np.float64)
+    inside = np.zeros(number, dtype=bool)
+    inside[start] = True
+    while True:
+        fits = ~inside & (sizes * filled <= cells)
+        value = np.where(fits, gains + number * alone * urgent, -1.0)
+        worth = np.where(fits, value / np.maximum(np.log2(sizes), 0.5) + spice / number, -1.0)
+        best = int(np.argmax(worth))
+        if value[best] <= 0:
+            return group
+        group.append(best)
+        inside[best] = True
+        filled *= sizes[best]
+        gains += open_[best]

@@ -1,0 +1,265 @@
+"""Closed form where cliques fit together like a tree: no iteration, and rows are drawn one attribute after the other.
+
+A set of cliques is *decomposable* if a tree on them has the running intersection property: what two cliques share lies in
+every clique on the way between them. Then the distribution of largest entropy with given tables is the product of the
+tables over that of what neighbours share, so that a table of each attribute given a few earlier ones says it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from synth_engine.inference import factors, oneway, residuals
+from synth_engine.inference.factors import Floats, Mask, Noisy, Sizes
+from synth_engine.measurement import Clique
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """A clique of a junction tree, and what it shares with one that stands before it; nothing where it starts a new tree."""
+
+    clique: Clique
+    separator: Clique
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """An attribute, those it is drawn from, and expected counts over both; the attribute's axis is the last."""
+
+    attribute: str
+    parents: Clique
+    table: Floats
+
+
+def is_decomposable(cliques: Sequence[Clique]) -> bool:
+    """Whether a tree on these cliques has the running intersection property.
+
+    Along any tree an attribute is in one clique more than in shared sets if its cliques hang together, and in at least
+    two more if not. So the sizes of shared sets, whose sum a spanning tree of greatest weight makes largest, show it.
+    """
+    tree = junction_tree(cliques)
+    shared = sum(len(edge.separator) for edge in tree)
+    return sum(len(edge.clique) for edge in tree) - shared == len(
+        {name for clique in cliques for name in clique}
+    )
+
+
+def junction_tree(cliques: Sequence[Clique]) -> list[Edge]:
+    """The cliques in an order in which each shares as much as can be with one before it; those within others left out."""
+    left = maximal(cliques)
+    order: list[Edge] = []
+    shared: dict[Clique, Clique] = dict.fromkeys(left, ())
+    while left:
+        clique = max(left, key=lambda one: len(shared[one]))
+        left.remove(clique)
+        order.append(Edge(clique=clique, separator=shared.pop(clique)))
+        for other in left:
+            common = tuple(name for name in other if name in clique)
+            if len(common) > len(shared[other]):
+                shared[other] = common
+    return order
+
+
+def maximal(cliques: Sequence[Clique]) -> list[Clique]:
+    """Those that lie in no other one; of two with the same attributes the first."""
+    sets = [frozenset(clique) for clique in cliques]
+    return [
+        clique
+        for place, clique in enumerate(cliques)
+        if not any(sets[place] < other for other in sets) and sets[place] not in sets[:place]
+    ]
+
+
+def spanning_tree(weights: Mapping[Clique, float], names: Sequence[str]) -> list[Clique]:
+    """The pairs of a forest of greatest weight, heaviest first (Kruskal 1956); of equal ones the first. Pairs of no weight
+    are left out."""
+    groups = {name: name for name in names}
+
+    def group(name: str) -> str:
+        while groups[name] != name:
+            name = groups[name]
+        return name
+
+    found = []
+    for pair in sorted(weights, key=lambda one: -weights[one]):
+        first, second = group(pair[0]), group(pair[1])
+        if first != second and weights[pair] > 0:
+            groups[first] = second
+            found.append(pair)
+    return found
+
+
+def fit(
+    noisy: Sequence[Noisy],
+    *,
+    sizes: Sizes,
+    total: float,
+    cliques: Sequence[Clique] = (),
+    possible: Mapping[Clique, Mask] | None = None,
+) -> list[Drawn]:
+    """Every attribute of `sizes` given a few earlier ones, from noisy tables.
+
+    Tables that overlap are first made to agree by weighted least squares, in closed form; then negative counts go by
+    projection onto the simplex, and what a clique shares with an earlier one is taken from there.
+    `cliques`: of which tables the network is made; absent, those that were measured. They must be decomposable.
+    """
+    chosen = [
+        factors.ordered(clique, sizes)
+        for clique in cliques or [table.clique for table in noisy]
+    ]
+    chosen += [(name,) for name in sizes if not any(name in clique for clique in chosen)]
+    if not is_decomposable(chosen):
+        raise ValueError("these cliques are not decomposable")
+    tables = residuals.estimate(
+        noisy, sizes=sizes, wanted=maximal(chosen), total=total, nonnegative=False
+    )
+    return drawing(tables, total=total, possible=possible)
+
+
+def drawing(
+    tables: Mapping[Clique, Floats],
+    *,
+    total: float,
+    possible: Mapping[Clique, Mask] | None = None,
+) -> list[Drawn]:
+    """The order of drawing of decomposable tables that may be negative or disagree where they overlap."""
+    order: list[Drawn] = []
+    for edge in junction_tree(list(tables)):
+        given = edge.separator
+        fresh = tuple(name for name in edge.clique if name not in given)
+        clique = (*given, *fresh)
+        table = np.asarray(
+            factors.turned(tables[edge.clique], edge.clique, clique), dtype=np.float64
+        )
+        mask = (possible or {}).get(edge.clique)
+        allowed = (
+            None
+            if mask is None
+            else np.asarray(factors.turned(mask, edge.clique, clique), dtype=np.bool_)
+        )
+        known = _known(order, given) if given else np.asarray(float(total))
+        table = with_sums(table, known, allowed=allowed)
+        for place, name in enumerate(fresh, start=len(given)):
+            parents = clique[:place]
+            order.append(
+                Drawn(
+                    attribute=name,
+                    parents=parents,
+                    table=factors.margin(table, clique, (*parents, name)),
+                )
+            )
+    return order
+
+
+def _way(start: str, end: str, above: Mapping[str, str]) -> list[str]:
+    """The attributes from one to another, both among them, along the tree; nothing where they are of two trees."""
+
+    def upwards(name: str) -> list[str]:
+        found = [name]
+        while found[-1] in above:
+            found.append(above[found[-1]])
+        return found
+
+    up, down = upwards(start), upwards(end)
+    meeting = next((name for name in up if name in down), None)
+    if meeting is None:
+        return []
+    return [*up[: up.index(meeting) + 1], *reversed(down[: down.index(meeting)])]
+
+
+def _along(way: Sequence[str], tables: Mapping[Clique, Floats], *, last: Floats) -> Floats:
+    """The table of the first attribute of a way and the one that `last` gives by its end, multiplied in the order that
+    needs least, so that no product of two wide attributes is laid out."""
+    steps = [tables[a, b] if (a, b) in tables else tables[b, a].T for a, b in pairwise(way)]
+    given = [
+        np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
+        for table in steps[1:]
+        for sums in [np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape)]
+    ]
+    found: Floats = np.linalg.multi_dot([steps[0], *given, last])
+    return found
+
+
+def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Floats:
+    """A table without negative counts that has the given sums over its last axes; `sums` has the first ones.
+
+    The whole table is projected onto the simplex before its rows are scaled: a threshold of its own for each row would keep
+    the largest noise of rows that hold little. A row of which nothing is left follows the others. Cells that are not
+    allowed are zero, unless a row that has to add up to something has no others.
+    """
+    rows = int(np.prod(sums.shape, dtype=np.int64))
+    wanted = np.maximum(sums.reshape(rows), 0.0)
+    kept = (
+        np.ones((rows, table.size // rows), dtype=np.bool_)
+        if allowed is None
+        else allowed.reshape(rows, -1)
+    )
+    kept = np.where(kept.any(axis=1, keepdims=True), kept, True)
+    flat = np.zeros(kept.shape)
+    flat[kept] = oneway.project_to_simplex(
+        table.reshape(kept.shape)[kept], total=float(wanted.sum())
+    )
+    others = np.where(kept, flat.sum(axis=0), 0.0)
+    others = np.where(others.sum(axis=1, keepdims=True) > 0, others, kept)
+    flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, others)
+    found: Floats = flat * (wanted / flat.sum(axis=1))[:, None]
+    return found.reshape(table.shape)
+
+
+def _known(order: Sequence[Drawn], names: Clique) -> Floats:
+    """The table of attributes that were in one clique before: of the one drawn last, which was drawn given the others."""
+    for drawn in reversed(order):
+        clique = (*drawn.parents, drawn.attribute)
+        if set(names) <= set(clique):
+            last = drawn
+    return factors.margin(last.table, (*last.parents, last.attribute), names)
+
+
+def pair_tables(
+    order: Sequence[Drawn], *, total: float, largest: int | None = None
+) -> dict[Clique, Floats]:
+    """The table of every two attributes of a network in which each has one parent at most: along the way from one to the
+    other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing; those
+    with more cells than `largest` are left out, and never laid out on the way to others."""
+    found: dict[Clique, Floats] = {}
+    sums: dict[str, Floats] = {}
+    above: dict[str, str] = {}
+    for drawn in order:
+        name, table = drawn.attribute, np.maximum(drawn.table, 0.0)
+        if drawn.parents:
+            (parent,) = drawn.parents
+            above[name] = parent
+            given = np.divide(
+                table,
+                table.sum(axis=1, keepdims=True),
+                out=np.zeros_like(table),
+                where=table > 0,
+            )
+        for other, known in sums.items():
+            if (
+                largest is not None
+                and known.size * table.shape[-1] > largest
+                and other not in drawn.parents
+            ):
+                continue
+            if not drawn.parents:
+                found[other, name] = np.multiply.outer(known, table) / max(total, 1.0)
+            elif other == parent:
+                found[other, name] = table
+            elif (other, parent) in found or (parent, other) in found:
+                before = (
+                    found[other, parent] if (other, parent) in found else found[parent, other].T
+                )
+                found[other, name] = before @ given
+            elif way := _way(other, parent, above):
+                found[other, name] = _along(way, found, last=given)
+            else:
+                found[other, name] = np.multiply.outer(known, table.sum(axis=0)) / max(
+                    total, 1.0
+                )
+        sums[name] = table.sum(axis=0) if drawn.parents else table
+    return found

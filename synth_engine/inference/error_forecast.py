@@ -1,0 +1,262 @@
+"""How far released tables will be from the true ones, reckoned beforehand from public facts alone.
+
+Nothing is known of the data, so columns of a typical shape stand in for it: the i-th commonest value of a column has a
+share in proportion to i^-1, i^-2 or i^-3, each as likely as the others. A cell then keeps its noise where the noise is
+smaller than what the cell holds, and otherwise loses what it holds: about what cutting at zero and smoothing leave.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference import record_refinement
+from synth_engine.measurement import Noise
+
+Floats = npt.NDArray[np.float64]
+
+ROWS = 10_000
+"""Where nobody says how many records there may be."""
+EXPONENTS = (1.0, 2.0, 3.0)
+DEPENDENCE = 0.1
+"""Mean distance of a pair of columns from independence, beyond what chance makes: the geometric middle between tables of
+people (0.06) and of events (0.17), so that either is off by a factor of 1.7 at most. Which kind a table is of is no
+public fact."""
+UNLEARNT = 0.45
+"""The part of it that a network of few parents leaves even without noise: most pairs share no table."""
+KINDS = 100_000
+"""How many texts there are in a column of words or searches, about; most of them are rare."""
+_BINS_PER_OCTAVE = 4
+_OCTAVES = 60
+ASSUMES = (
+    "Columns of a typical, skewed shape (shares of the values in proportion to 1/i, 1/i² or 1/i³), pairs of columns as "
+    f"dependent as between common tables of people and of events (a distance of {DEPENDENCE} from independence), and the "
+    "number of records given here. Nothing was read from the table. Three tables of people and one of events kept within "
+    "a factor of two of it; where columns hardly depend on one another, as in baskets of goods, pairs come out far better."
+)
+
+
+def independent(
+    noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: int
+) -> dict[str, Any]:
+    """For columns measured with that noise and drawn independently."""
+    errors = {
+        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        for name, noise in noises.items()
+    }
+    return _document(errors, rows=rows, pairs=DEPENDENCE + chance(sizes, rows=rows))
+
+
+def network(
+    noises: Mapping[str, Noise],
+    table: Noise | None,
+    *,
+    sizes: Mapping[str, int],
+    rows: int,
+) -> dict[str, Any]:
+    """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
+    it says of a dependence counts for as much as it is larger than the noise that is left in it; without such tables
+    columns are drawn independently."""
+    if table is None:
+        return independent(noises, sizes=sizes, rows=rows)
+    noisy = {
+        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        for name, noise in noises.items()
+    }
+    drawn = {
+        name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()
+    }
+    errors = {
+        name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name])
+        for name, error in noisy.items()
+    }
+    left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
+    missed = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
+    return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * missed)
+
+
+def views(
+    deviations: Mapping[str, float],
+    pairs: float,
+    *,
+    covered: float,
+    sizes: Mapping[str, int],
+    rows: int,
+) -> dict[str, Any]:
+    """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
+    column, in records; pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
+    errors = {
+        name: column(sizes[name], deviation=deviation / rows)
+        for name, deviation in deviations.items()
+    }
+    found = _document(errors, rows=rows, pairs=0.0)
+    if len(sizes) == 1:
+        return found
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
+    known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
+    unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(
+        covered
+    )  # of the others some follows from those that are known
+    apart = min(1.0, found["mean"] + (DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
+    return found | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * apart}
+
+
+def pairs(
+    noises: Mapping[str, Noise],
+    tables: Sequence[tuple[float, Noise | None]],
+    *,
+    sizes: Mapping[str, int],
+    rows: int,
+) -> dict[str, Any]:
+    """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
+    records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
+    alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less."""
+    noisy = {
+        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        for name, noise in noises.items()
+    }
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
+    unknown = DEPENDENCE * shares + _by_chance(shares, rows=rows)
+    errors = [float((counts * unknown).sum())]
+    for part, noise in tables:
+        if noise is not None and part > 0:
+            known = float(
+                (counts * np.minimum(0.5 * noise.mean_deviation / rows, unknown)).sum()
+            )
+            errors.append(part * known + (1 - part) * errors[0])
+    return _document(noisy, rows=rows, pairs=min(errors) + unmended(sizes, rows=rows))
+
+
+def unmended(sizes: Mapping[str, int], *, rows: int) -> float:
+    """The distance from their targets at which records are left that are mended towards tables of all pairs. They begin as
+    far off as chance makes them, and each code of a record can be mended once: the more cells there are for a code, the
+    less of it is made good."""
+    mended = record_refinement.part(rows, len(sizes))
+    values = sum(sizes.values())
+    cells = (values**2 - sum(size**2 for size in sizes.values())) / 2
+    return chance(sizes, rows=mended) * min(1.0, cells / (mended * len(sizes)))
+
+
+def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
+    """For columns of which nothing is measured, and every value is taken to be equally likely."""
+    errors = {name: _from_uniform(size) for name, size in sizes.items()}
+    found = _document(errors, rows=rows, pairs=0.0)
+    return found | {"mean_pairs": 1 - (1 - found["mean"]) ** 2 if len(sizes) > 1 else 0.0}
+
+
+def with_texts(
+    forecast: Mapping[str, Any], name: str, *, least: float, kinds: int
+) -> dict[str, Any]:
+    """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are not found. The i-th
+    commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of 3,000 to 5,000,000 draws from the words of
+    a language that comes within about 0.15 of what such texts hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
+    kinds, rows = min(kinds, KINDS), forecast["rows"]
+    found = min(float(kinds), rows / (max(least, 1.0) * _harmonic(kinds)))
+    lost = 1.0 if found < 1 else 1 - _harmonic(found) / _harmonic(kinds)
+    errors = forecast["attributes"] | {name: max(forecast["attributes"][name], lost)}
+    mean = math.fsum(errors.values()) / len(errors)
+    together = max(forecast["mean_pairs"], min(1.0, mean)) if len(errors) > 1 else 0.0
+    told = (
+        f"Texts that fewer than about {math.ceil(least):,} records have are not found; texts as frequent as words of a language "
+        f"(the i-th commonest of {kinds:,} has a share in proportion to 1/i)."
+    )
+    return {
+        **forecast,
+        "attributes": errors,
+        "mean": mean,
+        "mean_pairs": together,
+        "assumes": f"{told} {forecast['assumes']}",
+    }
+
+
+def _harmonic(number: float) -> float:
+    """1 + 1/2 + … + 1/number, about."""
+    return math.log(number) + 0.57722 + 0.5 / number
+
+
+def column(cells: int, *, deviation: float) -> float:
+    """The expected distance of a histogram; `deviation`: mean absolute noise of a cell, as a share of the records.
+    Where noise drowns everything, the values that come out commonest are any."""
+    left = np.minimum(deviation, 2 * _shapes(cells)).sum(axis=1)
+    return min(0.5 * float(left.mean()), 1 - 1 / cells)
+
+
+def chance(sizes: Mapping[str, int], *, rows: int) -> float:
+    """The mean distance of a pair of independent columns from what independence lets one expect: records are whole."""
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
+    return float((counts * _by_chance(shares, rows=rows)).sum())
+
+
+def _by_chance(shares: Floats, *, rows: int) -> Floats:
+    """Half of the mean deviation of a cell of that share among so many records; an empty one is off by what it lacks."""
+    found: Floats = np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))
+    return found
+
+
+def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> dict[str, Any]:
+    mean = math.fsum(errors.values()) / len(errors)
+    together = min(1.0, mean + pairs) if len(errors) > 1 else 0.0
+    columns = {name: float(error) for name, error in errors.items()}
+    found = {
+        "measure": "tvd1",
+        "rows": rows,
+        "attributes": columns,
+        "mean": mean,
+        "mean_pairs": together,
+    }
+    return found | {"assumes": ASSUMES}
+
+
+@functools.lru_cache(maxsize=1024)
+def _shapes(cells: int) -> Floats:
+    """One typical histogram in each row, commonest value first."""
+    shares: Floats = np.arange(1.0, cells + 1) ** -np.array(EXPONENTS)[:, None]
+    shares /= shares.sum(axis=1, keepdims=True)
+    shares.setflags(write=False)
+    return shares
+
+
+@functools.lru_cache(maxsize=1024)
+def _from_uniform(cells: int) -> float:
+    return 0.5 * float(np.abs(_shapes(cells) - 1 / cells).sum(axis=1).mean())
+
+
+@functools.lru_cache(maxsize=64)
+def _cells_of_groups(sizes: tuple[int, ...], *, columns: int) -> tuple[Floats, Floats]:
+    """(share of a cell, how many cells of a group of columns have about that share), the mean over groups and shapes.
+    Shares of a product are sums of logarithms, so the histogram of one column's is folded with itself."""
+    bins = np.zeros(_OCTAVES * _BINS_PER_OCTAVE)
+    for size in sizes:
+        place = np.rint(-np.log2(_shapes(size)) * _BINS_PER_OCTAVE).astype(np.int64).ravel()
+        bins += np.bincount(np.minimum(place, bins.size - 1), minlength=bins.size)
+    bins /= len(sizes) * len(EXPONENTS)
+    counts = functools.reduce(np.convolve, [bins] * columns)
+    return 2.0 ** (-np.arange(counts.size) / _BINS_PER_OCTAVE), counts
+
+
+def _drawn_in_groups(cells: int, *, sizes: Mapping[str, int], rows: int) -> float:
+    """The distance that drawing a column group by group of its parents' values adds: each cell is rounded, up or down,
+    with a variance of 1/6 on average or, where it is smaller, of what it holds."""
+    parents = min(2, len(sizes) - 1)
+    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=parents + 1)
+    variance = float((counts * np.minimum(rows * shares, 1 / 6)).sum())
+    return math.sqrt(effective(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
+
+
+def _noise_of_pair(sizes: Mapping[str, int], *, spread: float) -> float:
+    """The distance that noise of that spread a cell makes of one direction of a table of two typical columns: an
+    edge of the spectrum of noise, over as many cells as hold most records."""
+    values = float(np.mean([effective(size) for size in sizes.values()]))
+    return 0.5 * spread * math.sqrt(2 * values) * values
+
+
+@functools.lru_cache(maxsize=1024)
+def effective(cells: int) -> float:
+    """How many equally common values have the entropy of a typical column."""
+    shares = _shapes(cells)
+    return float(np.exp(-(shares * np.log(shares)).sum(axis=1)).mean())

@@ -1,0 +1,185 @@
+"""Records changed, as few and as little as possible, until their tables are those wished for: DPSyn's synthesis by
+minimum-cost flow (Li, Zhang and Wang 2018, section 3.3).
+
+For one table, the flow from the cells that hold too many records to those that hold too few says which records change:
+the fewest that will do. Among those flows the cost prefers changes of one attribute to changes of two, and these to more,
+so that other tables are disturbed as little as may be. Tables are gone through again and again until little changes.
+Post-processing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+
+from synth_engine.inference.consistency import Axes
+
+Codes = npt.NDArray[np.uint16]
+Counts = npt.NDArray[np.int64]
+Wish = tuple[Axes, Counts]
+"""Attributes, ascending, and how many records are wanted in each cell of their table; all of them together are as many as
+there are records."""
+
+SWEEPS = 8
+SETTLED = 0.002
+"""A sweep that changes fewer records of a table than this part of them, on average, is the last."""
+_GROUPS_OF_TWO = 2
+_MOST_ARCS = 40_000
+"""Beyond it changes of two attributes cost as much as changes of all, or, if that is not enough, every change costs the same:
+that many arcs take a tenth of a second."""
+
+
+def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator) -> Codes:
+    """The records, shape (attributes, rows), changed until their tables are close to those wished for; the same shape."""
+    found, rows = codes.copy(), codes.shape[1]
+    if any(wanted.sum() != rows for _, wanted in wishes):
+        raise ValueError("the wishes for a table have another total than its records")
+    if not rows or not wishes:
+        return found
+    before = math.inf
+    for _ in range(SWEEPS):
+        changed = sum(
+            _meet_one(found, *wishes[place], rng=rng) for place in rng.permutation(len(wishes))
+        )
+        if changed <= SETTLED * rows * len(wishes) or changed > 0.98 * before:
+            break
+        before = changed
+    return found
+
+
+def _meet_one(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Generator) -> int:
+    """In place; how many records changed."""
+    rows = codes.shape[1]
+    listed, sizes = np.array(axes, dtype=np.int64), np.array(wanted.shape, dtype=np.int64)
+    cells = _cells(codes, listed, sizes)
+    excess = np.bincount(cells, minlength=wanted.size) - wanted.ravel()
+    sources, sinks = moves(excess.reshape(wanted.shape))
+    if sources.size:
+        by_source = np.argsort(sources, kind="stable")
+        ends = np.cumsum(np.bincount(sources, minlength=wanted.size))
+        step = int(rng.integers(rows)) | 1
+        while math.gcd(step, rows) > 1:
+            step += 2
+        _change(
+            codes, cells, listed, sizes, ends, sinks[by_source], int(rng.integers(rows)), step
+        )
+    return int(sources.size)
+
+
+@numba.njit(cache=True)
+def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
+    """The cell of each record, counted through."""
+    rows = codes.shape[1]
+    cells = np.zeros(rows, dtype=np.int64)
+    for place in range(axes.size):
+        column, size = codes[axes[place]], sizes[place]
+        for row in range(rows):
+            cells[row] = cells[row] * size + column[row]
+    return cells
+
+
+@numba.njit(cache=True)
+def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Sends records to the sinks of their cells, those of cell c being `sinks[ends[c - 1] : ends[c]]`. Records are gone
+    through in steps that visit each of them once, so that which ones of a cell change follows from nothing in them."""
+    rows, left = cells.size, sinks.size
+    given = np.empty(ends.size, dtype=np.int64)
+    given[0] = 0
+    given[1:] = ends[:-1]
+    for _ in range(rows):
+        if left == 0:
+            break
+        cell = cells[at]
+        if given[cell] < ends[cell]:
+            rest = sinks[given[cell]]
+            given[cell] += 1
+            left -= 1
+            for place in range(axes.size - 1, -1, -1):
+                codes[axes[place], at] = rest % sizes[place]
+                rest //= sizes[place]
+        at = (at + step) % rows
+
+
+def moves(excess: Counts) -> tuple[Counts, Counts]:
+    """The cells, counted through, from which and to which one record each is to go, so that no cell has too many or too
+    few: of the least cost, which is 1 for each attribute that changes up to two (up to one, or none, in tables of
+    very many cells), and all of them for more."""
+    flat = excess.ravel()
+    out, into = np.flatnonzero(flat > 0), np.flatnonzero(flat < 0)
+    if not out.size:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    hubs = _Hubs(excess.shape, cells=out.size + into.size)
+    leaving, arriving = hubs.reached(out), hubs.reached(into)
+    useful = np.intersect1d(leaving.hubs, arriving.hubs)
+    leaving, arriving = leaving.only(useful), arriving.only(useful)
+    first_hub = flat.size
+    tails = np.concatenate([leaving.cells, first_hub + np.searchsorted(useful, arriving.hubs)])
+    heads = np.concatenate([first_hub + np.searchsorted(useful, leaving.hubs), arriving.cells])
+    costs = np.concatenate([leaving.costs, np.zeros(arriving.cells.size, dtype=np.int64)])
+    flow = SimpleMinCostFlow()
+    arcs = flow.add_arcs_with_capacity_and_unit_cost(
+        tails, heads, np.full(tails.size, flat[out].sum()), costs
+    )
+    flow.set_nodes_supplies(np.concatenate([out, into]), flat[np.concatenate([out, into])])
+    if flow.solve() != flow.OPTIMAL:
+        raise ValueError("as many records have to be lacking as there are too many")
+    carried = flow.flows(arcs)
+    left, right = carried[: leaving.cells.size], carried[leaving.cells.size :]
+    by_hub_out = np.argsort(leaving.hubs, kind="stable")
+    by_hub_into = np.argsort(arriving.hubs, kind="stable")
+    return (
+        np.repeat(leaving.cells[by_hub_out], left[by_hub_out]),
+        np.repeat(arriving.cells[by_hub_into], right[by_hub_into]),
+    )
+
+
+class _Reached:
+    """Which cells reach which hubs, and the cost of leaving by them."""
+
+    def __init__(self, cells: Counts, hubs: Counts, costs: Counts) -> None:
+        self.cells, self.hubs, self.costs = cells, hubs, costs
+
+    def only(self, hubs: Counts) -> _Reached:
+        kept = np.isin(self.hubs, hubs)
+        return _Reached(self.cells[kept], self.hubs[kept], self.costs[kept])
+
+
+class _Hubs:
+    """For every set of up to two attributes, and for all of them, one hub for each cell of the table of the others: cells
+    that differ in those attributes alone meet there. Arcs are then few where cells are many."""
+
+    def __init__(self, shape: tuple[int, ...], *, cells: int) -> None:
+        self._shape = shape
+        real = [axis for axis, size in enumerate(shape) if size > 1]
+        together = next(
+            (
+                most
+                for most in (_GROUPS_OF_TWO, 1)
+                if cells * math.comb(len(real), most) <= _MOST_ARCS
+            ),
+            0,
+        )
+        few = range(1, min(together, len(real)) + 1)
+        groups = [group for number in few for group in itertools.combinations(real, number)]
+        self._groups = list(dict.fromkeys([*groups, tuple(real)]))
+
+    def reached(self, cells: Counts) -> _Reached:
+        codes = np.unravel_index(cells, self._shape)
+        hubs, costs, offset = [], [], 0
+        for group in self._groups:
+            kept = [0 if axis in group else column for axis, column in enumerate(codes)]
+            place = np.zeros(cells.size, dtype=np.int64)
+            for size, column in zip(self._shape, kept, strict=True):
+                place = place * size + column
+            hubs.append(offset + place)
+            costs.append(np.full(cells.size, len(group), dtype=np.int64))
+            offset += math.prod(self._shape)
+        return _Reached(
+            np.tile(cells, len(self._groups)), np.concatenate(hubs), np.concatenate(costs)
+        )

@@ -1,0 +1,248 @@
+"""Public geography of groups and parts of origins: how far it is, and how many come from where by distance alone. A part, such
+as a town, holds some of the origins' points; a group, such as a place of work, is one point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.errors import SpecError
+from synth_engine.inference.distance_decay import EARTH_RADIUS_MILES
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+GOLDEN = (math.sqrt(5) - 1) / 2
+_NEAR = 0.06
+_FINE = 512
+_TABLE = np.exp(-np.arange(64 * _FINE + 1) / _FINE)
+MOST_KEPT = 1 << 22
+"""Pairs of groups and parts of which distances are kept and not found twice."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Geography:
+    """`groups`: latitude and longitude of each group; `origins`: of each origin, with its weight in `weights` and its part in
+    `part`, the parts being 0 to `parts` - 1. Pairs become rarer by a factor of 2.7 over `scale` miles, and there are none
+    beyond `farthest`."""
+
+    groups: Floats
+    origins: Floats
+    weights: Floats
+    part: Whole
+    parts: int
+    scale: float
+    farthest: float = math.inf
+
+    @cached_property
+    def vectors(self) -> tuple[Floats, Floats]:
+        """Groups and origins as vectors of length 1."""
+        return _unit(self.groups), _unit(self.origins)
+
+    @cached_property
+    def _by_axis(self) -> Floats:
+        return np.ascontiguousarray(self.vectors[1].T)
+
+    @cached_property
+    def _members(self) -> tuple[Whole, Whole]:
+        """Origins part by part, and where each part begins."""
+        order = np.argsort(self.part, kind="stable").astype(np.int64)
+        return order, np.searchsorted(self.part[order], np.arange(self.parts + 1)).astype(
+            np.int64
+        )
+
+    def rows(self, first: int, last: int) -> tuple[Floats, Floats]:
+        """Of groups from `first` to before `last` and all parts: the sum of weights by distance, up to a factor of the
+        group, and the mean distance by those weights. Errors: SpecError where a group has no origin within the farthest
+        distance."""
+        if len(self.groups) * self.parts > MOST_KEPT:
+            return self.seen_from(self.vectors[0][first:last])
+        mass, apart = self._all_rows
+        return mass[first:last], apart[first:last]
+
+    @cached_property
+    def _all_rows(self) -> tuple[Floats, Floats]:
+        return self.seen_from(self.vectors[0])
+
+    def seen_from(self, vectors: Floats) -> tuple[Floats, Floats]:
+        """The same from any points, as vectors of length 1."""
+        mass, apart = _rows(
+            vectors,
+            self._by_axis,
+            self.weights,
+            self.part,
+            self.parts,
+            self.scale,
+            self.farthest,
+            _TABLE,
+        )
+        if not (mass.sum(axis=1) > 0).all():
+            raise SpecError(
+                "a group has no origin within the farthest distance",
+                repair="allow a larger one",
+            )
+        return mass, apart
+
+    def centres(self, label: Whole, weights: Floats) -> Floats:
+        """The middle of each set of groups, by weight, as vectors of length 1."""
+        sums = np.array([np.bincount(label, weights * axis) for axis in self.vectors[0].T]).T
+        found: Floats = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return found
+
+    def placed(self, groups: Whole, parts: Whole, counts: Whole) -> Whole:
+        """An origin for each of `counts` records of a group in a part, one after another: spread over the part's origins
+        by weight and distance, from near to far, as evenly as whole records can be."""
+        order, starts = self._members
+        found: Whole = _placed(
+            groups,
+            parts,
+            counts,
+            self.vectors[0],
+            np.ascontiguousarray(self._by_axis[:, order]),
+            self.weights[order],
+            order,
+            starts,
+            self.scale,
+            self.farthest,
+            _TABLE,
+        )
+        return found
+
+
+def _unit(at: Floats) -> Floats:
+    latitude, longitude = np.radians(at).T
+    return np.column_stack(
+        [
+            np.cos(latitude) * np.cos(longitude),
+            np.cos(latitude) * np.sin(longitude),
+            np.sin(latitude),
+        ]
+    )
+
+
+@numba.njit(cache=True)
+def _distances(x: float, y: float, z: float, origins: Floats, found: Floats) -> float:
+    """Miles to each origin, of which vectors of length 1 are given by axis, into `found`; returns the least."""
+    least = math.inf
+    for place in range(origins.shape[1]):
+        square = (
+            (x - origins[0, place]) ** 2
+            + (y - origins[1, place]) ** 2
+            + (z - origins[2, place]) ** 2
+        )
+        square /= 4
+        half = math.sqrt(square)
+        if half < _NEAR:  # the series of the arc sine, to 1e-10 of it
+            half *= 1 + square * (1 / 6 + square * (3 / 40 + square * (15 / 336)))
+        else:
+            half = math.asin(min(1.0, half))
+        found[place] = 2 * EARTH_RADIUS_MILES * half
+        least = min(least, found[place])
+    return least
+
+
+@numba.njit(cache=True)
+def _decayed(more: float, table: Floats) -> float:
+    """exp(-more) from a table with steps of 1 / _FINE, between which it is as if straight: to 1e-6. Not below its last entry."""
+    at = more * _FINE
+    first = int(at)
+    found: float = table[min(first, table.size - 1)]
+    if first < table.size - 1:
+        found += (at - first) * (table[first + 1] - found)
+    return found
+
+
+@numba.njit(cache=True)
+def _rows(
+    groups: Floats,
+    origins: Floats,
+    weights: Floats,
+    part: Whole,
+    parts: int,
+    scale: float,
+    farthest: float,
+    table: Floats,
+) -> tuple[Floats, Floats]:
+    mass, apart = np.zeros((len(groups), parts)), np.zeros((len(groups), parts))
+    far = np.empty(origins.shape[1])
+    for group in range(len(groups)):
+        near = _distances(groups[group, 0], groups[group, 1], groups[group, 2], origins, far)
+        for place in range(far.size):
+            if far[place] <= farthest:
+                # Relative to the nearest, so that no group whose origins are all far is lost.
+                share = weights[place] * _decayed((far[place] - near) / scale, table)
+                mass[group, part[place]] += share
+                apart[group, part[place]] += share * far[place]
+        for one in range(parts):
+            if mass[group, one] > 0:
+                apart[group, one] /= mass[group, one]
+    return mass, apart
+
+
+@numba.njit(cache=True)
+def _in_order(far: Floats, near: float) -> Whole:
+    """Places from near to far, up to a 256th of the range: in time that grows with their number alone."""
+    width = (far.max() - near) / 256 + 1e-12
+    ends = np.zeros(258, dtype=np.int64)
+    for one in far:
+        ends[int((one - near) / width) + 1] += 1
+    ends = np.cumsum(ends)
+    found = np.empty(far.size, dtype=np.int64)
+    for place in range(far.size):
+        bucket = int((far[place] - near) / width)
+        found[ends[bucket]] = place
+        ends[bucket] += 1
+    return found
+
+
+@numba.njit(cache=True)
+def _placed(
+    groups: Whole,
+    parts: Whole,
+    counts: Whole,
+    at: Floats,
+    origins: Floats,
+    weights: Floats,
+    order: Whole,
+    starts: Whole,
+    scale: float,
+    farthest: float,
+    table: Floats,
+) -> Whole:
+    """origins: by axis, part by part; weights and order likewise."""
+    found = np.empty(counts.sum(), dtype=np.int64)
+    done = 0
+    for cell in range(len(counts)):
+        first, last = starts[parts[cell]], starts[parts[cell] + 1]
+        if last - first == 1:
+            found[done : done + counts[cell]] = order[first]
+            done += counts[cell]
+            continue
+        far = np.empty(last - first)
+        group = groups[cell]
+        near = _distances(at[group, 0], at[group, 1], at[group, 2], origins[:, first:last], far)
+        by_distance = _in_order(far, near)
+        share = np.empty(far.size)
+        for place in range(far.size):
+            member = by_distance[place]
+            within = far[member] <= farthest or near > farthest
+            share[place] = (
+                weights[first + member] * _decayed((far[member] - near) / scale, table)
+                if within
+                else 0.0
+            )
+        step = share.sum() / counts[cell]
+        ahead = step * ((cell * GOLDEN) % 1.0)
+        passed, place = share[0], 0
+        for _ in range(counts[cell]):
+            while passed <= ahead and place < far.size - 1:
+                place += 1
+                passed += share[place]
+            found[done] = order[first + by_distance[place]]
+            done += 1
+            ahead += step
+    return found

@@ -1,0 +1,86 @@
+"""Tables of three attributes that follow from the tables of their three pairs: of all that have these pairs, the one of
+most entropy. It has a factor for each pair, found by iterative proportional fitting (Deming and Stephan 1940)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference.jit import compiled
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+Triple = tuple[int, int, int]
+Factors = tuple[Floats, Floats, Floats]
+
+MOST = 500
+"""Triples that are looked at, at most: all of 15 attributes."""
+ROUNDS = 4
+"""Of fitting; what more of them change is far below the noise of any count."""
+
+
+def triples(strengths: Mapping[Pair, float]) -> list[Triple]:
+    """Attributes of which all three pairs are given, those that depend most on each other first; at most `MOST`.
+
+    strengths: how much one attribute of a pair tells of the other, the smaller one first; not negative.
+    """
+    strongest = sorted(strengths, key=lambda pair: (-strengths[pair], pair))[:MOST]
+    attributes = sorted({one for pair in strengths for one in pair})
+    told: dict[Triple, float] = {}
+    for first, second in strongest:
+        for third in attributes:
+            sides = [_pair(first, third), _pair(second, third)]
+            if third not in (first, second) and all(side in strengths for side in sides):
+                a, b, c = sorted((first, second, third))
+                told[a, b, c] = strengths[first, second] + sum(
+                    strengths[side] for side in sides
+                )
+    return sorted(sorted(told, key=lambda one: (-told[one], one))[:MOST])
+
+
+def _pair(one: int, other: int) -> Pair:
+    return (one, other) if one < other else (other, one)
+
+
+def pairs_of(one: Triple) -> Iterator[Pair]:
+    first, second, third = one
+    yield from ((first, second), (first, third), (second, third))
+
+
+def factors(pairs: Sequence[Floats], *, rounds: int = ROUNDS) -> Factors:
+    """Of three pairs of counts, of (first, second), (first, third) and (second, third), float64: the factors whose product
+    nearly has them. Cells that a pair leaves empty are empty in the product.
+
+    The sum of the product over one attribute is a matrix product of two factors, times the third: there is never a table
+    of three attributes.
+    """
+    ab, ac, bc = pairs
+    of_ab, of_ac, of_bc = (np.ones(pair.shape) for pair in pairs)
+    for _ in range(rounds):
+        of_ab = _ratio(ab, _times(of_ac, np.ascontiguousarray(of_bc.T)))
+        of_ac = _ratio(ac, _times(of_ab, of_bc))
+        of_bc = _ratio(bc, _times(np.ascontiguousarray(of_ab.T), of_ac))
+    return of_ab, of_ac, of_bc
+
+
+def _ratio(wished: Floats, sums: Floats) -> Floats:
+    return np.divide(wished, sums, out=np.zeros_like(sums), where=sums > 0)
+
+
+def product(found: Factors) -> Floats:
+    """The table itself; float64, one axis for each attribute."""
+    first, second, third = found
+    return np.asarray(first[:, :, None] * second[:, None, :] * third[None, :, :])
+
+
+@compiled
+def _times(left: Floats, right: Floats) -> Floats:
+    """The matrix product, added up in one order on every machine, as that of a library is not."""
+    found = np.zeros((left.shape[0], right.shape[1]))
+    for row in range(left.shape[0]):
+        for along in range(left.shape[1]):
+            for column in range(right.shape[1]):
+                found[row, column] += left[row, along] * right[along, column]
+    return found

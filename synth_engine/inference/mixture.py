@@ -1,0 +1,214 @@
+"""A mixture of products of columns, fitted to all noisy tables at once: what a table looks like before its own answer.
+
+Every component has a distribution of each attribute, over at most some thirty bins, and a share. The fit is by weighted
+least squares (each table by the precision of its noise), pulled to the one-way tables and, the more so the less a pair
+was found to depend, to independence. It is post-processing of noisy answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference import bins as binning
+from synth_engine.inference.bins import Bins
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+
+COMPONENTS = 24
+STEPS = 300
+COARSEST = 2
+"""The resolution at which components are described: the third of `bins.LEVELS`."""
+_PULL = 50.0
+_RATE, _LEAST_RATE = 0.1, 1e-3
+_INDEPENDENCE = 2.0
+"""The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from independence."""
+_SPREAD = 0.5
+_NEVER = -1e9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pair:
+    """A noisy table of two attributes at one resolution of each, the variance of its cells, and how far the pair was
+    found from independence, in L1, as a share of the records."""
+
+    axes: tuple[int, int]
+    levels: tuple[int, int]
+    values: Floats
+    variance: float
+    distance: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """shares: of the components; columns: of each attribute the shares of its codes within each component."""
+
+    shares: Floats
+    columns: tuple[Floats, ...]
+
+    def table(self, axes: Sequence[int]) -> Floats:
+        """The shares of the cells of two or three attributes; they add up to 1."""
+        first, *others = (self.columns[axis] for axis in axes)
+        if len(others) == 1:
+            table: Floats = (first * self.shares) @ others[0].T
+            return table
+        between = np.einsum("ik,jk->ijk", first * self.shares, others[0]).reshape(
+            -1, self.shares.size
+        )
+        three: Floats = (between @ others[1].T).reshape(first.shape[0], others[0].shape[0], -1)
+        return three
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Blocks:
+    """All tables side by side, each in a square of its own, with what connects them to the attributes.
+
+    views: one for each attribute and resolution in use; `of` is its attribute, `sums` what adds up its bins.
+    """
+
+    wished: Singles
+    weight: Singles
+    sides: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+    of: npt.NDArray[np.intp]
+    sums: Singles
+
+
+def fit(
+    columns: Sequence[Floats],
+    levels: Sequence[Sequence[Bins]],
+    pairs: Sequence[Pair],
+    *,
+    rows: float,
+    rng: np.random.Generator,
+) -> Mixture:
+    """columns: one-way counts; levels: the bins of each attribute at every resolution; rows: their sum."""
+    coarse = [one[COARSEST] for one in levels]
+    shares = [
+        binning.summed(column, [bins]) / rows
+        for column, bins in zip(columns, coarse, strict=True)
+    ]
+    width = max(share.size for share in shares)
+    ones = np.zeros((len(shares), width), dtype=np.float32)
+    logits = np.full((len(shares), width, COMPONENTS), _NEVER, dtype=np.float32)
+    for place, share in enumerate(shares):
+        ones[place, : share.size] = share
+        start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(
+            0, _SPREAD, (share.size, COMPONENTS)
+        )
+        logits[place, : share.size] = start
+    weights = rng.normal(0, _SPREAD / 5, COMPONENTS).astype(np.float32)
+    if pairs:
+        blocks = _blocks(columns, levels, pairs, rows=rows, width=width)
+        _descend(logits, weights, ones=ones, blocks=blocks)
+    found = _softmax(logits, axis=1).astype(np.float64)
+    return Mixture(
+        shares=_softmax(weights, axis=0).astype(np.float64),
+        columns=tuple(
+            found[place][bins] * _within(column, bins)[:, None]
+            for place, (column, bins) in enumerate(zip(columns, coarse, strict=True))
+        ),
+    )
+
+
+def _within(column: Floats, bins: Bins) -> Floats:
+    """The share of each code within its bin."""
+    held, codes = np.bincount(bins, weights=column)[bins], np.bincount(bins)[bins]
+    return np.where(held > 0, column / np.maximum(held, 1e-12), 1 / codes)
+
+
+def _blocks(
+    columns: Sequence[Floats],
+    levels: Sequence[Sequence[Bins]],
+    pairs: Sequence[Pair],
+    *,
+    rows: float,
+    width: int,
+) -> _Blocks:
+    views: dict[tuple[int, int], int] = {}
+    wished = np.zeros((len(pairs), width, width), dtype=np.float32)
+    weight = np.zeros_like(wished)
+    sides: tuple[list[int], list[int]] = ([], [])
+    for place, pair in enumerate(pairs):
+        used = [
+            (axis, max(level, COARSEST))
+            for axis, level in zip(pair.axes, pair.levels, strict=True)
+        ]
+        for side, seen in zip(sides, used, strict=True):
+            side.append(views.setdefault(seen, len(views)))
+        between = [
+            binning.relation(levels[axis][level], levels[axis][view])
+            for (axis, view), level in zip(used, pair.levels, strict=True)
+        ]
+        values = binning.summed(pair.values, between)
+        margins = [
+            binning.summed(columns[axis], [levels[axis][view]]) / rows for axis, view in used
+        ]
+        product = np.multiply.outer(*margins)
+        apart = np.multiply.outer(*(binning.spread(margin * rows) for margin in margins))
+        noise = rows**2 * values.size / (pair.variance * pair.values.size)
+        prior = 1 / ((_INDEPENDENCE * pair.distance * apart) ** 2 + 1e-14)
+        rectangle = np.s_[place, : values.shape[0], : values.shape[1]]
+        wished[rectangle] = (values / rows * noise + product * prior) / (noise + prior)
+        weight[rectangle] = noise + prior
+    weight /= np.median([one[one > 0].min() for one in weight])
+    sums = np.zeros((len(views), width, width), dtype=np.float32)
+    for (axis, level), number in views.items():
+        bins = binning.relation(levels[axis][COARSEST], levels[axis][level])
+        sums[number, bins, np.arange(bins.size)] = 1
+    return _Blocks(
+        wished=wished,
+        weight=weight,
+        sides=(np.array(sides[0]), np.array(sides[1])),
+        of=np.array([axis for axis, _ in views]),
+        sums=sums,
+    )
+
+
+def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Blocks) -> None:
+    """Adam (Kingma and Ba 2015) with a rate that falls to almost nothing; changes logits and weights in place."""
+    moments = [(np.zeros_like(one), np.zeros_like(one)) for one in (logits, weights)]
+    to_view = [_indicator(side, blocks.of.size) for side in blocks.sides]
+    to_attribute = _indicator(blocks.of, len(logits))
+    for step in range(1, STEPS + 1):
+        columns, shares = _softmax(logits, axis=1), _softmax(weights, axis=0)
+        seen = blocks.sums @ columns[blocks.of]
+        left, right = (seen[side] for side in blocks.sides)
+        weighted = left * shares
+        wrong = (weighted @ right.transpose(0, 2, 1) - blocks.wished) * blocks.weight
+        to_left, to_right = wrong @ right, wrong.transpose(0, 2, 1) @ weighted
+        of_shares = (to_left * left).sum(axis=(0, 1))
+        tables = len(wrong)
+        back = to_view[0] @ (to_left * shares).reshape(tables, -1) + to_view[
+            1
+        ] @ to_right.reshape(tables, -1)
+        back = blocks.sums.transpose(0, 2, 1) @ back.reshape(seen.shape)
+        gradient = (to_attribute @ back.reshape(len(back), -1)).reshape(logits.shape)
+        pull = (columns @ shares - ones) * np.float32(_PULL)
+        gradient += pull[:, :, None] * shares
+        of_shares += np.einsum("aw,awk->k", pull, columns)
+        gradient = columns * (gradient - (gradient * columns).sum(axis=1, keepdims=True))
+        of_shares = shares * (of_shares - (of_shares * shares).sum())
+        rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / STEPS)) + _LEAST_RATE
+        for value, slope, (mean, square) in zip(
+            (logits, weights), (gradient, of_shares), moments, strict=True
+        ):
+            mean += np.float32(0.1) * (slope - mean)
+            square += np.float32(0.01) * (slope * slope - square)
+            scale = np.sqrt(square / np.float32(1 - 0.99**step)) + np.float32(1e-10)
+            value -= np.float32(rate / (1 - 0.9**step)) * mean / scale
+
+
+def _indicator(places: npt.NDArray[np.intp], size: int) -> Singles:
+    found = np.zeros((size, places.size), dtype=np.float32)
+    found[places, np.arange(places.size)] = 1
+    return found
+
+
+def _softmax(logits: Singles, *, axis: int) -> Singles:
+    found = np.exp(logits - logits.max(axis=axis, keepdims=True))
+    return found / found.sum(axis=axis, keepdims=True)  # type: ignore[no-any-return]

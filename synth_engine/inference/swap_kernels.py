@@ -1,0 +1,185 @@
+"""The inner loops of the finish: what a change of a record costs, and the change itself.
+
+Where a table of counts stands beside its target, one record more in a cell costs `costs[cell, 0]`, and one less costs
+`costs[cell, 1] - costs[cell, 0]`; so a cell that gains a record has the second added to the first. A table is kept once
+for each of its axes, with that axis last, so that the costs of all values of an attribute lie side by side. `copies`
+has a line for each: its last axis, its other axes (twice the same in a table of two), their strides, and where it
+begins. Lists of lists are given as where each begins, and all of them one after another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference.jit import compiled
+
+Costs = npt.NDArray[np.float32]
+Shares = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+Records = npt.NDArray[np.uint16]
+State = npt.NDArray[np.uint64]
+
+_STEP, _FIRST, _SECOND = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@compiled
+def below(state: State, limit: int) -> int:
+    """A random whole number from 0 to limit - 1, limit up to 2^31: SplitMix64 (Steele, Lea and Flood 2014)."""
+    state[0] += _STEP
+    mixed = state[0]
+    mixed = (mixed ^ (mixed >> _30)) * _FIRST
+    mixed = (mixed ^ (mixed >> _27)) * _SECOND
+    mixed ^= mixed >> _31
+    found: int = np.int64(((mixed >> _32) * np.uint64(limit)) >> _32)  # type: ignore[assignment]
+    return found
+
+
+@compiled
+def place(record: Records, copies: Places, copy: int) -> int:
+    """Where the line of costs begins for the record, in one copy."""
+    found: int = (
+        copies[copy, 5]
+        + record[copies[copy, 1]] * copies[copy, 3]
+        + record[copies[copy, 2]] * copies[copy, 4]
+    )
+    return found
+
+
+@compiled
+def change(
+    record: Records,
+    attribute: int,
+    value: int,
+    costs: Costs,
+    copies: Places,
+    first: Places,
+    touched: Places,
+) -> None:
+    """Gives the record another value, and keeps the costs of all tables up to date."""
+    for at in range(first[attribute], first[attribute + 1]):
+        cell = place(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        costs[cell, 0] -= costs[cell, 1]
+    record[attribute] = value
+    for at in range(first[attribute], first[attribute + 1]):
+        cell = place(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        costs[cell, 0] += costs[cell, 1]
+
+
+@compiled
+def exchange(record: Records, values: Records, members: Places) -> bool:
+    """The members of a set change places with the values. Whether any was different."""
+    different = False
+    for at, attribute in enumerate(members):
+        different = different or record[attribute] != values[at]
+        record[attribute], values[at] = values[at], record[attribute]
+    return different
+
+
+@compiled
+def cost_of_exchange(
+    record: Records,
+    values: Records,
+    members: Places,
+    costs: Costs,
+    copies: Places,
+    tables: Places,
+    cells: Places,
+) -> float:
+    """What it costs that the record takes the values in the members of a set; nothing is changed in the end."""
+    for at, copy in enumerate(tables):
+        cells[at] = place(record, copies, copy) + record[copies[copy, 0]]
+    if not exchange(record, values, members):
+        return 0.0
+    cost = np.float32(0)
+    for at, copy in enumerate(tables):
+        cell, old = place(record, copies, copy) + record[copies[copy, 0]], cells[at]
+        if cell != old:
+            cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
+    exchange(record, values, members)
+    return float(cost)
+
+
+@compiled
+def taken_together(
+    records: Records,
+    proposals: int,
+    state: State,
+    costs: Costs,
+    copies: Places,
+    first: Places,
+    touched: Places,
+    set_first: Places,
+    all_members: Places,
+    table_first: Places,
+    tables: Places,
+) -> float:
+    """One record takes the values of another in all attributes of one set, where that lowers the cost. By how much the
+    cost fell in all. Each set has its members and one copy of each of the tables that any of them is in."""
+    rows, gained = records.shape[0], 0.0
+    cells = np.empty(np.max(table_first[1:] - table_first[:-1]), dtype=np.int64)
+    values = np.empty(records.shape[1], dtype=np.uint16)
+    for _ in range(proposals):
+        record, other = records[below(state, rows)], records[below(state, rows)]
+        number = below(state, set_first.size - 1)
+        members = all_members[set_first[number] : set_first[number + 1]]
+        for at, attribute in enumerate(members):
+            values[at] = other[attribute]
+        known = tables[table_first[number] : table_first[number + 1]]
+        cost = cost_of_exchange(record, values, members, costs, copies, known, cells)
+        if cost < 0:
+            gained -= float(cost)
+            for at, attribute in enumerate(members):
+                if record[attribute] != values[at]:
+                    change(record, attribute, values[at], costs, copies, first, touched)
+    return gained
+
+
+@compiled
+def most_wanted(
+    records: Records,
+    order: Places,
+    free: Places,
+    sizes: Places,
+    state: State,
+    costs: Costs,
+    copies: Places,
+    first: Places,
+    touched: Places,
+    own_first: Places,
+    own: Places,
+    chances: Places,
+) -> float:
+    """Every free attribute of the records in `order` takes the value that one of its tables, drawn by `chances` (upper
+    ends, of 2^30), lacks most where the record is, where that lowers the cost of all. By how much the cost fell."""
+    gained = 0.0
+    for row in order:
+        record = records[row]
+        for attribute in free:
+            drawn, at = below(state, 1 << 30), own_first[attribute]
+            while chances[at] <= drawn:
+                at += 1
+            start = place(record, copies, own[at])
+            value, now = 0, record[attribute]
+            least = costs[start, 0]
+            for code in range(1, sizes[attribute]):
+                if costs[start + code, 0] < least:
+                    least = costs[start + code, 0]
+                    value = code
+            if value == now:
+                continue
+            cost = np.float32(0)
+            for at in range(own_first[attribute], own_first[attribute + 1]):
+                start = place(record, copies, own[at])
+                cost += costs[start + value, 0] + (
+                    costs[start + now, 1] - costs[start + now, 0]
+                )
+            if cost < 0:
+                gained -= float(cost)
+                change(record, attribute, value, costs, copies, first, touched)
+    return gained

@@ -1,0 +1,167 @@
+"""How many views to measure and how large: the design with the least expected error of k-way marginals, k from 3 to 8.
+
+Everything is reckoned from public facts: sizes of attributes, about how many records there are, and how much noise the
+budget buys. A marginal is taken apart into one part for each set of its attributes (what the set says beyond its own
+subsets). A part that some view covers carries that view's noise; a part that none covers is lost as far as records are
+not what smaller tables make of them. Derivation: docs/proofs/dpsyn.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference import covering, error_forecast
+from synth_engine.inference.consistency import Axes, Floats
+
+SMALLEST_K, LARGEST_K = 3, 8
+PAIRS = 0.002
+"""Of two attributes, how far typical tables of people are from independence: the mean square contingency, beyond chance."""
+FADING = 0.1
+"""By how much interactions of one attribute more are weaker."""
+MOST_VIEWS = 400
+LARGEST_VIEW = 1 << 14
+"""Where nobody gives a bound: larger ones take long and, on the tables tried, gain nothing."""
+MOST_CELLS = 1 << 22
+"""Of all views together."""
+_SAMPLED = 24
+"""Marginals of each k that stand for all of them."""
+
+Random = Callable[[str], np.random.Generator]
+"""Randomness that is public, by purpose."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """Groups of attributes to be measured. cells: the bound that their sizes keep to. kind: how they were found."""
+
+    kind: str
+    cells: int
+    groups: tuple[Axes, ...]
+
+    def counts(self, sizes: Sequence[int]) -> list[int]:
+        """How many cells each view has."""
+        return [math.prod(sizes[axis] for axis in group) for group in self.groups]
+
+
+def candidates(
+    sizes: Sequence[int],
+    *,
+    random: Random,
+    kinds: Sequence[str],
+    cells: int = 0,
+    views: int = 0,
+) -> list[Design]:
+    """The designs among which the expected error decides. kinds: of "covering" and "random". cells, views: where they are
+    given, the bound on cells and the number of views of all of them."""
+    bounds = [cells] if cells else _bounds(sizes)
+    numbers = (
+        [views] if views else sorted({max(1, len(sizes) // 2), len(sizes), 2 * len(sizes)})
+    )
+    found: dict[tuple[Axes, ...], Design] = {}
+    for bound in bounds:
+        groups: list[tuple[str, list[Axes]]] = []
+        if "covering" in kinds:
+            rng = random(f"covering {bound}")
+            whole = covering.covering(sizes, cells=bound, rng=rng, most=views or MOST_VIEWS)
+            groups.append(("covering", whole))
+        if "random" in kinds:
+            groups += [
+                (
+                    "random",
+                    covering.at_random(
+                        sizes,
+                        cells=bound,
+                        number=number,
+                        rng=random(f"random {bound} {number}"),
+                    ),
+                )
+                for number in numbers
+                if number <= MOST_VIEWS
+            ]
+        for kind, one in groups:
+            design = Design(kind=kind, cells=bound, groups=tuple(one))
+            if sum(design.counts(sizes)) <= MOST_CELLS or len(bounds) == 1:
+                found.setdefault(tuple(sorted(one)), design)
+    return list(found.values())
+
+
+def _bounds(sizes: Sequence[int]) -> list[int]:
+    """Powers of two from the smallest table of two attributes to the largest that is worth it."""
+    least = sorted(size for size in sizes if size > 1)[:2]
+    low = max(2, math.prod(least) if least else 2).bit_length()
+    high = min(LARGEST_VIEW, math.prod(sizes)).bit_length()
+    return [1 << power for power in range(low, max(low, high) + 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessed:
+    """A design and its expected error: the mean, over marginals of k attributes and over k from 3 to 8, of the expected sum
+    of squared errors of a marginal, in parts of the sum of squares of the marginal itself. noise: what noise adds to it,
+    times the square of the number of records; lost: what no view covers."""
+
+    design: Design
+    noise: float
+    lost: float
+
+    def error(self, *, rows: int, scale: float = 1.0) -> float:
+        """scale: how many times as large the variances are as those by which the design was assessed."""
+        return self.noise * scale / rows**2 + self.lost
+
+
+def assess(design: Design, *, sizes: Sequence[int], variances: Floats) -> Assessed:
+    """variances: of the noise in the cells of each view."""
+    number = len(sizes)
+    effective = np.array([error_forecast.effective(size) for size in sizes])
+    member = np.zeros((len(design.groups), number), dtype=bool)
+    for place, group in enumerate(design.groups):
+        member[place, list(group)] = True
+    precision = 1 / (np.exp(member @ np.log(effective)) * variances)
+    found = [
+        _parts(member[:, chosen], precision, effective[chosen])
+        for k in range(min(SMALLEST_K, number), min(LARGEST_K, number) + 1)
+        for chosen in [_marginals(number, k)]
+    ]
+    noise, lost = np.mean(found, axis=0).tolist()
+    return Assessed(design=design, noise=noise, lost=lost)
+
+
+@functools.lru_cache(maxsize=512)
+def _marginals(number: int, k: int) -> npt.NDArray[np.int64]:
+    """Sets of k attributes, one in each row, drawn by a rule that everybody can repeat."""
+    rng = np.random.Generator(np.random.PCG64(number * 100 + k))
+    drawn = {
+        tuple(sorted(rng.choice(number, k, replace=False).tolist())) for _ in range(_SAMPLED)
+    }
+    found = np.array(sorted(drawn), dtype=np.int64)
+    found.setflags(write=False)
+    return found
+
+
+def _parts(
+    member: npt.NDArray[np.bool_], precision: Floats, effective: Floats
+) -> tuple[float, float]:
+    """What noise adds and what is lost, the mean over marginals. member: (views, marginals, k); effective: (marginals, k).
+    All sets of attributes of a marginal stand in a row of 2^k, the place of each attribute being a bit."""
+    marginals, k = effective.shape
+    places = member @ (1 << np.arange(k)) + (np.arange(marginals) << k)
+    by_set = np.bincount(
+        places.ravel(), weights=np.repeat(precision, marginals), minlength=marginals << k
+    )
+    dimensions = np.ones(marginals << k)
+    order = np.zeros(1 << k)
+    for bit in range(k):
+        halves = by_set.reshape(-1, 2, 1 << bit)
+        halves[:, 0] += halves[:, 1]  # a view of a set is one of each of its parts
+        within = dimensions.reshape(marginals, -1, 2, 1 << bit)
+        within[:, :, 1] *= (effective[:, bit] - 1)[:, None, None]
+        order.reshape(-1, 2, 1 << bit)[:, 1] += 1
+    covered = by_set > 0
+    noise = float((dimensions[covered] / by_set[covered]).sum())
+    lost = float((PAIRS * FADING ** (np.tile(order, marginals)[~covered] - 2)).sum())
+    return noise / marginals, lost / marginals

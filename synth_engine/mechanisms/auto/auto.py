@@ -1,0 +1,369 @@
+"""Pairs of columns measured where it pays, read against a mixture fitted to all of them, and records mended to agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError
+from synth_engine.inference import error_forecast
+from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
+from synth_engine.mechanisms.auto import fitting, selection
+from synth_engine.mechanisms.auto.selection import Columns, Pair
+from synth_engine.models.model import Model
+from synth_engine.plans import budget_allocation, two_stage, workload
+from synth_engine.plans.plan import Budget, Plan
+from synth_engine.plans.resources import Needs
+from synth_engine.plans.workload import Weighted
+from synth_engine.privacy import noise_scale
+from synth_engine.privacy.loss import Pure
+from synth_engine.privacy.unit import (
+    Relation,
+    Sensitivity,
+    interaction_sensitivity,
+    scores_sensitivity,
+)
+from synth_engine.spec import Spec
+
+SCORES_SHARE = Fraction(4, 100)
+ROWS = 40_000
+"""Records against which shares are weighed where their number is not public."""
+_MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
+_DIGITS = 10**9
+_PARTS = 2**32
+_SURE = 3.0
+"""How many times as much columns have to gain as tables by what is left, before they get it: most of what a mixture tells
+of other pairs is not in the tables' own gain."""
+_PURE = 240.0
+"""How many times epsilon² the rho of Gaussian noise is that spreads like Laplace noise over some sixty tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(Weighted):
+    """A histogram of every column, one vector of scores of all pairs, and the pairs that are worth it.
+
+    Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution, against the
+        product of their noisy histograms; then one `interaction` (with Laplace noise one `measure`) of each pair that is
+        worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where columns
+        gain more by it, one more `measure` of every attribute (adaptive).
+    Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise), or rho after
+        a stage that was budgeted so. References, bins and prices are functions of paid answers alone.
+        Proof: docs/proofs/auto.md.
+    Public assumptions: the domain, its sizes and code order, the unit, the relation, the workload; the number of
+        records only where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "auto"
+    title: ClassVar[str] = "Automatic"
+    summary: ClassVar[str] = (
+        "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "
+        "the budget where it improves the table most. The most accurate method for most tables."
+    )
+    paper: ClassVar[str] = (
+        "Zhang et al. 2021 (PrivSyn); McKenna et al. 2022 (AIM); Koenker and Mizera 2014 (shrinkage); this project"
+    )
+    keeps: ClassVar[tuple[str, ...]] = (
+        "histograms of single columns",
+        "relations of all pairs of columns, the stronger the better",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            **workload.PROPERTIES,
+            "memory_mb": {
+                "type": "integer",
+                "minimum": 200,
+                "maximum": 1_000_000,
+                "default": 2_000,
+                "title": "Memory, in megabytes",
+                "description": "The most that fitting and drawing may take. A table that would need more is refused "
+                "before anything is spent.",
+            },
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
+
+    memory_mb: int = 2_000
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        cap = within or two_stage.whole(self, spec)
+        fitting.require_room(domain, memory_mb=self.memory_mb)
+        plan = AutoPlan(config=self, domain=domain, spec=spec, cap=cap)
+        plan.require_noise()
+        return plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A pair to be measured, or one column once more: at which resolutions, with what noise, and whether all of its counts
+    or their interaction."""
+
+    axes: tuple[int, ...]
+    levels: tuple[int, ...]
+    noise: Noise
+    interaction: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoPlan(Plan):
+    """`auto` with its budget cut up: for columns, for scores, and for tables whatever these leave."""
+
+    def run(self, session: Session) -> Answers:
+        oneways = [
+            session.measure((name,), noise=noise)
+            for name, noise in self.column_noises().items()
+        ]
+        columns = self._columns(oneways)
+        pairs = self._pairs(columns)
+        noise = self._score_noise(len(pairs))
+        scores: Scores | None = None
+        tables: list[Measurement] = []
+        if noise is not None:
+            scores = session.score(list(columns.candidates(pairs)), noise=noise)
+            for each in self.questions(columns, pairs, scores):
+                ask = session.interaction if each.interaction else session.measure
+                merged = columns.merged(each.axes, each.levels) if each.levels else None
+                tables.append(
+                    ask(columns.clique(each.axes), noise=each.noise, merged=merged or None)
+                )
+        return Answers(
+            measurements=(*oneways, *tables),
+            scores=() if scores is None else (scores,),
+            calls=session.calls,
+        )
+
+    def questions(
+        self, columns: Columns, pairs: Sequence[Pair], scores: Scores
+    ) -> list[Question]:
+        """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
+        all columns once more."""
+        left = self._left_for_tables(scores.noise, len(pairs))
+        weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
+        choices = columns.choices(
+            pairs,
+            distances,
+            weights,
+            deviation=lambda shape: self._deviation(left, shape),
+            power=1.0 if isinstance(self.loss, Pure) else 0.5,
+        )
+        again = self._noises(left)
+        first = np.array([noise.variance for noise in self.column_noises().values()])
+        both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
+        certain = columns.certain(pairs, distances, np.sqrt(first))
+        by_tables = _SURE * sum(one.gain * certain[one.number] for one in choices)
+        if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
+            return [
+                Question(axes=(axis,), levels=(), noise=one, interaction=False)
+                for axis, one in enumerate(again)
+            ]
+        # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
+        parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
+        found = []
+        for choice, part in zip(choices, parts, strict=True):
+            price, pair = left * part / sum(parts), pairs[choice.number]
+            noise, interaction = self._table(price, columns.shape(pair, choice.levels))
+            found.append(
+                Question(axes=pair, levels=choice.levels, noise=noise, interaction=interaction)
+            )
+        return found
+
+    def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
+        """The noise of a table, and whether its interaction is asked for, and not its counts: it moves less where lengths
+        are Euclidean, unless its noise, which is counted in parts of records, would be too large to be drawn."""
+        if not isinstance(self.loss, Pure):
+            moving = self._of_interaction(shape)
+            if (
+                moving.l2_squared
+                <= 2 * self.loss.of(price).rho * (noise_scale.LARGEST_SCALE / 2) ** 2
+            ):
+                return budget_allocation.noise(self.loss.of(price), moving), True
+        return self._noise(price), False
+
+    def _deviation(self, price: Fraction, shape: Sequence[int]) -> float:
+        """Of a cell's noise, in records, as the fit reads the table."""
+        noise, interaction = self._table(price, shape)
+        deviation = math.sqrt(noise.variance)
+        if not interaction:
+            return deviation
+        return deviation / math.prod(shape) * math.sqrt(selection.interacting(shape))
+
+    def _of_interaction(self, shape: Sequence[int]) -> Sensitivity:
+        return interaction_sensitivity(self.domain.unit, self.domain.relation, sizes=shape)
+
+    def fit(self, answers: Answers) -> Model:
+        """From the answers alone: which pairs were measured is read there, and that they can be of this plan checked."""
+        count = len(self.domain.modelled)
+        oneways, tables = answers.measurements[:count], answers.measurements[count:]
+        if [m.clique for m in oneways] != [(name,) for name in self.domain.names]:
+            raise _foreign()
+        columns = self._columns(oneways)
+        pairs = self._pairs(columns)
+        asked = bool(answers.scores)
+        if asked != (self._score_noise(len(pairs)) is not None) or len(answers.scores) > 1:
+            raise _foreign()
+        if asked and answers.scores[0].values.size != len(pairs):
+            raise _foreign()
+        distances: list[float] = (
+            columns.distances(pairs, answers.scores[0]).tolist() if asked else []
+        )
+        places = {columns.clique(pair): pair for pair in pairs}
+        found: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
+        again = [answer for answer in tables if len(answer.clique) == 1]
+        if again and [m.clique for m in tables] != [m.clique for m in oneways]:
+            raise _foreign()
+        for answer in tables[len(again) :]:
+            pair = places.pop(answer.clique, None)
+            if pair is None:
+                raise _foreign()
+            try:
+                found[pair] = answer, columns.levels_of(answer, pair)
+            except ValueError as error:
+                raise _foreign() from error
+        return fitting.model(
+            columns,
+            oneways=oneways,
+            again=again,
+            tables=found,
+            distances=dict(zip(pairs, distances, strict=True)),
+            mechanism=self.mechanism,
+            memory_mb=self._config.memory_mb,
+        )
+
+    @property
+    def _config(self) -> Auto:
+        assert isinstance(self.config, Auto)  # noqa: S101 - calibrate gave it
+        return self.config
+
+    @property
+    def strength(self) -> float:
+        """The rho that the budget would be for a table of `ROWS` records and a unit of one record."""
+        budget = self.loss
+        rows = self.domain.rows or ROWS
+        if isinstance(budget, Pure):
+            rho = float(budget.epsilon / self.sensitivity.l1) ** 2 / _PURE
+        else:
+            rho = float(budget.rho) / self.sensitivity.l2_squared
+        return rho * (rows / ROWS) ** 2
+
+    def column_noises(self) -> dict[str, Noise]:
+        """More of a small budget goes to columns."""
+        noises = self._noises(self.loss.amount * self._columns_share())
+        return dict(zip(self.domain.names, noises, strict=True))
+
+    def _noises(self, amount: Fraction) -> list[Noise]:
+        """Of every column, for that much of the budget. Wide ones get more; the smaller the budget, the less more: what
+        noise is left in many narrow cells is smoothed away."""
+        power = (
+            1 / 2
+            if isinstance(self.loss, Pure)
+            else min(max(0.67 + 0.06 * math.log(60 * self.strength), 0.4), 0.67)
+        )
+        weights = [
+            Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled
+        ]
+        return [self._noise(part) for part in noise_scale.split(amount, weights)]
+
+    def _columns_share(self) -> Fraction:
+        if not self._number_of_pairs():
+            return Fraction(1)
+        if isinstance(self.loss, Pure):
+            share = min(max(0.11 * self.strength**-0.2, 0.1), 0.65)
+        else:  # interactions say nothing of columns, so that these need more
+            share = min(max(0.21 * self.strength**-0.15, 0.1), 0.68)
+        return Fraction(round(1000 * share), 1000)
+
+    def _number_of_pairs(self) -> int:
+        able = sum(attribute.size > 1 for attribute in self.domain.modelled)
+        return able * (able - 1) // 2
+
+    def _columns(self, oneways: Sequence[Measurement]) -> Columns:
+        return Columns.of(
+            self.domain, oneways, strength=self.strength, rare=bool(self._config.target)
+        )
+
+    def _pairs(self, columns: Columns) -> list[Pair]:
+        """Those that matter, in the domain's order; all of them have a score."""
+        wanted = self._config.workload.pair_weights(self.domain)
+        return [pair for pair in columns.pairs if wanted.get(columns.clique(pair), 0.0) > 0]
+
+    def _weights(self, columns: Columns, pairs: Sequence[Pair]) -> list[float]:
+        wanted = self._config.workload.pair_weights(self.domain)
+        return [wanted[columns.clique(pair)] for pair in pairs]
+
+    def _score_noise(self, pairs: int) -> Noise | None:
+        if not pairs:
+            return None
+        return budget_allocation.noise(
+            self.loss.of(self.loss.amount * SCORES_SHARE), self._of_scores(pairs)
+        )
+
+    def _of_scores(self, pairs: int) -> Sensitivity:
+        return scores_sensitivity(self.sensitivity, number=pairs)
+
+    def _left_for_tables(self, scores: Noise, pairs: int) -> Fraction:
+        """What columns and scores really cost, taken off the whole."""
+        spent = sum(
+            (self._price(noise) for noise in self.column_noises().values()), Fraction(0)
+        )
+        return (
+            self.loss.amount
+            - spent
+            - budget_allocation.price(scores, self.loss, self._of_scores(pairs))
+        )
+
+    def _price(self, noise: Noise) -> Fraction:
+        return budget_allocation.price(noise, self.loss, self.sensitivity)
+
+    def _noise(self, part: Fraction) -> Noise:
+        return budget_allocation.noise(self.loss.of(part), self.sensitivity)
+
+    def require_noise(self) -> None:
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        self.column_noises()
+        pairs = self._number_of_pairs()
+        if pairs:
+            self._score_noise(pairs)
+            least = self.loss.amount / (_PARTS * pairs)
+            if not isinstance(self.loss, Pure):
+                least = max(least, self.loss.amount / _PARTS)
+            self._noise(max(least, self.loss.amount / 2**18 / pairs))
+
+    def needs(self, rows: int | None = None) -> Needs:
+        found = self._guess(rows)
+        table = super().needs(rows)
+        return table + fitting.needed(self.domain, rows=found, memory_mb=self._config.memory_mb)
+
+    def noise_of_tables(self, part: float) -> Noise | None:
+        """If that part of all pairs were measured, all with the same noise."""
+        tables = round(self._number_of_pairs() * part)
+        if not tables:
+            return None
+        return self._noise(
+            self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables
+        )
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """Of columns with the noise that they get; of pairs, as if the best part of them were measured, all alike."""
+        return error_forecast.pairs(
+            self.column_noises(),
+            [(part, self.noise_of_tables(part)) for part in _MEASURED],
+            sizes=self.domain.sizes,
+            rows=self._guess(rows),
+        )
+
+
+def _foreign() -> InputError:
+    return InputError(
+        "these answers are not of this plan", repair="use the answers of this release"
+    )

@@ -1,0 +1,218 @@
+"""How `auto` reads its tables of pairs: against what a mixture of all of them foresees, and then against each other.
+
+Every measured table is read twice. First against the mixture. Then what the ratios are like is known from all tables, and
+there are other foresights: two columns that depend on each other through a third one as their tables with it say. The
+one that makes the table's own noisy cells likeliest is taken. All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference import bins as binning
+from synth_engine.inference import shrinkage
+from synth_engine.inference.bins import Bins
+from synth_engine.mechanisms.auto.selection import Columns, Pair, Told
+
+Floats = npt.NDArray[np.float64]
+Answered = Mapping[Pair, Told]
+
+_NARROW, _FIRST = 2, 4
+"""Codes of a narrow attribute, and the resolution at which its pairs are read first."""
+_BETWEEN = 3
+_CLOSE = 1.0
+"""The distance from independence, in L1, from which on attributes nearly determine each other; 2 is the most."""
+_THIRD = 3
+"""Third columns through which two others are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fine:
+    """Attributes as tables speak of them: by codes, or by the finest bins of those that have very many codes."""
+
+    rows: int
+    histograms: tuple[Floats, ...]
+    levels: tuple[tuple[Bins, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Columns, *, rows: int, histograms: Sequence[Floats]) -> Fine:
+        return cls(
+            rows=max(1, rows),
+            histograms=tuple(
+                binning.summed(one, [levels[0]])
+                for one, levels in zip(histograms, columns.levels, strict=True)
+            ),
+            levels=tuple(
+                tuple(binning.relation(levels[0], level) for level in levels)
+                for levels in columns.levels
+            ),
+        )
+
+    def margins(self, axes: Sequence[int]) -> list[tuple[tuple[int, ...], Floats]]:
+        return [((place,), self.histograms[axis]) for place, axis in enumerate(axes)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table:
+    """A measured table: its noisy cells, their noise, and the bins of its two attributes."""
+
+    values: Floats
+    variance: float
+    law: shrinkage.Law
+    bins: tuple[Bins, ...]
+    levels: tuple[int, ...]
+    close: bool
+
+    @classmethod
+    def of(cls, fine: Fine, pair: Pair, told: Told, *, distance: float) -> _Table:
+        return cls(
+            values=told.values,
+            variance=told.variance,
+            law=told.law,
+            bins=tuple(
+                fine.levels[axis][level] for axis, level in zip(pair, told.levels, strict=True)
+            ),
+            levels=told.levels,
+            close=distance >= _CLOSE,
+        )
+
+    @property
+    def grid(self) -> Floats:
+        return shrinkage.WIDE if self.close else shrinkage.GRID
+
+    def read(self, foreseen: Floats, *, known: Floats | None = None) -> shrinkage.Read:
+        expected = binning.summed(foreseen, self.bins)
+        return shrinkage.shrunk(
+            self.values,
+            expected,
+            variance=self.variance,
+            law=self.law,
+            grid=self.grid,
+            known=known,
+        )
+
+    def evidence(self, foreseen: Floats, *, known: Floats) -> float:
+        expected = binning.summed(foreseen, self.bins)
+        return shrinkage.evidence(
+            self.values,
+            expected,
+            variance=self.variance,
+            law=self.law,
+            grid=self.grid,
+            prior=known,
+        )
+
+    def coarser(self, bins: Sequence[Bins]) -> _Table:
+        between = [
+            binning.relation(one, more) for one, more in zip(self.bins, bins, strict=True)
+        ]
+        sums = binning.summed(self.values, between)
+        noise = self.variance * self.values.size / sums.size
+        return _Table(
+            values=sums,
+            variance=noise,
+            law=self.law,
+            bins=tuple(bins),
+            levels=self.levels,
+            close=self.close,
+        )
+
+
+def estimates(
+    fine: Fine,
+    foreseen: Mapping[Pair, Floats],
+    answers: Answered,
+    distances: Mapping[Pair, float],
+) -> dict[Pair, Floats]:
+    """Counts of every pair of `foreseen`, which has the sums of the columns already. distances: of each pair from
+    independence, in L1, as a share of the records."""
+    tables = {
+        pair: _Table.of(fine, pair, answers[pair], distance=distances[pair])
+        for pair in foreseen
+        if pair in answers
+    }
+    first = dict(foreseen)
+    priors: dict[bool, list[Floats]] = {}
+    for pair, table in tables.items():
+        first[pair], prior = _read(fine, pair, table, foreseen[pair], known=None)
+        priors.setdefault(table.close, []).append(prior)
+    known = {close: np.mean(found, axis=0) for close, found in priors.items()}
+    others = _Others.of(fine, first)
+    found = dict(first)
+    for pair, table in tables.items():
+        alike = known[table.close]
+        candidates = [foreseen[pair], *others.through(pair, foreseen[pair])]
+        likely = [table.evidence(one, known=alike) for one in candidates]
+        found[pair], _ = _read(
+            fine, pair, table, candidates[int(np.argmax(likely))], known=alike
+        )
+    return found
+
+
+def _read(
+    fine: Fine, pair: Pair, table: _Table, foreseen: Floats, *, known: Floats | None
+) -> tuple[Floats, Floats]:
+    """The counts, and what the ratios of the table are like."""
+    margins = fine.margins(pair)
+    for view in _steps(fine, pair, table):
+        ratios = table.coarser(view).read(foreseen, known=known).ratios
+        foreseen = shrinkage.fitted(foreseen * ratios[np.ix_(*view)], margins, rounds=_BETWEEN)
+    read = table.read(foreseen, known=known)
+    return shrinkage.fitted(foreseen * read.ratios[np.ix_(*table.bins)], margins), read.prior
+
+
+def _steps(fine: Fine, pair: Pair, table: _Table) -> list[list[Bins]]:
+    """Coarser views at which an answer is read first: of pairs with an attribute of two codes. What such an attribute
+    depends on is a trend along the other one, which single cells, some of them nearly empty, are too noisy to show."""
+    if min(fine.histograms[axis].size for axis in pair) > _NARROW:
+        return []
+    views = [
+        fine.levels[axis][max(level, _FIRST)]
+        for axis, level in zip(pair, table.levels, strict=True)
+    ]
+    same = all(bins.max() == view.max() for bins, view in zip(table.bins, views, strict=True))
+    return [] if same else [views]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Others:
+    """Estimates of all pairs, by which two columns are looked at through a third one."""
+
+    fine: Fine
+    tables: Mapping[Pair, Floats]
+    strengths: Floats
+
+    @classmethod
+    def of(cls, fine: Fine, tables: Mapping[Pair, Floats]) -> _Others:
+        strengths = np.zeros((len(fine.histograms),) * 2)
+        for (a, b), table in tables.items():
+            product = np.multiply.outer(fine.histograms[a], fine.histograms[b]) / fine.rows
+            strengths[a, b] = strengths[b, a] = np.abs(table - product).sum() / fine.rows
+        return cls(fine=fine, tables=tables, strengths=strengths)
+
+    def _table(self, a: int, b: int) -> Floats:
+        return self.tables[a, b] if a < b else self.tables[b, a].T
+
+    def through(self, pair: Pair, foreseen: Floats) -> Iterator[Floats]:
+        """What independence given a third column makes of the two, for those that both depend on most; and the geometric
+        means of these with what was foreseen without them."""
+        a, b = pair
+        margins = self.fine.margins(pair)
+        shared = self.strengths[a] * self.strengths[b]
+        thirds = [
+            int(one) for one in np.argsort(-shared, kind="stable")[:_THIRD] if shared[one] > 0
+        ]
+        logs = [np.log(np.maximum(foreseen, shrinkage.LEAST))]
+        for number, third in enumerate(thirds):
+            held = np.maximum(self.fine.histograms[third], shrinkage.LEAST)
+            chained = np.maximum(
+                (self._table(a, third) / held) @ self._table(third, b), shrinkage.LEAST
+            )
+            logs.append(np.log(chained))
+            yield shrinkage.fitted(chained, margins, rounds=_BETWEEN)
+            if number == 0 or third == thirds[-1]:
+                yield shrinkage.fitted(np.exp(np.mean(logs, axis=0)), margins, rounds=_BETWEEN)

@@ -1,0 +1,179 @@
+"""From the answers of `auto` to its model: every pair estimated, a tree to draw from, and wished counts for the finish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Domain
+from synth_engine.inference import bins as binning
+from synth_engine.inference import decomposable, mixture, shrinkage
+from synth_engine.measurement import Clique, Measurement
+from synth_engine.mechanisms.auto import denoising, selection
+from synth_engine.mechanisms.auto.denoising import Answered, Fine
+from synth_engine.mechanisms.auto.selection import Columns, Pair
+from synth_engine.models.binning import Merged
+from synth_engine.models.model import MOST_CELLS, Model, Node, Table, generator, whole_weights
+from synth_engine.plans import resources
+from synth_engine.plans.resources import Needs
+
+Floats = npt.NDArray[np.float64]
+
+BASE_MB = 150
+"""What a process takes that holds no table yet."""
+_BYTES = 64
+"""Of one cell of a wished table, in all its copies."""
+_SEED = "auto/1"
+_USUAL = 1
+"""The resolution at which tables of wide attributes are taken to be measured: what is said beforehand goes by it."""
+
+
+def model(
+    columns: Columns,
+    *,
+    oneways: Sequence[Measurement],
+    again: Sequence[Measurement],
+    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
+    distances: Mapping[Pair, float],
+    mechanism: str,
+    memory_mb: int,
+) -> Model:
+    """The model of these answers; the same answers give the same one."""
+    rows, histograms = selection.precise(columns, oneways, tables, again)
+    fine = Fine.of(columns, rows=rows, histograms=histograms)
+    told = {
+        pair: selection.told(columns, histograms, answer, pair, levels)
+        for pair, (answer, levels) in tables.items()
+    }
+    found = estimates(fine, told, distances, memory_mb=memory_mb)
+    order = _order(columns, fine, found)
+    network = tuple(Node(attribute=one.attribute, parents=one.parents) for one in order)
+    drawn = tuple(
+        Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table))
+        for one in order
+    )
+    targets = tuple(
+        Table(clique=columns.clique(pair), weights=whole_weights(table))
+        for pair, table in found.items()
+    )
+    return Model(
+        mechanism=mechanism,
+        domain=columns.domain,
+        rows=rows,
+        tables=drawn,
+        network=network,
+        targets=targets,
+        merged=_merged(columns, histograms),
+    )
+
+
+def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Merged, ...]:
+    """The bins of attributes of very many codes, and how the codes are spread within them."""
+    finest = zip(columns.domain.names, columns.levels, histograms, strict=True)
+    return tuple(
+        Merged(attribute=name, bins=levels[0], within=whole_weights(one))
+        for name, levels, one in finest
+        if int(levels[0].max()) + 1 < one.size
+    )
+
+
+def estimates(
+    fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, memory_mb: int
+) -> dict[Pair, Floats]:
+    """Counts of all pairs, those of which something is known first; of the others as many as there is room for."""
+    pairs = [
+        mixture.Pair(
+            axes=pair,
+            levels=(one.levels[0], one.levels[1]),
+            values=one.values,
+            variance=one.variance,
+            distance=distances[pair],
+        )
+        for pair, one in tables.items()
+    ]
+    rng = generator(_SEED, purpose=("mixture",))
+    mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
+    wanted = kept(fine, tables, distances, memory_mb)
+    foreseen = {
+        pair: shrinkage.fitted(mixed.table(pair) * fine.rows, fine.margins(pair))
+        for pair in wanted
+    }
+    return denoising.estimates(fine, foreseen, tables, distances)
+
+
+def kept(
+    fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_mb: int
+) -> list[Pair]:
+    """Pairs whose tables find room: the measured ones, then the others, those that depend most first."""
+    room = min(MOST_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
+    found = []
+    for pair in sorted(distances, key=lambda one: (one not in tables, -distances[one], one)):
+        cells = math.prod(fine.histograms[axis].size for axis in pair)
+        if cells <= room:
+            found.append(pair)
+            room -= cells
+    return sorted(found)
+
+
+def _order(
+    columns: Columns, fine: Fine, found: Mapping[Pair, Floats]
+) -> list[decomposable.Drawn]:
+    """A tree of the pairs that depend most on each other, and the order in which attributes are drawn along it."""
+    strengths: dict[Clique, float] = {}
+    for pair, table in found.items():
+        product = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
+        strengths[columns.clique(pair)] = float(np.abs(table - product).sum())
+    names = columns.domain.names
+    place = {name: axis for axis, name in enumerate(names)}
+    edges = decomposable.spanning_tree(strengths, names)
+    tables: dict[Clique, Floats] = {
+        edge: found[place[edge[0]], place[edge[1]]] for edge in edges
+    }
+    alone = [name for name in names if not any(name in edge for edge in edges)]
+    tables |= {(name,): fine.histograms[place[name]] for name in alone}
+    return decomposable.drawing(tables, total=float(fine.rows))
+
+
+def require_room(domain: Domain, *, memory_mb: int) -> None:
+    """Errors: SpecError if even a tree of pairs does not fit, naming the columns to coarsen."""
+    sizes = _bins(domain, 0)
+    pairs = math.comb(len(sizes), 2)
+    finest = math.prod(sorted(sizes.values())[-2:])
+    tree = min(finest, selection.CELLS_MEASURED) * max(len(sizes) - 1, 1)
+    cells = tree + pairs * 3 * binning.LEVELS[-1] ** 2
+    least = Needs(memory_bytes=BASE_MB * resources.MEGABYTE + cells * _BYTES, seconds=0.0)
+    resources.require_within(least, memory_mb=memory_mb, sizes=domain.sizes)
+
+
+def needed(domain: Domain, *, rows: int, memory_mb: int) -> Needs:
+    """What it takes, beyond reading and drawing, to score all pairs, to measure and read nearly all of them, at `_USUAL`
+    where they have more bins, and to finish rows towards as many as find room."""
+    coarse = selection.level_scored(math.comb(len(domain.names), 2))
+    scored, mixed, read, wished = (
+        _shapes(domain, level) for level in (coarse, mixture.COARSEST, _USUAL, 0)
+    )
+    room = min(MOST_CELLS, (memory_mb - BASE_MB) * resources.MEGABYTE // _BYTES)
+    cells = accumulate(math.prod(shape) for shape in wished)
+    kept = [shape for shape, so_far in zip(wished, cells, strict=True) if so_far <= room]
+    asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)
+    width = max((max(shape) for shape in mixed), default=0)
+    fitting = resources.of_mixture(len(mixed), width=width) + resources.of_reading(read)
+    return asking + fitting + resources.of_finish(rows, kept, attributes=len(domain.names))
+
+
+def _bins(domain: Domain, level: int) -> dict[str, int]:
+    """About how many bins each attribute has at a resolution."""
+    return {
+        attribute.name: min(attribute.size, binning.LEVELS[level])
+        for attribute in domain.modelled
+    }
+
+
+def _shapes(domain: Domain, level: int) -> list[tuple[int, ...]]:
+    """Of the tables of all pairs at a resolution, smallest first."""
+    sizes = {name: size for name, size in _bins(domain, level).items() if size > 1}
+    return sorted(resources.groups_up_to(sizes, columns=2), key=math.prod)

@@ -1,0 +1,358 @@
+"""The public side of `auto`: what it concludes from noisy answers, step after step, and what it therefore asks next.
+
+It sees public facts and paid answers alone, so that a run and a later fit come to the same bins and tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Domain
+from synth_engine.inference import allocation, oneway, shrinkage
+from synth_engine.inference import bins as binning
+from synth_engine.inference.allocation import Choice, Side, Wish
+from synth_engine.inference.bins import Bins
+from synth_engine.measurement import Candidate, Clique, Measurement, Scores
+from synth_engine.models.binning import in_order
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+SCORED = 2
+"""The resolution at which pairs are scored, unless there are so many that a coarser one has to do."""
+CELLS_SCORED = 1 << 24
+CELLS_MEASURED = 250_000
+_LEAST, _MOST = 0.003, 1.96
+_CHANCE = 0.5
+"""Of the L1 distance that chance gives independent records, what is taken off a score."""
+_DOUBT = 1.5
+"""Standard deviations by which the mean of all scores may be too large by its noise."""
+_BLUR, _BLUR_POWER = 8.0, 0.35
+_UNASKED = 1.5
+"""How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
+_TYPICAL = 0.2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Told:
+    """A table of a pair as the fit reads it: noisy counts of bins, the variance of a cell, the law of the noise, and the
+    resolution of each attribute."""
+
+    values: Floats
+    variance: float
+    law: shrinkage.Law
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """Every attribute by itself: its histogram, and its bins at every resolution.
+
+    rows: the number of records, public or noisy; strength: the rho by which the budget, of whatever kind, compares with
+    that of a table of some 40,000 records; rare: whether bins go by what rare codes may tell of a column to predict."""
+
+    domain: Domain
+    rows: int
+    strength: float
+    rare: bool
+    histograms: tuple[Floats, ...]
+    levels: tuple[tuple[Bins, ...], ...]
+
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        answers: Sequence[Measurement],
+        *,
+        strength: float,
+        rare: bool = False,
+    ) -> Columns:
+        rows = domain.rows if domain.rows is not None else oneway.total(answers)
+        histograms = tuple(
+            oneway.denoise(
+                m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count
+            )
+            for attribute, m in zip(domain.modelled, answers, strict=True)
+        )
+        levels = tuple(
+            tuple(binning.nested(one, ordered=in_order(attribute), rare=rare))
+            for attribute, one in zip(domain.modelled, histograms, strict=True)
+        )
+        return cls(
+            domain=domain,
+            rows=rows,
+            strength=strength,
+            rare=rare,
+            histograms=histograms,
+            levels=levels,
+        )
+
+    @property
+    def total(self) -> int:
+        """Of all histograms: not zero, so that shares can be taken."""
+        return max(1, self.rows)
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """All that may depend on each other: of attributes that have more than one code."""
+        able = [
+            place for place, attribute in enumerate(self.domain.modelled) if attribute.size > 1
+        ]
+        return list(itertools.combinations(able, 2))
+
+    def clique(self, axes: Sequence[int]) -> Clique:
+        return tuple(self.domain.names[axis] for axis in axes)
+
+    def merged(self, axes: Sequence[int], levels: Sequence[int]) -> dict[str, Bins]:
+        """What the room is told about resolution: the bins of those attributes of which codes are merged."""
+        found = {
+            self.domain.names[axis]: self.levels[axis][level]
+            for axis, level in zip(axes, levels, strict=True)
+        }
+        return {name: bins for name, bins in found.items() if int(bins.max()) + 1 < bins.size}
+
+    def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
+        """Each pair at a coarse resolution, and its table if the two did not depend on each other."""
+        level = level_scored(len(pairs))
+        coarse = [
+            binning.summed(h, [levels[level]])
+            for h, levels in zip(self.histograms, self.levels, strict=True)
+        ]
+        for pair in pairs:
+            expected = np.multiply.outer(coarse[pair[0]], coarse[pair[1]]) / self.total
+            reference = np.rint(expected).astype(np.int64)
+            merged = self.merged(pair, (level, level))
+            yield Candidate(
+                clique=self.clique(pair), reference=reference, merged=merged or None
+            )
+
+    def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
+        """How far each pair is from independence, in L1, as a share of the records: what chance makes is taken off, and
+        the less a score says because of its noise, the nearer it comes to the mean of all."""
+        level = level_scored(len(pairs))
+        shares = [
+            binning.summed(h, [levels[level]]) / self.total
+            for h, levels in zip(self.histograms, self.levels, strict=True)
+        ]
+        chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
+        found = scores.values / self.total - _CHANCE * chance
+        noise = scores.noise.variance / self.total**2
+        mean = max(float(found.mean()) - _DOUBT * math.sqrt(noise / found.size), _LEAST)
+        spread = max(float(found.var()) - noise, (_TYPICAL * mean) ** 2)
+        closer: Floats = mean + (found - mean) * (spread / (spread + noise))
+        return np.clip(closer, _LEAST, _MOST)
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        blur = _BLUR * self.strength**_BLUR_POWER
+        return tuple(
+            Side(
+                sizes=tuple(allocation.sizes_of(binning.summed(h, [bins])) for bins in levels),
+                lost=tuple(
+                    (blur if ordered else 1.0)
+                    * binning.lost(h, bins, ordered=ordered, rare=self.rare)
+                    for bins in levels
+                ),
+            )
+            for h, levels, ordered in zip(
+                self.histograms, self.levels, self._ordered, strict=True
+            )
+        )
+
+    @property
+    def _ordered(self) -> list[bool]:
+        return [in_order(attribute) for attribute in self.domain.modelled]
+
+    def choices(
+        self,
+        pairs: Sequence[Pair],
+        distances: Floats,
+        weights: Sequence[float],
+        *,
+        deviation: Callable[[tuple[int, ...]], float],
+        power: float,
+    ) -> list[Choice]:
+        """Which pairs to measure, at which resolution, with what part of the budget for tables. deviation: of the noise of
+        a cell, by the shape of a table, were the whole budget spent on it."""
+        resolutions = [self._resolutions(pair) for pair in pairs]
+        wishes = [
+            Wish(
+                number=number,
+                distance=float(distances[number]),
+                weight=weights[number],
+                sides=tuple(self.sides[axis] for axis in pair),
+                levels=resolutions[number],
+                deviations=tuple(
+                    deviation(self.shape(pair, levels)) for levels in resolutions[number]
+                ),
+            )
+            for number, pair in enumerate(pairs)
+            if weights[number] > 0 and resolutions[number]
+        ]
+        return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
+
+    def certain(self, pairs: Sequence[Pair], distances: Floats, deviations: Floats) -> Floats:
+        """Which part of each pair's distance is not the noise of its two columns, by which it was judged, and of which no
+        table of the pair tells."""
+        own = [
+            allocation.off(one, deviation)
+            for one, deviation in zip(self.histograms, deviations, strict=True)
+        ]
+        noise = np.array([math.hypot(own[a], own[b]) for a, b in pairs]) / self.total
+        return np.maximum(1 - noise / distances, 0.0)
+
+    def gain_of_columns(
+        self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats
+    ) -> float:
+        """How much nearer all pairs come, as predicted, if the noise of columns becomes less: as far as each of the two does."""
+        matter = np.zeros(len(self.histograms))
+        for pair, weight in zip(pairs, weights, strict=True):
+            matter[list(pair)] += weight
+        gains = [
+            allocation.off(one, a) - allocation.off(one, b)
+            for one, a, b in zip(self.histograms, before, after, strict=True)
+        ]
+        return float(matter @ gains)
+
+    def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
+        return tuple(
+            int(self.levels[axis][level].max()) + 1
+            for axis, level in zip(axes, levels, strict=True)
+        )
+
+    def _resolutions(self, pair: Pair) -> tuple[tuple[int, ...], ...]:
+        found = []
+        for level in range(len(binning.LEVELS)):
+            shape = self.shape(pair, (level, level))
+            if min(shape) > 1 and math.prod(shape) <= CELLS_MEASURED:
+                found.append((level, level))
+        return tuple(found)
+
+    def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
+        """At which resolutions a table was measured, by its shape; ValueError where it has another one."""
+        sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
+        return tuple(
+            found.index(size)
+            for found, size in zip(sizes, measurement.values.shape, strict=True)
+        )
+
+
+def level_scored(pairs: int) -> int:
+    """Coarser where there are very many pairs: their references are in memory all at once."""
+    finest = SCORED
+    while (
+        finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED
+    ):
+        finest += 1
+    return finest
+
+
+def _chance(first: Floats, second: Floats, *, rows: float) -> float:
+    """The L1 distance, as a share of the records, of independent ones from their expectation, about."""
+    expected = np.multiply.outer(first, second) * rows
+    return float(np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()) / rows
+
+
+def precise(
+    columns: Columns,
+    oneways: Sequence[Measurement],
+    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
+    again: Sequence[Measurement] = (),
+) -> tuple[int, tuple[Floats, ...]]:
+    """The number of records and the histograms once more, from all that says something of them: one-way tables, some
+    of them asked for `again`, and the sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
+    domain = columns.domain
+    tables = {pair: one for pair, one in tables.items() if not one[0].interaction}
+    rows = domain.rows
+    if rows is None:
+        rows = oneway.total([*oneways, *again, *(m for m, _ in tables.values())])
+    found = []
+    for axis, (attribute, own) in enumerate(zip(domain.modelled, oneways, strict=True)):
+        parts = []
+        for pair, (answer, levels) in tables.items():
+            if axis in pair:
+                at = pair.index(axis)
+                others = tuple(k for k in range(answer.values.ndim) if k != at)
+                cells = answer.values.size // answer.values.shape[at]
+                sums = answer.values.sum(axis=others).astype(np.float64)
+                parts.append(
+                    (columns.levels[axis][levels[at]], sums, answer.noise.variance * cells)
+                )
+        alone = [own, *(m for m in again if m.clique == own.clique)]
+        values, deviation = _combined(alone, columns.levels[axis][0], parts)
+        total = max(1, rows)
+        if attribute.value_count >= oneway.SHORTEST_TO_SMOOTH and values.size == attribute.size:
+            along = attribute.value_count
+            values[:along] = oneway.shrink(values[:along], sigma=deviation)
+        values = oneway.project_to_simplex(values, total=float(total))
+        found.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
+    return rows, tuple(found)
+
+
+def _combined(
+    alone: Sequence[Measurement], finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]
+) -> tuple[Floats, float]:
+    """Counts of the finest bins, and the standard deviation of their noise."""
+    size = int(finest.max()) + 1
+    codes = np.bincount(finest, minlength=size)
+    precision, told = np.zeros((size, size)), np.zeros(size)
+    for own in alone:
+        counts = np.bincount(finest, weights=own.values.astype(np.float64), minlength=size)
+        precision += np.diag(1 / (codes * own.noise.variance))
+        told += counts / (codes * own.noise.variance)
+    for bins, sums, variance in parts:
+        coarse = binning.relation(finest, bins)
+        same = coarse[:, None] == coarse[None, :]
+        precision += same / variance
+        told += sums[coarse] / variance
+    covariance = np.linalg.inv(precision)
+    values: Floats = (covariance @ told).astype(np.float64)
+    return values, math.sqrt(float(np.trace(covariance)) / size)
+
+
+def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
+    """Counts of bins, shared out to their codes as an earlier histogram has it."""
+    if counts.size == within.size:
+        return counts
+    held, codes = np.bincount(bins, weights=within)[bins], np.bincount(bins)[bins]
+    return counts[bins] * np.where(held > 0, within / np.maximum(held, 1e-12), 1 / codes)
+
+
+def told(
+    columns: Columns,
+    histograms: Sequence[Floats],
+    answer: Measurement,
+    pair: Pair,
+    levels: tuple[int, ...],
+) -> Told:
+    """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, the sums of
+    the histograms are added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
+    law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
+    values = answer.values.astype(np.float64)
+    if not answer.interaction:
+        return Told(values=values, variance=answer.noise.variance, law=law, levels=levels)
+    sums = [
+        binning.summed(histograms[axis], [columns.levels[axis][at]])
+        for axis, at in zip(pair, levels, strict=True)
+    ]
+    values /= values.size
+    for axis in range(values.ndim):
+        values -= values.mean(axis=axis, keepdims=True)
+    independent = np.add.outer(
+        *(one / other.size for one, other in zip(sums, reversed(sums), strict=True))
+    )
+    values += independent - float(sums[0].sum()) / values.size
+    variance = answer.noise.variance / values.size**2 * interacting(values.shape)
+    return Told(values=values, variance=variance, law=law, levels=levels)
+
+
+def interacting(shape: Sequence[int]) -> float:
+    """How many of a table's degrees of freedom belong to its interaction, as a share."""
+    return math.prod(1 - 1 / size for size in shape)

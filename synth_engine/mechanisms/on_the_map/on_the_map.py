@@ -1,0 +1,459 @@
+"""Groups with public totals drawn anew, as the first formally private synthetic release was made: commutes by destination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Domain
+from synth_engine.domain.partitions import LONGEST_NAME
+from synth_engine.domain.resolution import VALUES, named, parting, way_of, ways
+from synth_engine.errors import DomainError, InputError, SpecError
+from synth_engine.inference import error_forecast
+from synth_engine.measurement import Answers, Call, Query, Session
+from synth_engine.mechanisms.on_the_map import disaggregation, resolution
+from synth_engine.mechanisms.on_the_map.resolution import Priors
+from synth_engine.models.model import Model, Table, whole_weights
+from synth_engine.models.sparse_table import Cells
+from synth_engine.plans import resources
+from synth_engine.plans.plan import Budget, Cost, Mechanism, Plan, Rule
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy import disclosure, resampling
+from synth_engine.privacy.dirichlet_multinomial import Resampled
+from synth_engine.privacy.events import DirichletMultinomial
+from synth_engine.privacy.loss import Basic, Pure
+from synth_engine.privacy.unit import Relation
+from synth_engine.spec import Spec
+
+LEAST_EPSILON = Fraction(1, 2)
+AUTO = "auto"
+MOST_IN_TABLE = 1 << 20
+"""Cells of a model that are all written down; of more, those that are not empty."""
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTheMap(Mechanism):
+    """Of each group of records, such as those who work in one block, as many as it publicly has, with the other column drawn
+    from the group's own counts and a prior.
+
+    Asks: one `resample` of the column without totals, by its values or by public parts of them, within the column with totals
+        (static).
+    Privacy: the least prior of each size of groups for which the group has at most delta at epsilon, or a larger one of the
+        paper; replace-one with the totals of one column kept. Proofs: docs/proofs/on-the-map.md, docs/proofs/resample.md.
+    Public assumptions: the domain with its totals, points and partitions, the unit, the relation, the parameters.
+    """
+
+    id: ClassVar[str] = "on-the-map"
+    title: ClassVar[str] = "Groups with public totals"
+    summary: ClassVar[str] = (
+        "For two columns, such as home and work, where it is public how many records have each value of one of them: the "
+        "other is drawn anew within every group, from its own records and a prior."
+    )
+    paper: ClassVar[str] = (
+        "Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008 (On the map)"
+    )
+    keeps: ClassVar[tuple[str, ...]] = (
+        "the public totals, exactly",
+        "the other column within large groups",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "parts": {
+                "type": "string",
+                "default": AUTO,
+                "title": "Parts of origins",
+                "description": "How finely origins are counted: auto, values, a partition of the description by its name, "
+                'cells of public points such as "64 cells", or two of these by public size of group, such as "town; tract '
+                'from 100". Fewer parts need less prior; within a part records are placed by public weight and distance.',
+            },
+            "prior": {
+                "type": "string",
+                "enum": ["least", "programme", "zero-sample"],
+                "default": "least",
+                "title": "Prior",
+                "x-labels": {
+                    "least": "The least for this epsilon and delta",
+                    "programme": "By a linear programme",
+                    "zero-sample": "As published (Theorem 4.4)",
+                },
+                "description": "How large the prior is. The last two bound the chance of a disclosure as the paper does, and "
+                "need more of it than the guarantee does.",
+            },
+            "filter": {
+                "type": "boolean",
+                "default": True,
+                "title": "Filter",
+                "description": "Where the description has points of both columns, what the prior added where few can come "
+                "from is moved to where more can, by distance alone. It costs nothing.",
+            },
+            "decay": {
+                "type": "string",
+                "enum": ["fitted", "public"],
+                "default": "fitted",
+                "title": "Decay of the filter",
+                "x-labels": {
+                    "fitted": "Fitted to what was drawn",
+                    "public": "The public decay alone",
+                },
+                "description": "By what the filter tells records from prior. Fitted: distance, where many come from, and what "
+                "places near each other have in common; groups are drawn towards it as far as those of their size are alike.",
+            },
+            "decay_miles": {
+                "type": "number",
+                "minimum": 0.1,
+                "maximum": 10_000,
+                "default": 6,
+                "title": "Decay, in miles",
+                "description": "Publicly known: over how many miles records become rarer by a factor of 2.7.",
+            },
+            "farthest_miles": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 13_000,
+                "default": 0,
+                "title": "Farthest, in miles",
+                "description": "Pairs farther apart are left out of what is drawn, as a public rule. 0: none.",
+            },
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.REPLACE_ONE,)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "static"
+    takes_open: ClassVar[bool] = (
+        True  # by refusing them: groups and origins have to be known beforehand
+    )
+
+    parts: str = AUTO
+    prior: str = "least"
+    filter: bool = True
+    decay: str = "fitted"
+    decay_miles: float = 6
+    farthest_miles: float = 0
+
+    @classmethod
+    def suits(cls, domain: Domain) -> bool:
+        return domain.totals is not None and len(domain.names) == 2 and not domain.open
+
+    def settled(self, spec: Spec, *, rule: Rule) -> OnTheMap:
+        if rule == "zcdp" and spec.delta:
+            raise SpecError(
+                "on-the-map has a delta that an account of rho does not count",
+                repair="use a basic account, or a delta of 0",
+            )
+        return self
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        if within is not None or not self.suits(domain):
+            raise SpecError(
+                "on-the-map needs two columns of known values, with the public totals of one of them",
+                repair='give "totals" in the description, and leave other columns out',
+            )
+        if spec.delta and spec.epsilon < LEAST_EPSILON:
+            raise SpecError(
+                "on-the-map has no form with a delta below epsilon 0.5",
+                repair="use a delta of 0",
+            )
+        assert domain.totals is not None  # noqa: S101 - it suits
+        if domain.repeats is not None and domain.repeats.cuts(domain.totals.counts):
+            raise SpecError(
+                "a row may stand for fewer records than the largest public total: cut rows would make other totals",
+                repair="describe repeats with a most above the largest total",
+            )
+        origin = next(name for name in domain.names if name != domain.totals.column)
+        clique = (domain.totals.column, origin)
+        name, event = self._parted(domain, spec, clique)
+        cells = domain.sizes[clique[0]] * event.origins
+        if domain.cells(clique) > MOST_IN_TABLE and domain.constraints:
+            raise SpecError(
+                f"constraints are not kept in more than {MOST_IN_TABLE:,} cells",
+                repair="leave them out, or merge values into larger areas",
+            )
+        call = Call(
+            query=Query(verb="resample", clique=clique, cells=cells, parting=name), event=event
+        )
+        return OnTheMapPlan(config=self, domain=domain, spec=spec, calls=(call,))
+
+    def _parted(
+        self, domain: Domain, spec: Spec, clique: tuple[str, str]
+    ) -> tuple[str, DirichletMultinomial]:
+        """The name of the parting, and the prior of each size of groups, by public facts alone."""
+        assert domain.totals is not None  # noqa: S101 - it suits
+        sizes, name = resampling.groups(domain.totals.counts), self.parts
+        looked = self._looked(domain, spec, clique) if name == AUTO else {}
+        if name == AUTO:
+            two = resolution.best(tuple(looked.values()), domain.totals.counts)
+            name = named(two) if ways(domain, clique[1], named(two)) == two else two[0][1]
+        try:
+            found = ways(domain, clique[1], name)
+            numbers = {each: max(parting(domain, clique[1], each)) + 1 for _, each in found}
+        except DomainError as error:
+            raise SpecError(error.rule, repair=error.repair) from error
+        if len(name) > LONGEST_NAME:
+            raise SpecError(
+                "the name of the parts is too long for a receipt",
+                repair="name partitions shortly",
+            )
+        of = {n: way_of(n, found) for n in sizes}
+        priors = Priors()
+        for each in set(of.values()):
+            mine = tuple(n for n in sizes if of[n] == each)
+            known = (
+                looked[each].priors
+                if looked
+                else self._priors(spec, sizes=mine, origins=numbers[each])
+            )
+            priors |= {n: known[n] for n in mine}
+        event = self._event(spec, origins={n: numbers[of[n]] for n in sizes}, priors=priors)
+        return "" if name == VALUES else name, event
+
+    def _looked(
+        self, domain: Domain, spec: Spec, clique: tuple[str, str]
+    ) -> dict[str, resolution.Way]:
+        """Ways to count by. Parts that somebody declared are better than cells of points, which are looked at where nothing
+        is declared."""
+        assert domain.totals is not None  # noqa: S101 - it suits
+        placed = set(clique) <= {points.column for points in domain.points}
+        sizes, looked = resampling.groups(domain.totals.counts), {}
+        for name, number in disaggregation.ways(domain, clique[1], placed=placed).items():
+            priors = self._priors(spec, sizes=sizes, origins=number)
+            looked[name] = resolution.Way(
+                name=name, parts=number, priors=priors, unit=resampling.UNIT
+            )
+        return looked
+
+    def _event(
+        self, spec: Spec, *, origins: dict[int, int], priors: Priors
+    ) -> DirichletMultinomial:
+        """origins: of each size of groups, how many there are."""
+        most = max(origins.values())
+        entries = (
+            (n, priors[n]) if number == most else (n, priors[n], number)
+            for n, number in sorted(origins.items())
+        )
+        return DirichletMultinomial(
+            epsilon=spec.epsilon,
+            delta=spec.delta,
+            origins=most,
+            unit=resampling.UNIT,
+            priors=tuple(entries),
+        )
+
+    def _priors(self, spec: Spec, *, sizes: tuple[int, ...], origins: int) -> Priors:
+        if self.prior != "least" and not spec.delta:
+            raise SpecError("this prior needs a delta above 0", repair='use the prior "least"')
+        least = resampling.parts(spec.epsilon, spec.delta, sizes=sizes, origins=origins)
+        if self.prior == "least":
+            return least
+        epsilon, delta = float(spec.epsilon), float(spec.delta)
+        chosen = (
+            disclosure.zero_sample_prior
+            if self.prior == "zero-sample"
+            else disclosure.programme_prior
+        )
+        wanted = {n: chosen(epsilon, delta, size=n, origins=origins) for n in sizes}
+        return {n: max(least[n], int(np.ceil(wanted[n] * resampling.UNIT))) for n in sizes}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTheMapPlan(Plan):
+    """`on-the-map` with its prior set."""
+
+    @property
+    def event(self) -> DirichletMultinomial:
+        (event,) = self.events
+        assert isinstance(event, DirichletMultinomial)  # noqa: S101 - what was planned
+        return event
+
+    @property
+    def clique(self) -> tuple[str, str]:
+        group, origin = self.calls[0].query.clique
+        return group, origin
+
+    @property
+    def loss(self) -> Any:
+        pure = Pure(epsilon=self.spec.epsilon)
+        return (
+            Basic(epsilon=self.spec.epsilon, delta=self.spec.delta) if self.spec.delta else pure
+        )
+
+    @property
+    def certificate(self) -> Literal["basic"]:
+        return "basic"
+
+    @property
+    def rho(self) -> Fraction:
+        """Of the pure part: with delta besides, which no account of rho counts."""
+        return self.spec.epsilon**2 / 2
+
+    def cost(self, rule: Rule) -> Cost:
+        if rule == "zcdp" and self.spec.delta:
+            raise SpecError(
+                "on-the-map has a delta that an account of rho does not count",
+                repair="use a basic account",
+            )
+        return super().cost(rule)
+
+    def run(self, session: Session) -> Answers:
+        found = session.resample(
+            self.clique[1], event=self.event, parting=self.calls[0].query.parting
+        )
+        return Answers(measurements=(), resampled=found, calls=session.calls)
+
+    def fit(self, answers: Answers) -> Model:
+        drawn, domain = answers.resampled, self.domain
+        shape = (domain.sizes[self.clique[0]], self.event.origins)
+        if drawn is None or drawn.clique != self.clique or drawn.shape != shape:
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
+        groups, origins = self._origins(drawn)
+        cells, counts = np.unique(
+            groups * domain.sizes[self.clique[1]] + origins, return_counts=True
+        )
+        weights = whole_weights(counts.astype(np.float64))
+        rows = int(counts.sum())
+        if domain.cells(self.clique) > MOST_IN_TABLE:
+            sparse = Cells(clique=self.clique, cells=cells, weights=weights)
+            return Model(
+                mechanism=self.mechanism, domain=domain, rows=rows, tables=(), cells=sparse
+            )
+        table = np.zeros(domain.cells(self.clique), dtype=np.int64)
+        table[cells] = weights
+        dense = Table(clique=self.clique, weights=table.reshape(domain.shape(self.clique)))
+        return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(dense,))
+
+    def _origins(self, drawn: Resampled) -> tuple[Whole, Whole]:
+        """Of each record the codes of its group and its origin; groups that are counted by other parts are looked at by
+        themselves."""
+        assert self.domain.totals is not None  # noqa: S101 - it was planned
+        found = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
+        way = np.array([way_of(n, found) for n in self.domain.totals.counts], dtype=object)[
+            drawn.groups
+        ]
+        placed = []
+        for name in sorted(set(way)):
+            part = replace(
+                drawn, cells=drawn.cells[way == name], counts=drawn.counts[way == name]
+            )
+            placed.append(self._placing(name).origins(part, alpha=self._alpha))
+        groups, origins = (np.concatenate(each) for each in zip(*placed, strict=True))
+        return groups, origins
+
+    def _in_miles(self) -> str:
+        """What is foreseen of distances, where groups and origins lie somewhere."""
+        assert self.domain.totals is not None  # noqa: S101 - it was planned
+        found = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
+        placed = self.domain.attribute(self.clique[0]).value_count
+        totals = self.domain.totals.counts[:placed]
+        off = whole = np.zeros(2)
+        for name in sorted({way_of(n, found) for n in totals if n}):
+            sizes = np.array(
+                [n if way_of(n, found) == name else 0 for n in totals], dtype=np.int64
+            )
+            way = self._placing(name)
+            if not way.located:
+                return ""
+            off = off + sizes.sum() * np.array(way.foreseen(sizes, alpha=self._alpha))
+            whole = whole + sizes.sum()
+        here, resample = off / np.maximum(whole, 1)
+        return (
+            f" By the public decay alone, the average distance of a group may be off by about {here:.2g} miles, weighted by records, "
+            f"where a resample of the records would be off by {resample:.2g}."
+        )
+
+    def _placing(self, parting: str) -> disaggregation.Placing:
+        config = self.config
+        assert isinstance(config, OnTheMap)  # noqa: S101 - what was planned
+        return disaggregation.Placing(
+            domain=self.domain,
+            clique=self.clique,
+            parting=parting,
+            decay=config.decay if config.filter else "",
+            scale=config.decay_miles,
+            farthest=config.farthest_miles,
+        )
+
+    @property
+    def _alpha(self) -> Floats:
+        """Of each group, the prior of one part, in records."""
+        assert self.domain.totals is not None  # noqa: S101 - it was planned
+        prior = self.event.by_size
+        return np.array(
+            [prior[n][0] / self.event.unit if n else 0.0 for n in self.domain.totals.counts]
+        )
+
+    @property
+    def against_records(self) -> float:
+        """How much prior there is, of all parts and groups together, for each record."""
+        assert self.domain.totals is not None  # noqa: S101 - it was planned
+        return _against(self.event, self.domain.totals.counts)
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Of the cells only those with records are held."""
+        found = self._guess(rows)
+        return resources.of_table(found, attributes=2) + resources.of_groups(
+            found, [(2 * found,)], kept=True
+        )
+
+    @property
+    def prior_share(self) -> float:
+        """How many of the records drawn first come from the prior and not from records."""
+        assert self.domain.totals is not None  # noqa: S101 - it was planned
+        prior = self.event.whole_prior
+        totals = [n for n in self.domain.totals.counts if n]
+        return sum(n * prior[n] / (n + prior[n]) for n in totals) / sum(totals)
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """As much of the distance of a uniform column as the prior has a share, and chance."""
+        group, origin = self.clique
+        sizes, number = self.domain.sizes, self._guess(rows)
+        uniform = error_forecast.uniform(sizes={origin: sizes[origin]}, rows=number)["mean"]
+        one = min(
+            1.0,
+            self.prior_share * uniform
+            + error_forecast.chance({origin: sizes[origin]}, rows=number),
+        )
+        both = min(1.0, self.prior_share * uniform + error_forecast.chance(sizes, rows=number))
+        return {
+            "rows": number,
+            "attributes": {group: 0.0, origin: one},
+            "mean": one / 2,
+            "mean_pairs": both,
+            "assumes": f"{self._said(number)} {error_forecast.ASSUMES}",
+        }
+
+    def _said(self, rows: int) -> str:
+        """How origins are counted, how much prior there is, and what is wrong with the delta, in words."""
+        name, parts = self.calls[0].query.parting, self.event.origins
+        fewer = (
+            "up to " if len({number for _, number in self.event.by_size.values()}) > 1 else ""
+        )
+        counted = (
+            f"Counted in {fewer}{parts:,} parts ({name})"
+            if name
+            else f"Counted by all {parts:,} values"
+        )
+        said = (
+            f"{counted}: the prior is {self.against_records:.3g} times the records in all, and {self.prior_share:.0%} of what is "
+            "drawn comes from it and not from records."
+        )
+        said += self._in_miles()
+        if self.spec.delta * rows >= 1:
+            said += (
+                " Delta is 1 in the number of records or more: such a delta allows a method that publishes a record as it is. "
+                "Choose a smaller one."
+            )
+        return said
+
+
+def _against(event: DirichletMultinomial, totals: tuple[int, ...]) -> float:
+    of = event.whole_prior
+    return sum(of[n] for n in totals if n) / sum(totals)

@@ -1,0 +1,272 @@
+"""A Bayesian network, grown greedily: every column is drawn given a few others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.inference import error_forecast, oneway
+from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
+from synth_engine.mechanisms.pairwise.network_search import Growth, Limits
+from synth_engine.models.model import Model
+from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy import conversion, noise_scale
+from synth_engine.privacy.loss import Pure, parse_amount
+from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.spec import Spec
+
+AUTO_DEGREE = 2
+AUTO_CELLS = 20_000
+NOISY_TABLE = 0.01
+"""Standard deviation of a cell's noise, as a share of the records, from which tables get less of the budget."""
+_DIGITS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianNetwork(Mechanism):
+    """Greedy construction (PrivBayes), attribute by attribute, each with the table of its parents and itself.
+
+    Asks: `measure` of every modelled attribute by itself; then, for each attribute but the first, one `select` among
+        attributes and parents and, unless it is taken alone, one `measure` of the clique selected. Cliques and the
+        noise of the tables depend on noisy answers (adaptive).
+    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that epsilon and
+        delta buy (Gaussian, Gumbel). Its shares are spent on columns, choices and tables, and all of them add up.
+        References are functions of paid answers alone. Proof: docs/proofs/bayesian-network.md.
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+        where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "bayesian-network"
+    title: ClassVar[str] = "Bayesian network"
+    summary: ClassVar[str] = (
+        "Measures every column, chooses privately which columns depend on which, measures those groups, and draws each "
+        "column given the others of its group. Keeps the strongest relations between columns."
+    )
+    paper: ClassVar[str] = (
+        "Zhang et al. 2017 (PrivBayes); Ping, Stoyanovich and Howe 2017 (correlated mode); McKenna and Sheldon 2020"
+    )
+    keeps: ClassVar[tuple[str, ...]] = (
+        "histograms of single columns",
+        "relations of each column with the few columns that say most about it",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "degree": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 5,
+                "default": 0,
+                "title": "Most parents of a column",
+                "description": "How many other columns one column may be drawn from. 0: up to two.",
+            },
+            "table_cells": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1_000_000,
+                "default": 0,
+                "title": "Most cells of a table",
+                "description": "Larger groups of columns are not considered. 0: 20,000.",
+            },
+            "columns_share": budget_allocation.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: 0.6, up to 0.9 "
+                "where epsilon is so small that tables of groups would hold little but noise.",
+                most=0.95,
+            ),
+            "structure_share": budget_allocation.parameter(
+                "choosing",
+                "0: 0.1, but at most half of what single columns leave. The rest is spent on the "
+                "tables of the groups chosen.",
+                most=0.95,
+            ),
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+
+    degree: int = 0
+    table_cells: int = 0
+    columns_share: float = 0
+    structure_share: float = 0
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        others = len(domain.modelled) - 1
+        if self.degree > others:
+            raise SpecError(
+                f"degree is {self.degree}, but a column has only {others} others",
+                repair="give a smaller one, or 0",
+            )
+        if self.columns_share + self.structure_share > 0.99:
+            raise SpecError(
+                "columns_share and structure_share leave nothing for tables",
+                repair="give shares that add up to 0.99 at most",
+            )
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        plan = BayesianNetworkPlan(
+            config=self, domain=domain, spec=spec, cap=cap, shares=self._shares(cap, domain)
+        )
+        plan.require_noise()
+        return plan
+
+    def _shares(self, cap: Budget, domain: Domain) -> Shares:
+        whole = cap.amount
+        if len(domain.modelled) == 1:
+            return Shares(columns=whole, choices=Fraction(0), tables=Fraction(0))
+        of_columns = parse_amount(self.columns_share, name="columns_share")
+        of_choices = parse_amount(self.structure_share, name="structure_share")
+        of_columns = of_columns or min(_columns_share(cap, domain), (1 - of_choices) * 9 / 10)
+        of_choices = of_choices or min(Fraction(1, 10), (1 - of_columns) / 2)
+        columns, choices = whole * of_columns, whole * of_choices
+        return Shares(columns=columns, choices=choices, tables=whole - columns - choices)
+
+
+def _columns_share(cap: Budget, domain: Domain) -> Fraction:
+    """More than the usual for single columns where a table's noise, with half the budget for tables, is large against
+    the number of records: the public one, else a guess."""
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    each = len(domain.modelled) - 1
+    if isinstance(cap, Pure):
+        spread = math.sqrt(2) * sensitivity.l1 * 2 * each / float(cap.epsilon)
+    else:
+        spread = math.sqrt(sensitivity.l2_squared * each / float(cap.rho))
+    octaves = math.log2(spread / (domain.rows or error_forecast.ROWS) / NOISY_TABLE)
+    return Fraction(round(100 * min(max(0.6 + 0.1 * octaves, 0.6), 0.9)), 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Of the cap: for the tables of single columns, for all choices, and for all tables of groups."""
+
+    columns: Fraction
+    choices: Fraction
+    tables: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianNetworkPlan(Plan):
+    """`bayesian-network` with its budget cut up."""
+
+    shares: Shares
+
+    @property
+    def limits(self) -> Limits:
+        config = self.config
+        assert isinstance(config, BayesianNetwork)  # noqa: S101 - calibrate gave it
+        degree = config.degree or min(AUTO_DEGREE, len(self.domain.modelled) - 1)
+        return Limits(degree=degree, cells=config.table_cells or AUTO_CELLS)
+
+    def require_noise(self) -> None:
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        self._column_noises()
+        self._selection_scale()
+        self._noise_of_first_table()
+
+    def run(self, session: Session) -> Answers:
+        noises = self._column_noises()
+        oneways = [session.measure((name,), noise=noise) for name, noise in noises.items()]
+        growth = self._growth(oneways)
+        measurements, selections = list(oneways), []
+        left = self.shares.tables
+        scale = self._selection_scale()
+        while growth.left:
+            choices = growth.choices()
+            noise = self._noise(left / growth.left)
+            index = session.select(growth.candidates(choices, noise=noise), scale=scale)
+            selections.append(index)
+            node, answer = choices[index], None
+            if node.parents:
+                answer = session.measure((*node.parents, node.attribute), noise=noise)
+                measurements.append(answer)
+                left -= budget_allocation.price(noise, self.loss, self.sensitivity)
+            growth.learn(node, answer)
+        return Answers(
+            measurements=tuple(measurements), selections=tuple(selections), calls=session.calls
+        )
+
+    def fit(self, answers: Answers) -> Model:
+        """The same steps as in `run`, with the answers that it got."""
+        given = iter(answers.measurements)
+        columns = [_next(given, (name,)) for name in self.domain.names]
+        growth = self._growth(columns)
+        for index in answers.selections:
+            choices = growth.choices()
+            if not 0 <= index < len(choices):
+                raise InputError(
+                    "these answers are not of this plan",
+                    repair="use the answers of this release",
+                )
+            node = choices[index]
+            growth.learn(
+                node, _next(given, (*node.parents, node.attribute)) if node.parents else None
+            )
+        if growth.left or next(given, None) is not None:
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
+        return growth.model(self.mechanism)
+
+    def _growth(self, oneways: list[Measurement]) -> Growth:
+        rows = self.domain.rows if self.domain.rows is not None else oneway.total(oneways)
+        return Growth(self.domain, self.limits, oneways=oneways, rows=rows)
+
+    def _column_noises(self) -> dict[str, Noise]:
+        """As `independent` sets them, within their share."""
+        power = 1 / 2 if isinstance(self.cap, Pure) else 2 / 3
+        weights = [
+            Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled
+        ]
+        parts = noise_scale.split(self.shares.columns, weights)
+        return {
+            a.name: self._noise(part)
+            for a, part in zip(self.domain.modelled, parts, strict=True)
+        }
+
+    def _noise(self, share: Fraction) -> Noise:
+        return budget_allocation.noise(self.loss.of(share), self.sensitivity)
+
+    def _selection_scale(self) -> Fraction:
+        """Every choice but the first attribute's, which is public, gets the same part of the share."""
+        choices = len(self.domain.modelled) - 1
+        if not choices:
+            return Fraction(1)
+        return budget_allocation.selection_scale(
+            self.loss.of(self.shares.choices / choices), self.sensitivity
+        )
+
+    def _noise_of_first_table(self) -> Noise | None:
+        """That of later ones is no larger."""
+        others = len(self.domain.modelled) - 1
+        return self._noise(self.shares.tables / others) if others else None
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Every group that may be a candidate is counted once, and its reference kept as long as there is room."""
+        shapes = resources.groups_up_to(
+            self.domain.sizes, columns=self.limits.degree + 1, cells=self.limits.cells
+        )
+        return super().needs(rows) + resources.of_groups(self._guess(rows), shapes, kept=True)
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        table = self._noise_of_first_table()
+        return error_forecast.network(
+            self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows)
+        )
+
+
+def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:
+    found = next(given, None)
+    if found is None or found.clique != clique:
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
+    return found

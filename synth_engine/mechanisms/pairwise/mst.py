@@ -1,0 +1,230 @@
+"""A maximum spanning tree of pairs of columns, chosen privately edge by edge and measured once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.inference import error_forecast, factors
+from synth_engine.inference.denoising import Denoised, denoised
+from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
+from synth_engine.mechanisms.pairwise import pairs
+from synth_engine.models.model import Model
+from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.plan import Budget, Mechanism, Plan, guess
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy import conversion
+from synth_engine.privacy.loss import parse_amount
+from synth_engine.privacy.unit import Relation
+from synth_engine.spec import Spec
+
+AUTO_COLUMNS = Fraction(1, 2)
+AUTO_CHOICES = Fraction(1, 10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mst(Mechanism):
+    """A tree over the columns whose edges are the pairs that depend most on each other.
+
+    Asks: `measure` of every modelled column; one `select` for each edge, among the pairs that connect two parts of the
+        forest so far, by the distance of a pair from the product of its noisy columns; then `measure` of each pair chosen.
+        Pairs depend on noisy answers (adaptive).
+    Privacy: a cap fixed beforehand: epsilon (Laplace, permute-and-flip) for delta 0, else the rho that epsilon and
+        delta buy (Gaussian, Gumbel). Columns, choices and pairs have fixed shares of it. References are functions of paid
+        answers alone. Proof: docs/proofs/mst.md.
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+        where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "mst"
+    title: ClassVar[str] = "Spanning tree of pairs"
+    summary: ClassVar[str] = (
+        "Measures every column, chooses privately the tree of pairs that depend most on each other, measures those pairs "
+        "and draws every column given one other. Robust and fast; relations along the tree survive."
+    )
+    paper: ClassVar[str] = "McKenna, Miklau and Sheldon 2021 (MST, arXiv 2108.04978)"
+    keeps: ClassVar[tuple[str, ...]] = (
+        "histograms of single columns",
+        "relations of the pairs that depend most on each other",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "columns_share": budget_allocation.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: one half.",
+            ),
+            "choices_share": budget_allocation.parameter(
+                "choosing pairs",
+                "0: one tenth. The rest is spent on the tables of the pairs.",
+            ),
+            "memory_mb": pairs.MEMORY,
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+
+    columns_share: float = 0
+    choices_share: float = 0
+    memory_mb: int = 0
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        plan = MstPlan(
+            config=self, domain=domain, spec=spec, cap=cap, parts=self._parts(cap, domain)
+        )
+        pairs.require_memory(plan.memory, megabytes=self.memory_mb, domain=domain)
+        plan.require_noise()
+        return plan
+
+    def _parts(self, cap: Budget, domain: Domain) -> Parts:
+        edges = pairs.edges(domain)
+        if not edges:
+            return Parts(columns=cap.amount, choice=Fraction(0), table=Fraction(0), edges=0)
+        of_columns = parse_amount(self.columns_share, name="columns_share") or AUTO_COLUMNS
+        of_choices = parse_amount(self.choices_share, name="choices_share") or AUTO_CHOICES
+        left = 1 - of_columns - of_choices
+        if left < Fraction(1, 100):
+            raise SpecError(
+                "columns_share and choices_share leave nothing for pairs",
+                repair="give shares that add up to 0.99 at most",
+            )
+        each = cap.amount / edges
+        return Parts(
+            columns=cap.amount * of_columns,
+            choice=each * of_choices,
+            table=each * left,
+            edges=edges,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Of the cap: for all columns, for one choice, and for one table of a pair; and how many pairs there will be."""
+
+    columns: Fraction
+    choice: Fraction
+    table: Fraction
+    edges: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MstPlan(Plan):
+    """`mst` with its budget cut up."""
+
+    parts: Parts
+
+    @property
+    def memory(self) -> int:
+        """Bytes at most: a reference for every pair, and of one at a time the expectation and the counts."""
+        largest = sorted(self.domain.sizes.values())[-2:]
+        return 8 * pairs.cells(self.domain) + 64 * min(math.prod(largest), pairs.LARGEST_TABLE)
+
+    def require_noise(self) -> None:
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        self._column_noises()
+        self._choice_scale()
+        self._pair_noise()
+
+    def run(self, session: Session) -> Answers:
+        columns = pairs.measured_columns(session, self._column_noises())
+        chosen, noise = self._chosen(session, columns), self._pair_noise()
+        tables = [session.measure(pair, noise=noise) for pair in chosen.taken] if noise else []
+        return Answers(
+            measurements=(*columns, *tables),
+            selections=tuple(chosen.indices),
+            calls=session.calls,
+        )
+
+    def _chosen(self, session: Session, columns: Sequence[Measurement]) -> pairs.Forest:
+        candidates, scale = self._candidates(columns), self._choice_scale()
+        forest = pairs.Forest(self.domain.names)
+        while choices := [pair for pair in candidates if forest.connects(pair)]:
+            index = session.select([candidates[pair] for pair in choices], scale=scale)
+            forest.take(choices[index], index=index)
+        return forest
+
+    def fit(self, answers: Answers) -> Model:
+        self._require_own(answers)
+        found = self._denoised(answers.measurements)
+        drawn = pairs.network(found.tables, found.oneways, total=found.total)
+        return pairs.model(self.mechanism, self.domain, rows=found.total, drawn=drawn)
+
+    def _require_own(self, answers: Answers) -> None:
+        """Errors: InputError for the answers of another plan."""
+        names, cliques = self.domain.names, [m.clique for m in answers.measurements]
+        forest, of_pairs = pairs.Forest(names), set(pairs.of(self.domain))
+        for pair in cliques[len(names) :]:
+            if pair in of_pairs and forest.connects(pair):
+                forest.take(pair, index=0)
+        if (
+            cliques != [*((name,) for name in names), *forest.taken]
+            or len(forest.taken) != self.parts.edges
+        ):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
+
+    def _denoised(self, measurements: Sequence[Measurement]) -> Denoised:
+        domain = self.domain
+        return denoised(
+            pairs.noisy(measurements),
+            sizes=domain.sizes,
+            along=pairs.along(domain),
+            rows=domain.rows,
+        )
+
+    def _candidates(self, columns: Sequence[Measurement]) -> dict[Clique, Candidate]:
+        """Every pair with the product of its columns: what they let one expect if it does not matter."""
+        known, noise = self._denoised(columns), self._pair_noise()
+        deviation = noise.mean_deviation if noise else 0.0
+        return {
+            pair: pairs.candidate(
+                pair,
+                factors.product([known.oneways[name] for name in pair], total=known.total),
+                deviation=deviation,
+            )
+            for pair in pairs.of(self.domain)
+        }
+
+    def _column_noises(self) -> dict[str, Noise]:
+        return pairs.column_noises(
+            self.domain, self.loss.of(self.parts.columns), self.sensitivity
+        )
+
+    def _choice_scale(self) -> Fraction:
+        return (
+            budget_allocation.selection_scale(self.loss.of(self.parts.choice), self.sensitivity)
+            if self.parts.edges
+            else Fraction(1)
+        )
+
+    def _pair_noise(self) -> Noise | None:
+        return (
+            budget_allocation.noise(self.loss.of(self.parts.table), self.sensitivity)
+            if self.parts.edges
+            else None
+        )
+
+    def needs(self, rows: int | None = None) -> Needs:
+        sizes = self.domain.sizes
+        shapes = [(sizes[first], sizes[second]) for first, second in pairs.of(self.domain)]
+        return super().needs(rows) + resources.of_pairs(
+            self._guess(rows), shapes, looks=len(sizes) / 2
+        )
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        return error_forecast.network(
+            self._column_noises(),
+            self._pair_noise(),
+            sizes=self.domain.sizes,
+            rows=guess(rows, domain=self.domain, spec=self.spec),
+        )

@@ -1,0 +1,275 @@
+"""Pairs chosen all at once by noisy scores, measured once, and records updated until they agree with all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.inference import error_forecast, factors
+from synth_engine.inference.denoising import denoised
+from synth_engine.measurement import (
+    Answers,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Scores,
+    Session,
+)
+from synth_engine.mechanisms.pairwise import pair_selection, pairs
+from synth_engine.mechanisms.pairwise.network_search import Expectation
+from synth_engine.mechanisms.pairwise.rounds import finished
+from synth_engine.models.model import Model
+from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.plan import Budget, Mechanism, Plan, guess
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy import conversion
+from synth_engine.privacy.loss import parse_amount
+from synth_engine.privacy.unit import Relation, scores_sensitivity
+from synth_engine.spec import Spec
+
+AUTO_SCORES = Fraction(1, 10)
+AUTO_CELLS = 5_000
+FEWER = (1, 2, 4, 8)
+"""A forecast tries what part of all pairs is best measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivSyn(Mechanism):
+    """Dense pairs: those whose dependence is larger than the noise of measuring them, and rows that fit them all.
+
+    Asks: `measure` of every modelled column; one `score` of all pairs, their distances from the product of their noisy
+        columns; then `measure` of each pair, or of three columns together, that is chosen from the noisy scores. Cliques
+        and the noise of their tables depend on noisy answers (adaptive).
+    Privacy: a cap fixed beforehand: epsilon (Laplace) for delta 0, else the rho that epsilon and delta buy (Gaussian).
+        Columns and scores have fixed shares of it; the tables get equal parts of the rest. References are functions of
+        paid answers alone. Proof: docs/proofs/privsyn.md.
+    Public assumptions: the domain, its sizes and code order, the unit, the relation; the number of records only
+        where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "privsyn"
+    title: ClassVar[str] = "Dense pairs"
+    summary: ClassVar[str] = (
+        "Measures every column, scores all pairs at once, measures those whose dependence exceeds the noise, and changes "
+        "records until they agree with all of them. Keeps many weak relations besides the strong ones."
+    )
+    paper: ClassVar[str] = "Zhang et al. 2021 (PrivSyn, USENIX Security)"
+    keeps: ClassVar[tuple[str, ...]] = (
+        "histograms of single columns",
+        "relations of all pairs that stand out of the noise",
+        "number of records",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "columns_share": budget_allocation.parameter(
+                "single columns",
+                "More of it makes each column more accurate, and relations less. 0: a half where there is"
+                " little budget, down to a tenth where there is much.",
+            ),
+            "scores_share": budget_allocation.parameter(
+                "scores of pairs",
+                "0: one tenth. The rest is spent on the tables of the pairs chosen.",
+            ),
+            "joined_cells": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1_000_000,
+                "default": 0,
+                "title": "Most cells of three columns together",
+                "description": "Three pairs of the same columns are measured as one table up to this size. 0: 5,000.",
+            },
+            "memory_mb": pairs.MEMORY,
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+
+    columns_share: float = 0
+    scores_share: float = 0
+    joined_cells: int = 0
+    memory_mb: int = 0
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        plan = PrivSynPlan(
+            config=self, domain=domain, spec=spec, cap=cap, parts=self._parts(cap, domain)
+        )
+        pairs.require_memory(plan.memory, megabytes=self.memory_mb, domain=domain)
+        plan.require_noise()
+        return plan
+
+    def _parts(self, cap: Budget, domain: Domain) -> Parts:
+        if not pairs.of(domain):
+            return Parts(columns=cap.amount, scores=Fraction(0), tables=Fraction(0))
+        of_columns = parse_amount(
+            self.columns_share, name="columns_share"
+        ) or pairs.share_of_columns(cap, domain)
+        of_scores = parse_amount(self.scores_share, name="scores_share") or AUTO_SCORES
+        left = 1 - of_columns - of_scores
+        if left < Fraction(1, 100):
+            raise SpecError(
+                "columns_share and scores_share leave nothing for pairs",
+                repair="give shares that add up to 0.99 at most",
+            )
+        return Parts(
+            columns=cap.amount * of_columns,
+            scores=cap.amount * of_scores,
+            tables=cap.amount * left,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Of the cap: for all columns, for all scores, and for all tables of pairs."""
+
+    columns: Fraction
+    scores: Fraction
+    tables: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivSynPlan(Plan):
+    """`privsyn` with its budget cut up; into how many tables the last part goes is settled by the scores."""
+
+    parts: Parts
+
+    @property
+    def memory(self) -> int:
+        """Bytes at most: of every pair a reference, two expectations, and what its records are to have."""
+        return 32 * pairs.cells(self.domain)
+
+    def require_noise(self) -> None:
+        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        self._column_noises()
+        if number := len(pairs.of(self.domain)):
+            self._score_noise()
+            self._table_noise(number)
+            self._table_noise(1)
+
+    def run(self, session: Session) -> Answers:
+        columns = pairs.measured_columns(session, self._column_noises())
+        if not pairs.of(self.domain):
+            return Answers(measurements=tuple(columns), calls=session.calls)
+        oneways, total = self._known(columns)
+        expectations = {
+            pair: Expectation(factors.product([oneways[name] for name in pair], total=total))
+            for pair in pairs.of(self.domain)
+        }
+        offered = [
+            Candidate(clique=pair, reference=one.reference)
+            for pair, one in expectations.items()
+        ]
+        scores = session.score(offered, noise=self._score_noise())
+        tables = self._measured(session, self._chosen(scores, expectations, oneways, total))
+        return Answers(measurements=(*columns, *tables), scores=(scores,), calls=session.calls)
+
+    def _measured(self, session: Session, chosen: pair_selection.Chosen) -> list[Measurement]:
+        """The cliques chosen; if there are none, the columns once more, for what tables would have cost."""
+        if not chosen.parts:
+            again = self.loss.of(self.parts.tables)
+            return pairs.measured_columns(
+                session, pairs.column_noises(self.domain, again, self.sensitivity)
+            )
+        noises = {
+            clique: self._table_noise(chosen.parts, of=parts)
+            for clique, parts in chosen.cliques.items()
+        }
+        return [session.measure(clique, noise=noise) for clique, noise in noises.items()]
+
+    def _known(self, columns: Sequence[Measurement]) -> tuple[dict[str, factors.Floats], int]:
+        domain = self.domain
+        known = denoised(
+            pairs.noisy(columns),
+            sizes=domain.sizes,
+            along=pairs.along(domain),
+            rows=domain.rows,
+        )
+        return known.oneways, known.total
+
+    def _chosen(
+        self,
+        scores: Scores,
+        expectations: dict[Clique, Expectation],
+        oneways: dict[str, factors.Floats],
+        total: int,
+    ) -> pair_selection.Chosen:
+        assert isinstance(self.config, PrivSyn)  # noqa: S101 - calibrate gave it
+        found = dict(zip(expectations, scores.values.astype(float).tolist(), strict=True))
+        distances = pair_selection.dependence(
+            found, expectations, spread=scores.noise.variance**0.5
+        )
+        taken = pair_selection.selected(distances, expectations, deviation=self._deviation)
+        return pair_selection.joined(
+            taken,
+            oneways,
+            expectations,
+            sizes=self.domain.sizes,
+            total=total,
+            most_cells=self.config.joined_cells or AUTO_CELLS,
+            deviation=self._deviation,
+        )
+
+    def fit(self, answers: Answers) -> Model:
+        cliques, columns = (
+            [m.clique for m in answers.measurements],
+            [(name,) for name in self.domain.names],
+        )
+        rest, known = cliques[len(columns) :], set(self.domain.names)
+        groups = len(set(rest)) == len(rest) and all(
+            2 <= len(one) <= 3 and set(one) <= known for one in rest
+        )
+        if cliques[: len(columns)] != columns or not (groups or rest == columns):
+            raise InputError(
+                "these answers are not of this plan", repair="use the answers of this release"
+            )
+        return finished(self.mechanism, self.domain, answers.measurements)
+
+    def _column_noises(self) -> dict[str, Noise]:
+        return pairs.column_noises(
+            self.domain, self.loss.of(self.parts.columns), self.sensitivity
+        )
+
+    def _score_noise(self) -> Noise:
+        together = scores_sensitivity(self.sensitivity, number=len(pairs.of(self.domain)))
+        return budget_allocation.noise(self.loss.of(self.parts.scores), together)
+
+    def _table_noise(self, parts: int, *, of: int = 1) -> Noise:
+        """Of a table that gets so many of the equal parts."""
+        return budget_allocation.noise(
+            self.loss.of(self.parts.tables * of / parts), self.sensitivity
+        )
+
+    def _deviation(self, parts: int) -> float:
+        return self._table_noise(parts).mean_deviation
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """All pairs are scored; two for each column are taken to be measured, of the usual size."""
+        sizes, found = self.domain.sizes, self._guess(rows)
+        shapes = sorted(((sizes[a], sizes[b]) for a, b in pairs.of(self.domain)), key=math.prod)
+        kept = shapes[len(shapes) // 2 :][: 2 * len(sizes)]
+        asking = resources.of_pairs(found, shapes)
+        return (
+            super().needs(rows)
+            + asking
+            + resources.of_finish(found, kept, attributes=len(sizes))
+        )
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """As if the best part of all pairs were measured, all alike."""
+        number = len(pairs.of(self.domain))
+        counts = [-(-number // k) for k in FEWER] if number else []
+        return error_forecast.pairs(
+            self._column_noises(),
+            [(count / number, self._table_noise(count)) for count in counts],
+            sizes=self.domain.sizes,
+            rows=guess(rows, domain=self.domain, spec=self.spec),
+        )

@@ -1,0 +1,205 @@
+"""Adaptive histograms of points and classes: a tree that is as deep as records bear, whose counts at several depths are made to agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from synth_engine.codec import classes, prefixes
+from synth_engine.domain import Domain, Open, Weak
+from synth_engine.errors import SpecError
+from synth_engine.hierarchy import Product, Taxonomy
+from synth_engine.mechanisms.trees import (
+    covariates,
+    literature,
+    remeasured,
+    spatial_covariates,
+    string_covariates,
+    threshold_tree,
+)
+from synth_engine.mechanisms.trees.adaptive_depth import OwnCounts
+from synth_engine.models.trees.spatial import Placed
+from synth_engine.models.trees.strings import Partial
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.privacy import conversion
+from synth_engine.privacy.unit import Relation
+from synth_engine.spec import Spec
+
+OF_TEXTS = threshold_tree.Settings(rule="improved", growing=0.5, clean=4, matched=True)
+"""Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than counts that are used
+again. The least threshold is the best, a smaller one opens ever more empty nodes (docs/methods.md)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptive(Mechanism):
+    """A tree of cells of all columns together, cut in halves along each, opened where a noisy count reaches a threshold.
+
+    Asks: one `measure` of the number of records, unless it is public. Then, for delta 0, one `grow` by the improved rule over
+        all columns, and `leaves` of the parts at which the tree ends and of up to two depths above; else, or to a depth of two,
+        one `grow` by the basic rule, as deep as noise and that number bear. Of further columns a `measure` of each, one by
+        areas of the tree (`leaves`), and pairs by `select` and `measure` (adaptive, under a cap). Beside texts all tables are `leaves`, so
+        that records without a text of the set count nowhere. With texts and columns in one tree its large parts are counted once
+        more by `leaves`.
+    Privacy: discrete Laplace noise for delta 0, else rounded Gaussian noise, under a cap on epsilon or mu².
+        Proofs: docs/proofs/adaptive.md, docs/proofs/grow.md.
+    Public assumptions: the box, its bins, partitions of columns of classes, public points if there are some (no record is assumed to be elsewhere, and none is
+        drawn there), the unit, the relation; the number of records only where it is a public invariant.
+    """
+
+    id: ClassVar[str] = "adaptive"
+    title: ClassVar[str] = "Adaptive histogram of places or texts"
+    summary: ClassVar[str] = (
+        "For tables of points, such as homes and places of work, or of one column of texts, such as searches: cuts the box "
+        "into ever smaller cells, or reads on sign by sign, where there are records enough, and makes all counts agree. Further "
+        "columns are drawn by where a record lies, or by its text."
+    )
+    paper: ClassVar[str] = (
+        "Synthetic Data via Differential Privacy (adaptive histograms); Hay et al. 2010"
+    )
+    keeps: ClassVar[tuple[str, ...]] = (
+        "where points lie, all coordinates together",
+        "distances between places",
+        "texts that are frequent",
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "depth": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 64,
+                "default": 0,
+                "title": "Depth of the tree",
+                "description": "How often cells are cut at most. 0: as epsilon and the number of records bear.",
+            },
+            "halving": {
+                "type": "string",
+                "enum": ["all", "one"],
+                "default": "all",
+                "title": "Halving",
+                "x-labels": {
+                    "all": "Along all coordinates at once",
+                    "one": "Along one coordinate after another",
+                },
+                "description": "How a cell is cut: homes and places of work along all four at once give 16 parts, along one 2.",
+            },
+            "placed": {
+                "type": "string",
+                "enum": ["density", "points", "anywhere"],
+                "default": "density",
+                "title": "Records within a cell",
+                "x-labels": {
+                    "density": "On public points, by their weights",
+                    "points": "On public points, each as likely as another",
+                    "anywhere": "Anywhere in the cell",
+                },
+                "description": "Where the description has public points. Columns of codes are always on them.",
+            },
+            "together": {
+                "type": "string",
+                "enum": ["attached", "product"],
+                "default": "attached",
+                "title": "Further columns",
+                "x-labels": {
+                    "attached": "By areas of the tree",
+                    "product": "In the tree itself, all columns together",
+                },
+                "description": "Columns beside places or texts are counted by parts of the tree, which serves many of them; or they "
+                "divide the tree as places and signs do, class by class of their partitions, which keeps two or three columns far "
+                "closer together.",
+            },
+            "partial": literature.PARAMETERS["partial"],
+        },
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
+
+    depth: int = 0
+    halving: Literal["all", "one"] = "all"
+    placed: Placed = "density"
+    together: Literal["attached", "product"] = "attached"
+    partial: Partial = "completed"
+
+    @classmethod
+    def suits(cls, domain: Domain) -> bool:
+        if domain.open or spatial_covariates.placed(domain):
+            return threshold_tree.texts_of(domain) is not None or not domain.open
+        return len(domain.names) == 1 and classes.suits(domain, placed=())
+
+    @classmethod
+    def learns(cls, attribute: Open) -> bool:
+        return threshold_tree.over_alphabet(attribute)
+
+    @property
+    def at_once(self) -> bool:
+        return self.halving == "all"
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        texts = threshold_tree.texts_of(domain)
+        if texts is not None:
+            return self._of_texts(texts, domain, spec, within=within)
+        if domain.constraints:
+            raise SpecError(
+                "adaptive keeps no constraints",
+                repair="take them away, or choose another method",
+            )
+        placed = (
+            domain.names
+            if self.together == "product"
+            else spatial_covariates.placed(domain) or domain.names
+        )
+        points = prefixes.hierarchy(domain, placed, together=self.at_once)
+        if isinstance(points, Product) and self.together == "attached":
+            other = next(
+                each for each in points.components if isinstance(each, Taxonomy)
+            ).columns[0]
+            raise domain.attribute(other).error(
+                "a column that is no coordinate, in a description that says of no column where records lie",
+                repair='name the places, or take all columns together (together: "product")',
+            )
+        if self.depth > points.depth:
+            raise SpecError(
+                f"depth is more than the {points.depth} times that a cell of this description can be cut",
+                repair="declare more bins, or a smaller depth",
+            )
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        beside = len(placed) < len(domain.names)
+        if beside and not self.at_once:
+            raise SpecError(
+                "cells halved one coordinate at a time bear no further columns",
+                repair="leave the other columns out, or halve along all coordinates at once",
+            )
+        plan = OwnCounts(
+            config=self,
+            domain=domain,
+            spec=spec,
+            cap=cap.of(cap.amount * covariates.TREE_SHARE) if beside else cap,
+            points=points,
+            depth=self.depth,
+            placed=self.placed,
+        )
+        plan.total_noise()
+        plan.asked(0.0)
+        if plan.counts_last:
+            plan.counting(1, 0.0)
+        return spatial_covariates.MixedPlan.of(plan, cap=cap) if beside else plan
+
+    def _of_texts(
+        self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None
+    ) -> Plan:
+        settings = replace(OF_TEXTS, depth=self.depth, partial=self.partial)
+        if self.together == "product" and len(domain.names) > 1:
+            return remeasured.plan(self, spec, domain=domain, settings=settings, within=within)
+        if threshold_tree.text_column(domain) is not None:
+            return threshold_tree.plan(
+                self, spec, domain=domain, settings=settings, within=within
+            )
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        part = cap.of(cap.amount * covariates.TREE_SHARE)
+        plan = threshold_tree.plan(
+            self, spec, domain=domain, settings=settings, within=part, columns=(texts.name,)
+        )
+        return string_covariates.WordedPlan.of(plan, cap=cap)

@@ -1,0 +1,26 @@
+"""What plans share that give part of their budget to a tree, which has a plan of its own, and ask more than it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synth_engine.hierarchy import Hierarchy
+from synth_engine.plans.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanAround(Plan):
+    """What is said of its tree is what the plan of the tree says."""
+
+    tree: Plan
+
+    @property
+    def grown_over(self) -> Hierarchy | None:
+        return self.tree.grown_over
+
+    def opened_from(self, rows: int | None = None) -> int | None:
+        return self.tree.opened_from(rows)
+
+    @property
+    def advice(self) -> str:
+        return self.tree.advice

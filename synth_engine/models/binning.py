@@ -1,0 +1,144 @@
+"""Attributes of many values in a model: its tables count them by bins, and a code is drawn within its bin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.constraints import tables as restricting
+from synth_engine.domain import Attribute, Boolean, Categorical, Domain
+from synth_engine.errors import InputError
+from synth_engine.measurement import Clique
+from synth_engine.models import conditional
+
+Weights = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Truth = npt.NDArray[np.bool_]
+LARGEST = 1 << 22
+"""Cells over the codes themselves of a table that is still written out."""
+_NAMES = 50
+
+
+def in_order(attribute: Attribute) -> bool:
+    """Whether neighbouring codes are merged into bins: where their order is said to mean something, and of numbers of
+    many values. A short list of numbers is as often one of mere names."""
+    return attribute.ordered or (
+        attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean)
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Merged:
+    """`bins`: the bin of each code, 0 to b - 1, every bin used; int64, shape (codes,). `within`: the weights of the codes,
+    their one-way table, of which each bin's part says how its records are spread over its codes; same shape."""
+
+    attribute: str
+    bins: Weights
+    within: Weights
+
+    @property
+    def size(self) -> int:
+        return int(self.bins.max()) + 1
+
+    def check(self, domain: Domain, *, whole: int) -> None:
+        shape = (domain.sizes.get(self.attribute, 0),)
+        right = (
+            self.bins.shape == self.within.shape == shape
+            and self.bins.dtype == self.within.dtype == np.int64
+        )
+        if (
+            not right
+            or self.within.min() < 0
+            or self.within.sum() != whole
+            or not self._all_used()
+        ):
+            raise InputError(
+                "the bins of the model are malformed", repair="use the model of this release"
+            )
+
+    def _all_used(self) -> bool:
+        return bool(
+            self.bins.min() >= 0 and np.array_equal(np.unique(self.bins), np.arange(self.size))
+        )
+
+    @property
+    def spread(self) -> Weights:
+        """Weights of the codes of each bin, shape (bins, codes). A bin without weight is spread evenly."""
+        found = np.zeros((self.size, self.bins.size), dtype=np.int64)
+        codes = np.arange(self.bins.size)
+        found[self.bins, codes] = self.within
+        empty = found.sum(axis=1) == 0
+        found[self.bins, codes] += empty[self.bins]
+        return found
+
+    def drawn(
+        self, bins: npt.NDArray[np.uint16], *, rng: np.random.Generator
+    ) -> npt.NDArray[np.uint16]:
+        """A code for each record whose bin is given; shape (rows,)."""
+        return conditional.draw(self.spread, [bins], rows=bins.size, rng=rng)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "attribute": self.attribute,
+            "bins": self.bins.tolist(),
+            "within": self.within.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Merged:
+        bins, within = (np.array(obj[name], dtype=np.int64) for name in ("bins", "within"))
+        return cls(attribute=str(obj["attribute"]), bins=bins, within=within)
+
+
+def shape(domain: Domain, clique: Clique, merged: Mapping[str, Merged]) -> tuple[int, ...]:
+    """Of a table of the model: by bins where an attribute has them."""
+    return tuple(merged[name].size if name in merged else domain.sizes[name] for name in clique)
+
+
+def possible(domain: Domain, clique: Clique, merged: Mapping[str, Merged]) -> Truth:
+    """Which cells of a table the constraints allow: of bins, those with a combination of codes that can be. Where that
+    were too many combinations, all are taken to be."""
+    if prod(domain.shape(clique)) > LARGEST:
+        return np.ones(shape(domain, clique, merged), dtype=np.bool_)
+    allowed: Truth = restricting.possible(domain, clique)
+    for axis, name in enumerate(clique):
+        if name in merged:
+            one = merged[name]
+            parts = [
+                np.take(allowed, np.flatnonzero(one.bins == b), axis=axis).any(axis=axis)
+                for b in range(one.size)
+            ]
+            allowed = np.stack(parts, axis=axis)
+    return allowed
+
+
+def over_codes(clique: Clique, table: Floats, merged: Mapping[str, Merged]) -> Floats | None:
+    """The weights of a table spread over the codes of its bins; None where that were too many cells."""
+    codes = [
+        merged[name].bins.size if name in merged else size
+        for name, size in zip(clique, table.shape, strict=True)
+    ]
+    if prod(codes) > LARGEST:
+        return None
+    return reduce(
+        lambda found, axis: _spread(found, axis, merged.get(clique[axis])),
+        range(len(clique)),
+        table,
+    )
+
+
+def _spread(table: Floats, axis: int, one: Merged | None) -> Floats:
+    if one is None:
+        return table
+    spread = one.spread
+    shares = spread[one.bins, np.arange(one.bins.size)] / spread.sum(axis=1)[one.bins]
+    along = [1] * table.ndim
+    along[axis] = -1
+    found: Floats = np.take(table, one.bins, axis=axis) * shares.reshape(along)
+    return found

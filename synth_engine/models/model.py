@@ -1,0 +1,405 @@
+"""The stored model of a release: tables of weights over the domain, from which any number of rows is drawn.
+
+Weights are whole numbers, so that drawing is exact and gives the same rows on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.constraints import records
+from synth_engine.constraints import tables as restricting
+from synth_engine.domain import Domain
+from synth_engine.domain.relations import Component
+from synth_engine.errors import InputError, SpecError
+from synth_engine.inference import flow, record_refinement, topological
+from synth_engine.models import binning as bins
+from synth_engine.models import conditional, group_sizes, network
+from synth_engine.models import refinement as finishing
+from synth_engine.models.binning import Merged
+from synth_engine.models.network import Codes as Codes
+from synth_engine.models.network import Node as Node
+from synth_engine.models.network import Table as Table
+from synth_engine.models.sparse_table import Cells
+from synth_engine.models.trees import factory
+from synth_engine.models.trees.diagnostics import Notes
+from synth_engine.models.trees.spatial import Tree
+from synth_engine.models.trees.strings import PrefixTree
+from synth_engine.models.trees.taxonomy import ClassTree
+from synth_engine.models.weights import WHOLE as WHOLE
+from synth_engine.models.weights import Weights as Weights
+from synth_engine.models.weights import generator as generator
+from synth_engine.models.weights import round_to_total as round_to_total
+from synth_engine.models.weights import whole_weights as whole_weights
+
+SCHEMA = "synth_engine/model/1"
+SCHEMA_WITH_TARGETS = "synth_engine/model/2"
+"""Of models with targets or bins, which an older version would draw wrongly."""
+SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
+LARGEST_SAMPLE = 10**9
+POPULATION = 1_000_000
+MOST_CELLS = 4_000_000
+"""Of all targets together."""
+
+Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
+Synthesis = Literal["finish", "mcf", "sts"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """Tables that together cover the modelled attributes, and the (noisy or public) number of rows.
+
+    Without a network the tables are independent and cover each attribute once. With one, the i-th table is of the
+    parents and the attribute of the i-th node, and gives the attribute when its parents are drawn already.
+
+    `targets` are tables of groups of attributes, which may overlap, that the rows drawn so far are changed to have, by the
+    method `synthesis`: record by record until they are near (`finish`, tables of two or three attributes), by minimum-cost
+    flow, or made anew from sorted tables.
+    `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
+    within them in the end.
+
+    `tree`: of the columns of a hierarchy, beside the tables of others, and `notes`, what there is to say of it. `cells`: of two columns with too many values for a table.
+
+    `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
+    """
+
+    mechanism: str
+    domain: Domain
+    rows: int
+    tables: tuple[Table, ...]
+    network: tuple[Node, ...] = ()
+    groups: Weights | None = None
+    targets: tuple[Table, ...] = ()
+    synthesis: Synthesis = "finish"
+    merged: tuple[Merged, ...] = ()
+    tree: factory.AnyTree | None = None
+    cells: Cells | None = None
+    notes: Notes | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows < 0:
+            raise ValueError("a model has no negative number of rows")
+        covered = [node.attribute for node in self.network]
+        if self.network:
+            network.check(self.network, self.tables)
+        else:
+            covered = [name for table in self.tables for name in table.clique]
+            covered += [] if self.tree is None else self.tree.columns
+            covered += [] if self.cells is None else self.cells.clique
+        if sorted(covered) != sorted(self.domain.sizes):
+            raise InputError(
+                "the tables of the model do not cover the domain",
+                repair="use the model of this release",
+            )
+        beside = self.tree.attached if isinstance(self.tree, Tree | PrefixTree) else None
+        if beside is not None and not beside.sizes.items() <= self.domain.sizes.items():
+            raise InputError(
+                "the columns beside the tree are malformed",
+                repair="use the model of this release",
+            )
+        for one in self.merged:
+            one.check(self.domain, whole=WHOLE)
+        for table in (*self.tables, *self.targets):
+            table.check(self.domain, self._bins)
+        if self.cells is not None:
+            self.cells.check(self.domain)
+        self._check_targets()
+        self._check_groups()
+
+    def _check_targets(self) -> None:
+        if self.synthesis not in ("finish", "mcf", "sts"):
+            raise InputError(
+                "the synthesis of the model is unknown", repair="use the model of this release"
+            )
+        if self.synthesis != "finish":
+            if self.merged:
+                raise InputError(
+                    "the model has bins, which its synthesis lacks",
+                    repair="use the model of this release",
+                )
+            return
+        cliques = [table.clique for table in self.targets]
+        if any(
+            len(clique) not in (2, 3) or len(set(clique)) < len(clique) for clique in cliques
+        ):
+            raise InputError(
+                "a target of the model is not of 2 or 3 columns",
+                repair="use the model of this release",
+            )
+        if sum(table.weights.size for table in self.targets) > MOST_CELLS:
+            raise InputError(
+                f"the targets of the model have more than {MOST_CELLS:,} cells",
+                repair="take larger bins",
+            )
+
+    def _check_groups(self) -> None:
+        weights, most = self.groups, self.domain.unit.max_records
+        if weights is None:
+            return
+        if self.domain.grouped is None:
+            raise InputError(
+                "the domain of the model makes no persons anew",
+                repair="use the model of this release",
+            )
+        if (
+            weights.ndim != 1
+            or weights.size > most
+            or weights.min() < 0
+            or weights.sum() != WHOLE
+        ):
+            raise InputError(
+                "the group sizes of the model are malformed",
+                repair="use the model of this release",
+            )
+
+    def sample(self, rows: int, *, seed: str, enforce: bool = True) -> Codes:
+        """Codes of each attribute, shape (rows,), with every declared constraint kept; without `enforce`, as the
+        model alone has it.
+
+        Counts are the nearest whole numbers to the weights (largest remainder), in random order. A table
+        smaller than the model's own number of rows is a simple random part of one of that size, so that a
+        small one looks like a sample and not like the commonest values over and over.
+        """
+        if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
+            raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
+        whole = (
+            record_refinement.part(POPULATION, len(self.domain.sizes))
+            if self._mended
+            else POPULATION
+        )
+        population = max(rows, min(self.rows, whole))
+        tables = self._possible if enforce else self.tables
+        drawn = population if self.network or self.targets or self.merged else rows
+        if self.network:
+            codes = network.sample(self.network, tables, population, seed=seed)
+        else:
+            codes = network.sample_apart(tables, drawn, population=population, seed=seed)
+        if self.tree is not None:
+            rng = generator(seed, purpose=("tree",))
+            codes |= self.tree.sample(drawn, population=population, domain=self.domain, rng=rng)
+        if self.cells is not None:
+            rng = generator(seed, purpose=("sample", *self.cells.clique))
+            codes |= self.cells.sample(
+                drawn, population=population, domain=self.domain, rng=rng
+            )
+        if self._mended:
+            codes = self._finished(codes, seed=seed, enforce=enforce)
+        elif self.targets:
+            codes = self._met(codes, seed=seed)
+        for one in self.merged:
+            rng = generator(seed, purpose=("within", one.attribute))
+            codes[one.attribute] = one.drawn(codes[one.attribute], rng=rng)
+        codes = {name: column[:rows] for name, column in codes.items()}
+        if enforce and self.domain.constraints:
+            codes = self._repaired(codes, seed=seed)
+        return {name: codes[name] for name in self.domain.sizes}
+
+    def written(self, rows: int, *, seed: str) -> Texts:
+        """Of the columns whose codes do not say what a table has: for each, texts, and the place among them of each record
+        of `sample`."""
+        if (
+            not isinstance(self.tree, PrefixTree | ClassTree)
+            or (texts := factory.texts(self.tree)) is None
+        ):
+            return {}
+        population = max(rows, min(self.rows, POPULATION))
+        rng = generator(seed, purpose=("tree",))
+        return {
+            texts.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)
+        }
+
+    def _repaired(
+        self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None
+    ) -> Codes:
+        purpose = "repair" if components is None else "repair before the finish"
+        return records.repaired(
+            codes,
+            domain=self.domain,
+            factors=self._factors,
+            generator=lambda clique: generator(seed, purpose=(purpose, *clique)),
+            components=components,
+        )
+
+    def _finished(self, codes: Codes, *, seed: str, enforce: bool) -> Codes:
+        """Rows near to the targets; what the constraints say of them is kept on the way."""
+        if enforce and self.domain.constraints:
+            codes = self._repaired(
+                codes, seed=seed, components=finishing.judged(self.domain, self._bins)
+            )
+        return finishing.finished(
+            codes,
+            targets=[
+                (table.clique, self._wished(table, enforce=enforce)) for table in self.targets
+            ],
+            domain=self.domain,
+            merged=self._bins,
+            enforce=enforce,
+            rng=generator(seed, purpose=("targets", "finish")),
+        )
+
+    @property
+    def _mended(self) -> bool:
+        return bool(self.targets) and self.synthesis == "finish"
+
+    def _met(self, codes: Codes, *, seed: str) -> Codes:
+        """Records, the whole population, that have the targets as nearly as the method manages."""
+        names, rng = (
+            list(self.domain.sizes),
+            generator(seed, purpose=("targets", self.synthesis)),
+        )
+        records = np.array([codes[name] for name in names])
+        rows = records.shape[1]
+        wishes: list[flow.Wish] = []
+        for table in self.targets:
+            counts = round_to_total(table.weights.ravel(), rows).reshape(table.weights.shape)
+            wishes.append((tuple(names.index(name) for name in table.clique), counts))
+        if self.synthesis == "mcf":
+            records = flow.meet(records, wishes, rng=rng)
+        else:
+            records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
+        return dict(zip(names, records, strict=True))
+
+    def _wished(self, table: Table, *, enforce: bool) -> npt.NDArray[np.float64]:
+        weights = table.weights.astype(np.float64)
+        if not enforce or not self.domain.constraints:
+            return weights
+        allowed = bins.possible(self.domain, table.clique, self._bins)
+        return restricting.restricted(
+            weights, allowed, margins=[(axis,) for axis in range(weights.ndim)]
+        )
+
+    def group_ends(self, rows: int, *, seed: str) -> Weights | None:
+        """Up to which row the rows of each person go; None where persons are not made anew. As in `sample`, the groups
+        of a table smaller than the model's own are a random part of those of one of that size."""
+        if self.groups is None:
+            return None
+        sizes = np.arange(1, self.groups.size + 1)
+        population = max(rows, min(self.rows, POPULATION), 1)
+        persons = max(1, round(population * WHOLE / int(self.groups @ sizes)))
+        dealt = np.repeat(sizes, round_to_total(self.groups, persons))
+        return group_sizes.ends(dealt, rows, rng=generator(seed, purpose=("groups",)))
+
+    @cached_property
+    def _possible(self) -> tuple[Table, ...]:
+        """The tables without the cells that the domain's constraints exclude. Sums are kept where they were measured;
+        uniform values stay uniform among those that can be."""
+        given: list[restricting.Weighted] = [
+            (table.clique, table.weights.astype(np.float64)) for table in self.tables
+        ]
+        if not self.domain.constraints:
+            return self.tables
+        if not self.network and not self.merged:
+            measured = any(np.ptp(table.weights) > 1 for table in self.tables)
+            given = restricting.joined(self.domain, given, keep=measured)
+            return tuple(
+                Table(clique=clique, weights=whole_weights(weights))
+                for clique, weights in given
+            )
+        found = []
+        for table, (clique, weights) in zip(self.tables, given, strict=True):
+            allowed = bins.possible(self.domain, clique, self._bins)
+            if not allowed.all():
+                last = len(clique) - 1
+                margins = [(last,), tuple(range(last))] if last else []
+                weights = restricting.restricted(weights, allowed, margins=margins)
+                table = Table(clique=clique, weights=whole_weights(weights))
+            found.append(table)
+        return tuple(found)
+
+    @cached_property
+    def _bins(self) -> dict[str, Merged]:
+        return {one.attribute: one for one in self.merged}
+
+    @cached_property
+    def _factors(self) -> list[records.Factor]:
+        """Tables whose product gives the weight of a record of codes."""
+        tables = [(table.clique, table.weights.astype(np.float64)) for table in self._possible]
+        if self.network:
+            tables = [
+                (table.clique, conditional.shares(table.weights)) for table in self._possible
+            ]
+        if not self.merged:
+            return tables
+        spread = [
+            (clique, bins.over_codes(clique, table, self._bins)) for clique, table in tables
+        ]
+        return [(clique, table) for clique, table in spread if table is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        tables = [table.to_json() for table in self.tables]
+        document: dict[str, Any] = {
+            "schema": SCHEMA,
+            "mechanism": self.mechanism,
+            "domain": self.domain.to_json(),
+            "rows": self.rows,
+            "tables": tables,
+        }
+        nodes = [
+            {
+                "attribute": node.attribute,
+                "parents": list(node.parents),
+                "strength": table.strength,
+            }
+            for node, table in zip(self.network, self.tables, strict=False)
+        ]
+        grouped = {} if self.groups is None else {"groups": self.groups.tolist()}
+        if self.targets or self.merged:
+            document["schema"] = SCHEMA_WITH_TARGETS
+            document["targets"] = [table.to_json() for table in self.targets]
+            document["synthesis"] = self.synthesis
+            document["merged"] = [one.to_json() for one in self.merged]
+        if self.tree is not None:
+            document |= {"schema": SCHEMA_WITH_TREE, "tree": self.tree.to_json()}
+            document |= {} if self.notes is None else {"notes": self.notes.to_json()}
+        if self.cells is not None:
+            document |= {"schema": SCHEMA_WITH_CELLS, "cells": self.cells.to_json()}
+        return document | ({"network": nodes} if nodes else {}) | grouped
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Model:
+        """Errors: InputError if the document is not a model."""
+        try:
+            if obj["schema"] not in (
+                SCHEMA,
+                SCHEMA_WITH_TARGETS,
+                SCHEMA_WITH_TREE,
+                SCHEMA_WITH_CELLS,
+            ):
+                raise KeyError("schema")
+            domain = Domain.from_json(obj["domain"])
+            merged = tuple(Merged.from_json(one) for one in obj.get("merged", ()))
+            of = {one.attribute: one for one in merged}
+            tables, targets = (
+                tuple(Table.from_json(one, domain, of) for one in obj.get(part, ()))
+                for part in ("tables", "targets")
+            )
+            nodes = obj.get("network", ())
+            network = tuple(
+                Node(attribute=str(one["attribute"]), parents=tuple(one["parents"]))
+                for one in nodes
+            )
+            sizes = obj.get("groups")
+            return cls(
+                mechanism=str(obj["mechanism"]),
+                domain=domain,
+                rows=int(obj["rows"]),
+                tables=tables,
+                network=network,
+                groups=None if sizes is None else np.array(sizes, dtype=np.int64),
+                targets=targets,
+                synthesis=obj.get("synthesis", "finish"),
+                merged=merged,
+                tree=factory.read(obj["tree"], domain) if "tree" in obj else None,
+                cells=Cells.from_json(obj["cells"]) if "cells" in obj else None,
+                notes=Notes.from_json(obj["notes"]) if "notes" in obj else None,
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                "this is no model document", repair="use the file that --model wrote"
+            ) from error

@@ -1,0 +1,160 @@
+"""The part of a model that is a tree of classes, alone or with points or texts: cells with weights, and the records drawn from
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.codec import prefixes
+from synth_engine.domain import Domain
+from synth_engine.domain.completions import Completions
+from synth_engine.hierarchy import Points, Prefixes, Product, Taxonomy, Words, words_of
+from synth_engine.models.trees.spatial import Placed, Tree, check, malformed
+from synth_engine.models.trees.strings import Partial, PrefixTree
+from synth_engine.models.weights import Weights, dealt
+
+WITH_TEXTS = "texts and classes"
+"""The kind of one that has texts, which an older version would take for codes."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassTree:
+    """Nodes of a hierarchy, none inside another, with weights that add up to `WHOLE`. Within its node a record has any
+    value of its class, each as likely as another, column by column; points lie as those of `Tree` do, and texts are those of
+    `PrefixTree`."""
+
+    hierarchy: Taxonomy | Product
+    levels: npt.NDArray[np.int64]
+    cells: Prefixes
+    weights: Weights
+    placed: Placed = "density"
+    partly: Partial = "completed"
+    completions: Completions | None = None
+
+    def __post_init__(self) -> None:
+        check(self.levels, self.cells, self.weights, depth=self.hierarchy.depth)
+        if self.placed not in get_args(Placed) or self.partly not in get_args(Partial):
+            raise malformed()
+        for level in range(int(self.levels.max()) + 1):
+            cells, below = self.cells[self.levels == level], self.cells[self.levels >= level]
+            there = self.hierarchy.exists(np.unique(self.hierarchy.prefix(below, level)), level)
+            if not (there.all() and (self.hierarchy.prefix(cells, level) == cells).all()):
+                raise malformed()
+            if (
+                isinstance(self.hierarchy, Product)
+                and not self.hierarchy.path(cells)[:, :level].all()
+            ):
+                raise malformed()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All that it gives."""
+        return self.hierarchy.columns
+
+    def sample(
+        self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
+    ) -> dict[str, npt.NDArray[np.uint16]]:
+        """Codes of the columns of `rows` records, a random part of a `population`, in random order."""
+        chosen, whole = self._chosen(rows, population=population, rng=rng), self._product
+        # texts before all else, as in `drawn`
+        found = {} if self.texts is None else self.texts.within(chosen, domain=domain, rng=rng)
+        for at, component in enumerate(whole.components):
+            levels, cells = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
+            if isinstance(component, Taxonomy):
+                first, last = component.inside(cells, levels)
+                codes = component.order[rng.integers(first[chosen], last[chosen])]
+                found[component.columns[0]] = codes.astype(np.uint16)
+            elif isinstance(component, Points):
+                tree = Tree(
+                    hierarchy=component,
+                    levels=levels,
+                    cells=cells,
+                    weights=self.weights,
+                    placed=self.placed,
+                )
+                found |= tree.within(chosen, domain=domain, rng=rng)
+        return found
+
+    def drawn(
+        self, rows: int, *, population: int, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
+        """Texts, and which of them each of `rows` records has, of a tree that has texts."""
+        assert self.texts is not None  # noqa: S101 - the caller looked
+        return self.texts.drawn_in(self._chosen(rows, population=population, rng=rng), rng)
+
+    def _chosen(
+        self, rows: int, *, population: int, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        order = np.argsort(self.cells, kind="stable")
+        return dealt(self.weights, rows, order=order, population=population, rng=rng)
+
+    @cached_property
+    def texts(self) -> PrefixTree | None:
+        """The tree as its texts see it, node by node; None where it has none."""
+        if (words := words_of(self.hierarchy)) is None:
+            return None
+        whole = self._product
+        at = whole.components.index(words)
+        nodes = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
+        return PrefixTree.of_nodes(
+            words, *nodes, self.weights, partly=self.partly, completions=self.completions
+        )
+
+    @property
+    def _product(self) -> Product:
+        """Of one column by itself: its codes are the same there."""
+        alone = self.hierarchy
+        return (
+            alone
+            if isinstance(alone, Product)
+            else Product(columns=alone.columns, components=(alone,))
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        whole, words = self._product, words_of(self.hierarchy)
+        return {
+            "kind": "classes" if words is None else WITH_TEXTS,
+            "columns": list(self.columns),
+            "levels": self.levels.tolist(),
+            "cells": [
+                bytes(path[:level]).hex()
+                for path, level in zip(
+                    whole.path(self.cells), self.levels.tolist(), strict=True
+                )
+            ],
+            "weights": self.weights.tolist(),
+            "placed": self.placed,
+            **({} if whole.together else {"together": False}),
+            **({} if words is None else {"texts": words.to_json(), "partly": self.partly}),
+            **({} if self.completions is None else {"completions": self.completions.to_json()}),
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> ClassTree:
+        """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
+        texts = Words.from_json(obj["texts"]) if obj["kind"] == WITH_TEXTS else None
+        hierarchy = prefixes.hierarchy(
+            domain, obj["columns"], together=bool(obj.get("together", True)), texts=texts
+        )
+        if not isinstance(hierarchy, Taxonomy | Product):
+            raise ValueError("not of classes")
+        cells = [bytes.fromhex(cell) for cell in obj["cells"]]
+        if any(len(cell) > hierarchy.width for cell in cells):
+            raise ValueError("deeper than its hierarchy")
+        return cls(
+            hierarchy=hierarchy,
+            levels=np.array(obj["levels"], dtype=np.int64),
+            cells=np.array(cells, dtype=f"S{hierarchy.width}"),
+            weights=np.array(obj["weights"], dtype=np.int64),
+            placed=obj["placed"],
+            partly=obj.get("partly", "completed"),
+            completions=Completions.from_json(obj["completions"])
+            if "completions" in obj
+            else None,
+        )

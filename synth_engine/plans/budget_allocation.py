@@ -1,0 +1,83 @@
+"""Noise for a part of a budget, and its price: the one place where a mechanism asks for either.
+
+Of a pure budget the noise is discrete Laplace; of rho discrete Gaussian; of mu² rounded Gaussian. Every scale is rounded up,
+so that what is bought never costs more than its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from synth_engine.domain import Domain
+from synth_engine.measurement import Noise
+from synth_engine.privacy import filter, noise_scale
+from synth_engine.privacy.events import HALF_PI
+from synth_engine.privacy.loss import Budget, GaussianDP, Pure
+from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
+
+
+def parameter(of: str, description: str, *, most: float = 0.9) -> dict[str, Any]:
+    """The JSON schema of a share of the budget that people may choose; 0 leaves it to the method."""
+    return {
+        "type": "number",
+        "minimum": 0,
+        "maximum": most,
+        "default": 0,
+        "title": f"Share of the budget for {of}",
+        "description": description,
+    }
+
+
+def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> Noise:
+    """The least noise of that kind which costs no more than the part. laplace: discrete Laplace noise of any budget.
+
+    Errors: SpecError for noise that cannot be drawn."""
+    if laplace or isinstance(part, Pure):
+        return Noise(
+            law="discrete-laplace",
+            scale=noise_scale.laplace_scale(_epsilon(part), sensitivity.l1),
+        )
+    sigma = noise_scale.gaussian_sigma(part.rho, sensitivity.l2_squared)
+    return Noise(
+        law="rounded-gaussian" if isinstance(part, GaussianDP) else "discrete-gaussian",
+        scale=sigma,
+    )
+
+
+def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
+    """What the noise costs, in the unit of the budget."""
+    return filter.price(noise.event(sensitivity), budget)
+
+
+def selection_scale(
+    part: Budget, sensitivity: Sensitivity, *, monotonic: bool = False
+) -> Fraction:
+    """Of a `select` that costs no more than the part: permute-and-flip of a pure budget, else Gumbel noise, whose loss has a
+    bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8. monotonic: of a `refine`, whose scores all move one way, so
+    that half the scale costs as much."""
+    times = (1 if isinstance(part, Pure) else 2) * (2 if monotonic else 1)
+    return noise_scale.selection_scale(times * _epsilon(part), sensitivity.linf)
+
+
+def noises(
+    budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False
+) -> tuple[Noise, ...]:
+    """For one table of counts for each weight: its share of epsilon, of rho or of mu². With `laplace`, the weights are of
+    epsilon, which costs in proportion to its square where rho or mu² add up."""
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    squared = laplace and not isinstance(budget, Pure)
+    parts = noise_scale.split(
+        budget.amount, [weight**2 if squared else weight for weight in weights]
+    )
+    return tuple(noise(budget.of(part), sensitivity, laplace=laplace) for part in parts)
+
+
+def _epsilon(part: Budget) -> Fraction:
+    """The pure loss that costs that part, rounded down."""
+    if isinstance(part, Pure):
+        return part.epsilon
+    return noise_scale.root_down(
+        part.mu_squared / HALF_PI if isinstance(part, GaussianDP) else 2 * part.rho
+    )

@@ -1,0 +1,250 @@
+"""What a run buys before its mechanism proper: the categories of weak columns, bounds and bins of wide ranges, and which
+items of baskets get a column.
+
+Noise and thresholds follow from public facts and a share of the budget. What is made of the answers is post-processing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import MAX_CODES, Attribute, Domain, Open, Range, Weak, WeakBasket
+from synth_engine.errors import InputError, SpecError
+from synth_engine.inference import oneway
+from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
+from synth_engine.plans import budget_allocation
+from synth_engine.plans.plan import Budget
+from synth_engine.privacy import thresholds
+from synth_engine.privacy.events import Event
+from synth_engine.privacy.unit import Sensitivity, items_sensitivity
+
+Answer = Discovery | Measurement
+
+FIRST_SHARE, EACH_SHARE, MOST_SHARE = Fraction(10, 100), Fraction(5, 100), Fraction(30, 100)
+"""Of the budget, for the first open column, for each further one, and for all of them at most."""
+CUT_TAIL = 0.0005
+"""Of the records, at either end of a range: what is less is left to the outermost bins."""
+CLEAR = 4.0
+"""Standard deviations of a count: bins that would hold less are not split."""
+CLEAR_RUN, CLEAR_CELL = 5.0, 5.0
+"""Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
+thousand runs chance goes that far less than once in a hundred tables."""
+LEAST_SPREAD = 0.5
+"""Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
+FORESEEN = 15
+"""Categories that a forecast reckons with where they are not known."""
+
+
+def share(domain: Domain) -> Fraction:
+    """Of the budget: what learning all open columns may cost."""
+    return min(MOST_SHARE, FIRST_SHARE + EACH_SHARE * (len(domain.open) - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """How one open column is asked for."""
+
+    attribute: Open
+    noise: Noise
+    threshold: int | None = None
+
+    @property
+    def query(self) -> Query:
+        if isinstance(self.attribute, Weak):
+            size = self.attribute.population
+            return Query(
+                verb="discover",
+                clique=(self.attribute.name,),
+                cells=size,
+                threshold=self.threshold,
+            )
+        if isinstance(self.attribute, WeakBasket):
+            return Query(
+                verb="items", clique=(self.attribute.name,), cells=self.attribute.values.size
+            )
+        return Query(verb="measure", clique=(self.attribute.name,), cells=self.attribute.size)
+
+    def call(self, sensitivity: Sensitivity) -> Call:
+        return Call(query=self.query, event=self.event(sensitivity))
+
+    def event(self, sensitivity: Sensitivity) -> Event:
+        """What it costs. sensitivity: of a table of counts."""
+        return self.noise.event(_moving(self.attribute, sensitivity))
+
+    def ask(self, session: Session) -> Answer:
+        if self.threshold is not None:
+            return session.discover(
+                self.attribute.name, noise=self.noise, threshold=self.threshold
+            )
+        if isinstance(self.attribute, WeakBasket):
+            return session.items(self.attribute.name, noise=self.noise)
+        return session.measure((self.attribute.name,), noise=self.noise)
+
+    def is_answered_by(self, answer: Answer) -> bool:
+        if isinstance(answer, Discovery):
+            return (answer.attribute, answer.threshold) == (self.attribute.name, self.threshold)
+        return self.threshold is None and answer.clique == (self.attribute.name,)
+
+
+def question(attribute: Open, budget: Budget, sensitivity: Sensitivity) -> Question:
+    """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
+    noise = budget_allocation.noise(
+        budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak)
+    )
+    return Question(attribute=attribute, noise=noise, threshold=threshold(attribute, noise))
+
+
+def _moving(attribute: Open, sensitivity: Sensitivity) -> Sensitivity:
+    return items_sensitivity(sensitivity) if isinstance(attribute, WeakBasket) else sensitivity
+
+
+def threshold(attribute: Open, noise: Noise) -> int | None:
+    """Of a weak column; None for a range. Errors: SpecError for a rho so small that noise would be published."""
+    if not isinstance(attribute, Weak):
+        return None
+    found = thresholds.threshold(attribute.population, rho=attribute.rho, scale=noise.scale)
+    if (
+        thresholds.by_chance(attribute.population, threshold=found, scale=noise.scale)
+        > thresholds.MOST_BY_CHANCE
+    ):
+        raise SpecError(
+            f"rho of a column is so small that more than {thresholds.MOST_BY_CHANCE} values come out by chance",
+            repair="give a rho such as 0.9",
+        )
+    return found
+
+
+def learned(
+    questions: Sequence[Question], answers: Sequence[Answer], *, most: int = MAX_CODES
+) -> dict[str, Attribute]:
+    """The attributes that the answers make of the open ones, with so many values found at most. Errors: InputError if they
+    are not those answers."""
+    if len(questions) != len(answers) or not all(
+        q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)
+    ):
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
+    return {
+        asked.attribute.name: settled(asked.attribute, answer, most=most)
+        for asked, answer in zip(questions, answers, strict=True)
+    }
+
+
+def settled(attribute: Open, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
+    """What a noisy answer makes of an open attribute; of the values found, or of items, the most frequent ones."""
+    if isinstance(attribute, Weak) and isinstance(answer, Discovery):
+        frequent = sorted(answer.found, key=lambda pair: (-pair[1], pair[0]))
+        return attribute.found([rank for rank, _ in frequent[:most]])
+    if isinstance(attribute, WeakBasket) and isinstance(answer, Measurement):
+        return attribute.found(
+            np.argsort(-answer.values, kind="stable")[: min(attribute.keep, most)].tolist()
+        )
+    if isinstance(attribute, Range) and isinstance(answer, Measurement):
+        return attribute.cut(
+            places(
+                answer.values,
+                noise=answer.noise,
+                along=attribute.value_count,
+                bins=attribute.bins,
+            )
+        )
+    raise InputError(
+        "these answers are not of this plan", repair="use the answers of this release"
+    )
+
+
+def foreseen(domain: Domain) -> Domain:
+    """A domain as it may become, for forecasts: a few categories, and bins of equal width."""
+    guesses: dict[str, Attribute] = {}
+    for attribute in domain.open:
+        if isinstance(attribute, Weak):
+            guesses[attribute.name] = attribute.found(
+                range(min(FORESEEN, attribute.values.size))
+            )
+        elif isinstance(attribute, WeakBasket):
+            guesses[attribute.name] = attribute.found(range(attribute.keep))
+        elif isinstance(attribute, Range):
+            cells = attribute.value_count
+            even = {cells * i // attribute.bins for i in range(attribute.bins + 1)}
+            guesses[attribute.name] = attribute.cut(sorted(even))
+    return domain.settled(guesses)
+
+
+def places(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
+    """Cells of a grid at which bins begin, and the end of the last. The first `along` codes are the cells of the grid.
+
+    Ends that hold next to nothing are cut off. Then the bin with the most records is split near its median, over and
+    over; a cell with many records becomes a bin of its own on the way.
+    """
+    spread = max(math.sqrt(noise.variance), LEAST_SPREAD)
+    grid = values[:along].astype(np.float64)
+    first, last = _extent(grid, spread=spread)
+    counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[
+        :along
+    ]
+    reached = np.append(0.0, np.cumsum(counts))
+    if first >= last or reached[-1] <= 0:  # nothing to go by
+        return sorted({along * i // bins for i in range(bins + 1)})
+    tail = CUT_TAIL * reached[-1]
+    first = min(max(first, int(np.searchsorted(reached, tail, side="right")) - 1), along - 1)
+    last = max(
+        first + 1, min(last, int(np.searchsorted(reached, reached[-1] - tail, side="left")))
+    )
+    return _split(reached, first=first, last=last, bins=bins, least=CLEAR * spread)
+
+
+def _extent(grid: npt.NDArray[np.float64], *, spread: float) -> tuple[int, int]:
+    """The cells outside of which no run of cells, of any length, holds clearly more than noise; (0, 0) if none does."""
+    reached = np.append(0.0, np.cumsum(grid))
+    first, last = grid.size, 0
+    length = 1
+    while length <= grid.size:
+        runs = reached[length:] - reached[:-length]
+        # A single count of Laplace noise strays farther than a sum of many.
+        clear = np.flatnonzero(runs > spread * (CLEAR_RUN * math.sqrt(length) + CLEAR_CELL))
+        if clear.size:
+            first = min(first, int(clear[0]) + length - 1)
+            last = max(last, int(clear[-1]) + 1)
+        length *= 2
+    return (min(first, last - 1), last) if last else (0, 0)
+
+
+def _split(
+    reached: npt.NDArray[np.float64], *, first: int, last: int, bins: int, least: float
+) -> list[int]:
+    waiting = [(-float(reached[last] - reached[first]), first, last)]
+    edges = {first, last}
+    while waiting and len(edges) <= bins:
+        mass, start, end = heapq.heappop(waiting)
+        if end - start < 2 or -mass < least:
+            continue
+        middle = (reached[start] + reached[end]) / 2
+        at = int(np.searchsorted(reached[start : end + 1], middle)) + start
+        # Of the two cells' edges around the median the nearer one, but never an end.
+        at -= at - 1 > start and middle - reached[at - 1] < reached[at] - middle
+        at = min(max(at, start + 1), end - 1)
+        edges.add(at)
+        for low, high in ((start, at), (at, end)):
+            heapq.heappush(waiting, (-float(reached[high] - reached[low]), low, high))
+    return sorted(edges)
+
+
+def describe(questions: Sequence[Question]) -> Mapping[str, dict[str, object]]:
+    """Of each open column: what is asked, for people; from public facts alone."""
+    return {
+        asked.attribute.name: {
+            "kind": asked.attribute.kind,
+            "cells": asked.query.cells,
+            "threshold": asked.threshold,
+            "noise": asked.noise.to_json(),
+        }
+        for asked in questions
+    }

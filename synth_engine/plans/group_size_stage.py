@@ -1,0 +1,85 @@
+"""A static mechanism for a table in which persons have several rows: one more question, fixed like all the others, so that
+what certifies a static plan certifies this one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError
+from synth_engine.measurement import Answers, Call, Noise, Query, Session
+from synth_engine.models import group_sizes
+from synth_engine.models.model import Model, whole_weights
+from synth_engine.plans import budget_allocation
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy.loss import Pure
+from synth_engine.privacy.unit import group_sizes_sensitivity
+from synth_engine.spec import Spec
+
+SHARE = Fraction(1, 20)
+"""Of the budget, for the numbers of rows a person: one person moves them by one, however many rows he has, so that little
+noise is enough."""
+
+
+def noise(cap: Budget, domain: Domain) -> Noise:
+    """That costs the share of a budget."""
+    return budget_allocation.noise(
+        cap.of(cap.amount * SHARE), group_sizes_sensitivity(domain.relation)
+    )
+
+
+def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
+    """The share of epsilon for group sizes, under Laplace noise, and the rest for the mechanism, whose calls have to be
+    certified by sums of epsilon or by their distributions; None where they are not. Sums of rho or mu² know no such
+    shares."""
+    if config.kind != "static":
+        return None
+    inner = config.calibrate(domain, replace(spec, epsilon=spec.epsilon * (1 - SHARE)))
+    if inner.certificate in ("zcdp", "gdp"):
+        return None
+    sizes = noise(Pure(epsilon=spec.epsilon), domain)
+    query = Query(verb="group-sizes", cells=domain.unit.max_records)
+    first = Call(query=query, event=sizes.event(group_sizes_sensitivity(domain.relation)))
+    return GroupedPlan(
+        config=config,
+        domain=domain,
+        spec=spec,
+        calls=(first, *inner.calls),
+        found_by=inner.certificate,
+        inner=inner,
+        sizes=sizes,
+    )
+
+
+def with_groups(model: Model, answers: Answers) -> Model:
+    """The model with the numbers of rows a person that were measured."""
+    sizes = answers.group_sizes
+    if sizes is None or sizes.values.size != model.domain.unit.max_records:
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
+    return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedPlan(Plan):
+    """A static plan, `inner`, after group sizes."""
+
+    inner: Plan
+    sizes: Noise
+
+    def run(self, session: Session) -> Answers:
+        sizes = session.group_sizes(noise=self.sizes)
+        return replace(self.inner.run(session), calls=session.calls, group_sizes=sizes)
+
+    def fit(self, answers: Answers) -> Model:
+        return with_groups(self.inner.fit(replace(answers, group_sizes=None)), answers)
+
+    def needs(self, rows: int | None = None) -> Needs:
+        return self.inner.needs(rows)
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        return self.inner.expected_error(rows=rows)

@@ -1,0 +1,350 @@
+"""A mechanism is two types: a config without budget, and a calibrated plan.
+
+A config (`Mechanism`) holds public parameters and validates them; `calibrate` turns it, a domain and a
+target loss into a `Plan`, whose noise is set and whose price is known before any row is read. A plan asks a
+Session and afterwards fits a model from the answers alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
+
+from synth_engine.domain import Domain, Open
+from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.hierarchy import Hierarchy
+from synth_engine.inference import error_forecast
+from synth_engine.measurement import Answers, Call, Session
+from synth_engine.models.model import Model
+from synth_engine.plans import parameters as schemas
+from synth_engine.plans import resources
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy import accountant, receipt
+from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
+from synth_engine.privacy.loss import Budget as Budget
+from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated, atto, nano, ratio
+from synth_engine.privacy.static_calibration import Certificate
+from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
+from synth_engine.spec import Spec
+
+Rule = Literal["basic", "zcdp"]
+Cost = tuple[int, int, int]
+_CERTIFICATES: Mapping[type[Budget], Certificate] = {
+    Pure: "basic",
+    ZeroConcentrated: "zcdp",
+    GaussianDP: "gdp",
+}
+ANSWERS_OVERHEAD = 262_144  # bytes of a file of answers, whatever is asked
+ANSWERS_A_CALL = 1_000  # bytes of the entry of one array, and of its noise in the header
+BYTES_A_VALUE = 8
+MOST_RESERVED = 64 * resources.MEGABYTE  # where cells are counted that are not all written down
+MOST_ESTIMATED = 256 * resources.MEGABYTE  # where the number of answers is only estimated
+_CAPS: Mapping[type[Budget], str] = {
+    Pure: "epsilon",
+    ZeroConcentrated: "rho",
+    GaussianDP: "mu_squared",
+}
+
+
+def guess(rows: int | None, *, domain: Domain, spec: Spec) -> int:
+    """How many records a forecast reckons with."""
+    return rows or domain.rows or spec.rows or error_forecast.ROWS
+
+
+class Mechanism(ABC):
+    """The public parameters of a method; knows no budget and no rows. Subclasses are frozen dataclasses whose
+    fields are the properties of `parameters`."""
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    paper: ClassVar[str]
+    keeps: ClassVar[tuple[str, ...]]
+    parameters: ClassVar[Mapping[str, Any]]
+    relations: ClassVar[tuple[Relation, ...]]
+    losses: ClassVar[tuple[str, ...]]
+    kind: ClassVar[Literal["static", "adaptive"]]
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "zcdp"
+    """In which sum (epsilon, delta) with a delta above 0 is cut up; "gdp" where all Gaussian noise is rounded Gaussian."""
+    takes_open: ClassVar[bool] = False
+    """Whether it learns open columns by itself, instead of running after they were learned."""
+
+    @classmethod
+    def from_parameters(cls, given: Mapping[str, Any]) -> Self:
+        """Errors: SpecError naming the parameter."""
+        return cls(**schemas.checked(given, schema=cls.parameters))
+
+    @classmethod
+    def suits(cls, domain: Domain) -> bool:  # noqa: ARG003 - for those that are not for every table
+        """Whether it is meant for a table like this one, so that it is worth being offered."""
+        return True
+
+    @classmethod
+    def learns(cls, attribute: Open) -> bool:  # noqa: ARG003 - for those that take some
+        """Whether it takes this column open as it is."""
+        return cls.takes_open
+
+    @classmethod
+    def describe(cls) -> dict[str, Any]:
+        """What cards, forms and the command line show."""
+        return {
+            "id": cls.id,
+            "title": cls.title,
+            "summary": cls.summary,
+            "paper": cls.paper,
+            "keeps": list(cls.keeps),
+            "parameters": dict(cls.parameters),
+            "relations": [relation.value for relation in cls.relations],
+            "losses": list(cls.losses),
+            "kind": cls.kind,
+        }
+
+    def plan(self, domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
+        """Check what every mechanism needs, then calibrate. rule: how the account that pays adds up losses."""
+        config, settled = self.checked(domain, spec, rule=rule)
+        return config.calibrate(domain, settled)
+
+    def checked(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
+        """What is calibrated: these parameters with what they left open settled, and the spec that says so."""
+        domain.require_confirmed()
+        if domain.relation not in self.relations:
+            raise RelationMismatch(
+                f"{self.id} is not stated for the {domain.relation.value} relation"
+            )
+        loss = "pure" if spec.delta == 0 else "approximate"
+        if loss not in self.losses:
+            raise SpecError(
+                f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}"
+            )
+        config = self.settled(spec, rule=rule)
+        return config, replace(spec, parameters=asdict(config))  # type: ignore[call-overload]
+
+    def forecast(
+        self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
+    ) -> dict[str, Any]:
+        """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
+        return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
+
+    def settled(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002 - for those that leave something open
+        """What these parameters leave open, settled for an account of that rule."""
+        return self
+
+    @abstractmethod
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        """Noise from public facts and the target loss alone. within: what is left of a budget that was fixed beforehand,
+        for a mechanism that runs after another stage; all of its calls have to fit there, and what the target buys by
+        itself does not matter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(ABC):
+    """A mechanism with its noise set.
+
+    calls: for a static mechanism the whole journal, known beforehand; for an adaptive one empty, and `cap`
+    is given. found_by: what the noise of a static one was set by, where that is not the plain sum of its calls.
+    """
+
+    config: Mechanism
+    domain: Domain
+    spec: Spec
+    calls: tuple[Call, ...] = ()
+    cap: Budget | None = field(default=None)
+    found_by: Certificate | None = None
+
+    @abstractmethod
+    def run(self, session: Session) -> Answers:
+        """Ask the room. Nothing else of a plan meets rows."""
+
+    @abstractmethod
+    def fit(self, answers: Answers) -> Model:
+        """Post-processing: the same answers give the same model."""
+
+    def published(self, answers: Answers) -> dict[str, Any] | None:
+        """Post-processing, too: a table that is itself what the method publishes, as JSON; None where the model says it all."""
+        del answers
+        return None
+
+    @abstractmethod
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
+        mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
+        how many records to reckon with; absent: the public number, else those asked for, else 10,000."""
+
+    @property
+    def advice(self) -> str:
+        """What to think over about these parameters before they are paid for, in words; it keeps nothing from running."""
+        return ""
+
+    @property
+    def grown_over(self) -> Hierarchy | None:
+        """The hierarchy of its tree; None of a method without one."""
+        return None
+
+    def opened_from(self, rows: int | None = None) -> int | None:  # noqa: ARG002 - for those that grow a tree
+        """About how many records it takes for a node of its tree to be opened, from public facts alone: where there are fewer in
+        all, most likely none is below the first depth. None of a method without a tree. `rows` as in `expected_error`."""
+        return None
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static mechanism, by its
+        calls; one that chooses what to ask says more."""
+        found = self._guess(rows)
+        tables = resources.of_groups(
+            found, [(call.query.cells,) for call in self.calls], kept=True
+        )
+        return resources.of_table(found, attributes=len(self.domain.names)) + tables
+
+    def answers_bytes(self, rows: int | None = None) -> int:
+        """How large the file of its answers may become, in bytes, from public facts alone: what to reserve before anything
+        is charged. `rows` as in `expected_error`.
+
+        Of calls that are fixed beforehand it is a bound: eight bytes a cell, and every call twice in the header. Where the
+        answers' number depends on what is found, it is the memory that the method needs beyond the table's, at most
+        MOST_ESTIMATED, and may be exceeded.
+        """
+        found = self._guess(rows)
+        table = resources.of_table(found, attributes=len(self.domain.names)).memory_bytes
+        # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from being made.
+        beyond = min(
+            MOST_ESTIMATED, ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table)
+        )
+        if not self.calls:
+            return beyond
+        header = len(receipt.canonical([call.to_json() for call in self.calls]))
+        each = ANSWERS_A_CALL * len(self.calls) + BYTES_A_VALUE * sum(
+            call.query.cells for call in self.calls
+        )
+        return min(ANSWERS_OVERHEAD + 2 * header + each, max(beyond, MOST_RESERVED))
+
+    def _guess(self, rows: int | None) -> int:
+        return guess(rows, domain=self.domain, spec=self.spec)
+
+    @property
+    def mechanism(self) -> str:
+        return self.config.id
+
+    @property
+    def kind(self) -> Literal["static", "adaptive"]:
+        return self.config.kind
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(call.event for call in self.calls)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        return histogram_sensitivity(self.domain.unit, self.domain.relation)
+
+    @property
+    def loss(self) -> Budget:
+        """The exact loss, and the cap under which the room is to be opened: pure where every event is."""
+        if self.cap is not None:
+            return self.cap
+        if all(isinstance(event, DiscreteLaplace | PermuteAndFlip) for event in self.events):
+            return Pure(epsilon=accountant.pure_epsilon(self.events))
+        if self.config.adds_up == "gdp":
+            return GaussianDP(mu_squared=accountant.mu_squared(self.events))
+        return ZeroConcentrated(rho=accountant.rho(self.events))
+
+    @property
+    def certificate(self) -> Certificate:
+        """How (epsilon, delta) follows from the calls: as the sum of their epsilons, by conversion of their rho or of their
+        mu², or, of calls that are fixed beforehand, by composition of their privacy-loss distributions."""
+        return self.found_by or _CERTIFICATES[type(self.loss)]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of the guarantee; never below what its certificate shows."""
+        return self.spec.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        return self.spec.delta
+
+    @property
+    def rho(self) -> Fraction:
+        """The cost in a zCDP account: the sum over the events, pure ones with half their squared epsilon; of a cap on mu²
+        its half."""
+        if self.cap is None:
+            return accountant.rho(self.events)
+        return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
+
+    def cost(self, rule: Rule) -> Cost:
+        """(epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹) to hold in an account of that rule, rounded up."""
+        if rule == "basic":
+            return nano(self.epsilon), atto(self.delta), 0
+        if rule == "zcdp":
+            return 0, 0, nano(self.rho)
+        raise SpecError("an account composes by basic or zcdp")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything public that fixes the run; no seed and no number of rows to draw."""
+        return receipt.digest(
+            {
+                "schema": "synth_engine/plan/3",
+                "mechanism": self.mechanism,
+                "parameters": dict(self.spec.parameters),
+                "domain": self.domain.digest,
+                "facts": self.domain.facts,
+                "relation": self.domain.relation.value,
+                "unit": self.domain.unit.to_json(),
+                "invariants": list(self.domain.invariants),
+                "target": [ratio(self.spec.epsilon), ratio(self.spec.delta)],
+                "calls": [call.to_json() for call in self.calls],
+                "cap": self._cap_json(),
+                "certificate": self.certificate,
+            }
+        )
+
+    @property
+    def guarantee(self) -> receipt.Guarantee:
+        return receipt.Guarantee(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, certificate=self.certificate
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in one sentence."""
+        return self.guarantee.sentence(
+            relation=self.domain.relation,
+            unit=self.domain.unit,
+            invariants=self.domain.invariants,
+        )
+
+    def receipt(
+        self,
+        answers: Answers,
+        *,
+        sample: receipt.Sample | None = None,
+        post_processing: Mapping[str, Any] | None = None,
+        chosen_after_looking: bool = False,
+    ) -> dict[str, Any]:
+        """The receipt of a run of this plan that gave these answers."""
+        return receipt.build(
+            mechanism=self.mechanism,
+            parameters=self.spec.parameters,
+            kind=self.kind,
+            plan_digest=self.digest,
+            cap=self._cap_json(),
+            relation=self.domain.relation,
+            unit=self.domain.unit,
+            invariants=self.domain.invariants,
+            domain_digest=self.domain.digest,
+            domain_facts=self.domain.facts,
+            target=(self.spec.epsilon, self.spec.delta),
+            guarantee=self.guarantee,
+            calls=[(call.query.to_json(), call.event) for call in answers.calls],
+            answers_digest=answers.digest,
+            post_processing=post_processing,
+            sample=sample,
+            chosen_after_looking=chosen_after_looking,
+        )
+
+    def _cap_json(self) -> dict[str, str] | None:
+        if self.cap is None:
+            return None
+        return {_CAPS[type(self.cap)]: ratio(self.cap.amount)}

@@ -1,0 +1,197 @@
+"""What a run will need, reckoned beforehand from public facts alone, and the refusal of what is too much.
+
+The constants are those of one machine; `bench/needs.py` compares what is said with what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import prod, sqrt
+
+from synth_engine.errors import SpecError
+from synth_engine.inference import maxent_triples, record_refinement, refine_triples
+
+MEGABYTE = 1_000_000
+NAMED = 3
+"""Attributes that a refusal names, at most."""
+MOST_LISTED = 200_000
+"""Groups of attributes that are looked at one by one; of more, these stand for all."""
+
+START = 2.0
+"""Seconds, whatever the table: libraries are loaded, a certificate is found. A worker that runs already has them loaded."""
+_READ, _DRAWN = 1.1e-7, 6e-8  # for each cell of the table
+_COUNTED = 1.2e-8  # for each record and group of attributes
+_LOOK = 7e-8  # for each cell of these groups, each time
+_ASKED = 1.1e-3  # for each table of a pair, however small
+_MIXED = 9e-6  # for each cell of a pair, as a mixture describes it
+_READ_AGAIN, _READ_A_TABLE = (
+    1.8e-5,
+    2.5e-3,
+)  # for each cell, and for each table, that is read against what is expected
+_IMPLIED, _IMPLIED_CELL = (
+    6e-5,
+    1.2e-7,
+)  # for each round and each pair, and each cell, that follows from others
+_LOADED = 0.4  # before the first record is finished
+_TAKEN, _MENDED = (
+    1e-6,
+    2.6e-7,
+)  # for each record that is finished and each attribute, and each target
+_NEAR = 1_000_000  # cells of targets; where there are as many again, it takes as long again to find one
+_SORTED, _OFFERED, _SMOOTHED = (
+    6e-8,
+    2e-8,
+    5e-9,
+)  # each pass, a record, for each attribute, pair, and table of three
+_FORESEEN, _FEW = (
+    3e-8,
+    8_000_000,
+)  # for each cell of a table of three; where there are as many, each is found half as fast
+_MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each record and view
+_START_BYTES = 110 * MEGABYTE
+_BYTES_OF_A_CELL_READ, _MOST_BYTES_READ = 16, 80 * MEGABYTE
+_BYTES_OF_A_CELL = 4
+_BYTES_OF_A_CELL_COUNTED = 10
+_BYTES_OF_A_TARGET = 64
+_BYTES_OF_A_CELL_FORESEEN = 8
+_BYTES_OF_THE_FINISH = 45 * MEGABYTE
+_BYTES_OF_A_CELL_MIXED, _BYTES_OF_A_LINE_MIXED = 24, 400
+_BYTES_OF_A_CELL_READ_AGAIN = 1_000
+_BYTES_OF_FLOWS = 40 * MEGABYTE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a file to a
+    table as large as the data."""
+
+    memory_bytes: int
+    seconds: float
+
+    def __add__(self, other: Needs) -> Needs:
+        """Of one thing and, while its results are kept, another."""
+        return Needs(
+            memory_bytes=self.memory_bytes + other.memory_bytes,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+def of_table(rows: int, *, attributes: int) -> Needs:
+    """To read a table of that many records, and to draw one as large."""
+    cells = rows * attributes
+    reading = min(
+        _BYTES_OF_A_CELL_READ * cells, _MOST_BYTES_READ
+    )  # files are read part by part
+    return Needs(
+        memory_bytes=_START_BYTES + reading + _BYTES_OF_A_CELL * cells,
+        seconds=START + (_READ + _DRAWN) * cells,
+    )
+
+
+def of_groups(
+    rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks: float = 4
+) -> Needs:
+    """To count groups of attributes of these shapes, and to look at every cell of their tables so many times; they are
+    all `kept` at once, or one after another."""
+    cells = [prod(shape) for shape in shapes]
+    held = sum(cells) if kept else max(cells, default=0)
+    seconds = _COUNTED * rows * len(cells) + _LOOK * looks * sum(cells)
+    return Needs(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
+
+
+def of_pairs(rows: int, shapes: Sequence[tuple[int, ...]], *, looks: float = 4) -> Needs:
+    """As `of_groups`, all kept, with what asking for a table costs however small it is."""
+    return of_groups(rows, shapes, kept=True, looks=looks) + Needs(
+        memory_bytes=0, seconds=_ASKED * len(shapes)
+    )
+
+
+def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> Needs:
+    """To find, in every round, what is expected of all tables of these shapes."""
+    each = _IMPLIED * len(shapes) + _IMPLIED_CELL * sum(prod(shape) for shape in shapes)
+    return Needs(memory_bytes=0, seconds=rounds * each)
+
+
+def of_mixture(pairs: int, *, width: int) -> Needs:
+    """To fit a mixture to tables of so many pairs, each laid out in a square of that width."""
+    lines = pairs * width
+    memory = lines * (_BYTES_OF_A_CELL_MIXED * width + _BYTES_OF_A_LINE_MIXED)
+    return Needs(memory_bytes=memory, seconds=_MIXED * lines * width)
+
+
+def of_reading(shapes: Sequence[tuple[int, ...]]) -> Needs:
+    """To read tables of these shapes, one after another, against what is expected of them."""
+    cells = [prod(shape) for shape in shapes]
+    seconds = _READ_A_TABLE * len(cells) + _READ_AGAIN * sum(cells)
+    return Needs(
+        memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds
+    )
+
+
+def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
+    """To change drawn rows until they have target tables of these shapes."""
+    finished, cells = (
+        record_refinement.part(rows, attributes),
+        sum(prod(shape) for shape in shapes),
+    )
+    memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
+    mended = _MENDED * len(shapes) * (1 + cells / _NEAR)
+    pairs = Needs(
+        memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended)
+    )
+    return pairs + _of_threes(finished, shapes, attributes=attributes)
+
+
+def _of_threes(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
+    """To mend tables of three attributes as well, as many as so many pairs can have among them, all of the mean size."""
+    triples = min(maxent_triples.MOST, int(sqrt(2 * len(shapes)) ** 3 / 6))
+    most = refine_triples.LEVELS[0]
+    side = sum(sqrt(prod(min(size, most) for size in shape[:2])) for shape in shapes) / max(
+        1, len(shapes)
+    )
+    cells = min(refine_triples.CELLS, int(triples * side**3))
+    if not cells:
+        return Needs(memory_bytes=0, seconds=0.0)
+    each = _SORTED * attributes + (_OFFERED * len(shapes) + _SMOOTHED * triples) * (
+        1 + cells / _FEW
+    )
+    memory = _BYTES_OF_A_CELL_FORESEEN * cells + 4 * 2 * rows * attributes
+    return Needs(
+        memory_bytes=memory,
+        seconds=_FORESEEN * cells + rows * refine_triples.passes(attributes) * each,
+    )
+
+
+def of_flows(rows: int, views: int) -> Needs:
+    """To change drawn rows, by flows, until they have that many views."""
+    return Needs(memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views)
+
+
+def groups_up_to(
+    sizes: Mapping[str, int], *, columns: int, cells: int | None = None
+) -> list[tuple[int, ...]]:
+    """The shapes of all groups of two attributes up to `columns`, of at most so many cells; the first `MOST_LISTED`."""
+    every = (
+        shape
+        for count in range(2, columns + 1)
+        for shape in combinations(sorted(sizes.values()), count)
+    )
+    return [
+        shape for shape in islice(every, MOST_LISTED) if cells is None or prod(shape) <= cells
+    ]
+
+
+def require_within(needed: Needs, *, memory_mb: int, sizes: Mapping[str, int]) -> None:
+    """Refuses what needs more memory than the steward allows, before anything is spent. sizes: of the attributes, or of
+    their bins, as the mechanism would count them. Errors: SpecError naming the largest ones."""
+    needed_mb = -(-needed.memory_bytes // MEGABYTE)
+    if needed_mb <= memory_mb:
+        return
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:NAMED]
+    named = ", ".join(repr(name) for name in largest)
+    raise SpecError(
+        f"this run needs about {needed_mb:,} MB, more than the {memory_mb:,} MB of memory_mb",
+        repair=f"declare fewer values or wider bins for {named}, leave columns out, or allow more memory",
+    )

@@ -1,0 +1,83 @@
+"""Whether there are enough records for what is asked: n·ε against the number of codes, from public facts alone.
+
+n records of a column with k codes are n/k a code on average. d columns share ε, a unit has up to m records, and
+replacing one record changes two counts, so the noise of a code is about c = d·m/ε records (twice that under
+replace-one). The *strength* of a column is the one over the other, s = n·ε / (d·m·k). About 1/(2s) of the records then
+have to be changed until the noisy column equals the real one: below s = 1 a column is lost, from s = 10 on it is close.
+
+Docs: docs/forecast.md. Every method here measures each column at least once, so none escapes this by much.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median_high
+from typing import Literal
+
+from synth_engine.domain import Domain, Weak
+from synth_engine.plans import domain_learning
+from synth_engine.privacy import thresholds
+from synth_engine.privacy.unit import Relation
+
+Level = Literal["enough", "thin", "too-little"]
+LOST, CLOSE = 1, 10
+"""Strengths below which noise outweighs what a column holds, and from which on it hardly shows."""
+MANY_CODES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """`strengths`: of each column, weakest first. `pairs`: of two columns of the usual size together. `least_rows` and
+    `least_epsilon`: from which on, the other being as it is, fewer than half of the columns are lost."""
+
+    level: Level
+    strengths: tuple[tuple[str, float], ...]
+    pairs: float
+    least_rows: int
+    least_epsilon: float
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The columns in which noise outweighs what there is."""
+        return tuple(name for name, strength in self.strengths if strength < LOST)
+
+
+def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
+    """Judges a description with a number of records and a loss."""
+    domain = domain_learning.foreseen(domain) if domain.open else domain
+    noise = noise_of_a_code(domain, epsilon=epsilon)
+    strengths = {name: rows / (noise * size) for name, size in domain.sizes.items()}
+    usual = median_high(domain.sizes.values())
+    least = noise * usual * LOST
+    found = sorted(strengths.items(), key=lambda item: item[1])
+    lost = sum(strength < LOST for strength in strengths.values())
+    pairs = rows / (noise * usual * usual)
+    level: Level = (
+        "too-little" if 2 * lost >= len(found) else "thin" if lost or pairs < LOST else "enough"
+    )
+    return Verdict(
+        level=level,
+        strengths=tuple(found),
+        pairs=pairs,
+        least_rows=math.ceil(least),
+        least_epsilon=float(epsilon) * least / rows,
+    )
+
+
+def noise_of_a_code(domain: Domain, *, epsilon: Fraction) -> float:
+    """Records that the noise in a code of a column is worth, when all columns share ε."""
+    doubled = 2 if domain.relation is Relation.REPLACE_ONE else 1
+    return float(len(domain.modelled) * domain.unit.max_records * doubled / epsilon)
+
+
+def records_to_be_found(attribute: Weak, *, max_records: int = 1) -> int:
+    """About how many records a value of a weak column needs to be found, when the usual part of ε = 1 goes to it."""
+    scale = Fraction(max_records) / domain_learning.FIRST_SHARE
+    return thresholds.threshold(attribute.population, rho=attribute.rho, scale=scale)
+
+
+def rows_for(codes: int, *, columns: int) -> int:
+    """Records that a column with so many codes needs at ε = 1 not to be lost, when `columns` share it."""
+    return codes * columns * LOST

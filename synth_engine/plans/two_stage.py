@@ -1,0 +1,249 @@
+"""A mechanism for a table of which something has to be asked first: how many rows each person has, where persons are made
+anew, and what is open, which is learned. Then the mechanism runs under what came out, with what is left of one budget.
+
+What the mechanism asks then depends on noisy answers, so every such run is adaptive and stands under a cap that is fixed
+beforehand: epsilon where delta is 0, else the rho, or the mu², that epsilon and delta buy. Group sizes change nothing of what is asked
+later; they stand under the same cap, which claims less. Proofs: docs/proofs/discover.md, docs/proofs/learning.md,
+docs/proofs/group-sizes.md, docs/proofs/accounting.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from synth_engine.domain import MAX_CODES, Domain, WeakBasket
+from synth_engine.errors import SpecError
+from synth_engine.hierarchy import Hierarchy
+from synth_engine.measurement import Answers, Discovery, Noise, Session
+from synth_engine.models.model import Model
+from synth_engine.plans import domain_learning, group_size_stage
+from synth_engine.plans.domain_learning import Answer, Question
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.resources import Needs
+from synth_engine.privacy import conversion
+from synth_engine.privacy.events import Event
+from synth_engine.privacy.filter import price
+from synth_engine.privacy.unit import (
+    Sensitivity,
+    group_sizes_sensitivity,
+    histogram_sensitivity,
+)
+from synth_engine.spec import Spec
+
+
+def needed(config: Mechanism, domain: Domain) -> bool:
+    """Whether anything has to be asked before a mechanism proper."""
+    return domain.grouped is not None or _learns(config, domain)
+
+
+def _learns(config: Mechanism, domain: Domain) -> bool:
+    """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned first."""
+    return any(
+        isinstance(attribute, WeakBasket) or not config.learns(attribute)
+        for attribute in domain.open
+    )
+
+
+def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
+    """Calibrate a mechanism whose parameters are settled for a domain that needs other questions first. Errors:
+    SpecError."""
+    if (
+        not _learns(config, domain)
+        and (static := group_size_stage.plan(config, spec, domain=domain)) is not None
+    ):
+        return static
+    first = _first(config, domain, spec)
+    config.calibrate(
+        first.guess, spec, within=first.left
+    )  # what is wrong with the parameters is said now
+    return StagedPlan(
+        config=config,
+        domain=domain,
+        spec=spec,
+        cap=first.cap,
+        sizes=first.sizes,
+        questions=first.questions,
+        left=first.left,
+    )
+
+
+def outlook(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
+    """What a forecast goes by: a domain as it may become, and what is left for the mechanism."""
+    if not _learns(config, domain) and config.kind == "static":
+        return domain, replace(spec, epsilon=spec.epsilon * (1 - group_size_stage.SHARE))
+    first = _first(config, domain, spec)
+    left = first.left
+    return first.guess, replace(spec, epsilon=conversion.epsilon_of(left, spec.delta))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _First:
+    """What comes before a mechanism proper, and what that leaves of the cap. guess: the domain as it may become."""
+
+    cap: Budget
+    sizes: Noise | None
+    questions: tuple[Question, ...]
+    left: Budget
+    guess: Domain
+
+
+def _first(config: Mechanism, domain: Domain, spec: Spec) -> _First:
+    cap = whole(config, spec)
+    sizes = None if domain.grouped is None else group_size_stage.noise(cap, domain)
+    left = (
+        cap
+        if sizes is None
+        else _less(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
+    )
+    if not _learns(config, domain):
+        return _First(cap=cap, sizes=sizes, questions=(), left=left, guess=domain)
+    sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    questions = ask_for(domain, left, sensitivity)
+    left = minus(left, questions, sensitivity)
+    return _First(
+        cap=cap,
+        sizes=sizes,
+        questions=questions,
+        left=left,
+        guess=domain_learning.foreseen(domain),
+    )
+
+
+def whole(config: Mechanism, spec: Spec) -> Budget:
+    """The budget that the target is worth, in the sum in which the mechanism adds up."""
+    return conversion.budget_for(spec.epsilon, spec.delta, adds_up=config.adds_up)
+
+
+def ask_for(domain: Domain, cap: Budget, sensitivity: Sensitivity) -> tuple[Question, ...]:
+    """Every open column with an equal part of the share for learning."""
+    part = domain_learning.share(domain) / len(domain.open)
+    each = cap.of(cap.amount * part)
+    return tuple(
+        domain_learning.question(attribute, each, sensitivity) for attribute in domain.open
+    )
+
+
+def minus(cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity) -> Budget:
+    """What the questions leave of a cap."""
+    return _less(cap, [asked.event(sensitivity) for asked in questions])
+
+
+def _less(cap: Budget, events: Sequence[Event]) -> Budget:
+    return cap.of(cap.amount - sum((price(event, cap) for event in events), Fraction(0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedPlan(Plan):
+    """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
+    questions by which open columns are learned."""
+
+    sizes: Noise | None
+    questions: tuple[Question, ...]
+    left: Budget
+
+    @property
+    def kind(self) -> Literal["static", "adaptive"]:
+        return "adaptive"
+
+    def run(self, session: Session) -> Answers:
+        sizes = None if self.sizes is None else session.group_sizes(noise=self.sizes)
+        first = [asked.ask(session) for asked in self.questions]
+        inner = self._inner(first)
+        if first:
+            session.settle(inner.domain)
+        found = inner.run(session)
+        return Answers(
+            measurements=(
+                *(a for a in first if not isinstance(a, Discovery)),
+                *found.measurements,
+            ),
+            selections=found.selections,
+            discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
+            scores=found.scores,
+            growths=found.growths,
+            leaves=found.leaves,
+            calls=session.calls,
+            group_sizes=sizes,
+        )
+
+    def fit(self, answers: Answers) -> Model:
+        first, rest = self._apart(answers)
+        model = self._inner(first).fit(rest)
+        return model if self.sizes is None else group_size_stage.with_groups(model, answers)
+
+    def _apart(self, answers: Answers) -> tuple[list[Answer], Answers]:
+        """The answers to the questions in their order, and the rest."""
+        discoveries, measurements = iter(answers.discoveries), iter(answers.measurements)
+        first: list[Answer] = []
+        for asked in self.questions:
+            answer: Answer | None = (
+                next(measurements, None) if asked.threshold is None else next(discoveries, None)
+            )
+            first += (
+                [] if answer is None else [answer]
+            )  # what is lacking is noticed when it is learned from
+        rest = replace(
+            answers,
+            measurements=tuple(measurements),
+            discoveries=tuple(discoveries),
+            group_sizes=None,
+        )
+        return first, rest
+
+    def _inner(self, first: list[Answer]) -> Plan:
+        """Under what was learned. The run has been paid for, so that it is too late to refuse what needs too much: of the
+        values found, half as many are kept, the most frequent, until the mechanism takes them."""
+        most = MAX_CODES
+        while True:
+            learned = domain_learning.learned(self.questions, first, most=most)
+            domain = self.domain.settled(learned) if learned else self.domain
+            try:
+                return self.config.calibrate(domain, self.spec, within=self.left)
+            except SpecError:
+                if most <= domain_learning.FORESEEN:
+                    raise
+            most = max(most // 2, domain_learning.FORESEEN)
+
+    @property
+    def grown_over(self) -> Hierarchy | None:
+        return self._outlook.grown_over
+
+    def opened_from(self, rows: int | None = None) -> int | None:
+        return self._outlook.opened_from(rows)
+
+    @property
+    def _outlook(self) -> Plan:
+        """Of the mechanism, for a domain as it may become."""
+        domain = domain_learning.foreseen(self.domain) if self.questions else self.domain
+        return self.config.calibrate(domain, self.spec, within=self.left)
+
+    def needs(self, rows: int | None = None) -> Needs:
+        """Of the mechanism, for a domain as it may become."""
+        return self.config.calibrate(
+            domain_learning.foreseen(self.domain), self.spec, within=self.left
+        ).needs(rows)
+
+    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+        """Of the mechanism with what is left, for a domain as it may become; and what was known would have saved."""
+        if not self.questions:
+            return self.config.calibrate(
+                self.domain, self.spec, within=self.left
+            ).expected_error(rows=rows)
+        guess = domain_learning.foreseen(self.domain)
+        found = self.config.calibrate(guess, self.spec, within=self.left).expected_error(
+            rows=rows
+        )
+        if_known = self.config.calibrate(guess, self.spec, within=self.cap).expected_error(
+            rows=rows
+        )
+        part = domain_learning.share(self.domain)
+        return found | {
+            "learning": {
+                "share": float(part),
+                "columns": domain_learning.describe(self.questions),
+                "if_declared": {"mean": if_known["mean"], "mean_pairs": if_known["mean_pairs"]},
+            }
+        }

@@ -1,0 +1,166 @@
+"""Setting the same for several columns at once: a function of a column and of what is asked for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from synthweb.datasets import draft as drafts
+from synthweb.datasets.draft import Column, Fields
+from synthweb.datasets.draft_to_attribute import CHECKED
+from synthweb.datasets.list_fields import spelled, split
+
+MISSING = {
+    "none": "none: no value is missing",
+    "empty": "an empty cell",
+    "typed": "the markers typed here",
+    "both": "an empty cell, and the markers typed here",
+}
+OUTSIDES = {
+    "other": "is kept as “other” (categories)",
+    "missing": "counts as missing",
+    "clamp": "moves to the nearest bound (categories: the first, yes or no: no)",
+}
+_CUTS = ("bins", "width", "edges", "step_days")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked for; an empty text leaves things as they are."""
+
+    kind: str = ""
+    origin: str = ""
+    outside: str = ""
+    missing: str = ""
+    markers: str = ""
+    bins: str = ""
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.kind or self.origin or self.outside or self.missing or self.bins)
+
+
+@dataclass(kw_only=True)
+class Set:
+    """A column as asked for, and what of it could not be had: (rule, repair)."""
+
+    column: Column
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+
+
+def change(column: Column, asked: Asked) -> Set:
+    """The column with what is asked for, as far as its kind has it."""
+    kind = asked.kind or str(column.get("kind") or "")
+    old: Fields = (
+        column["fields"]
+        if kind == column.get("kind")
+        else drafts.shared(column["fields"], kind)
+    )
+    found = Set(
+        column={
+            "kind": kind,
+            "origin": asked.origin or column.get("origin") or "declared",
+            "fields": {key: old.get(key, "") for key in drafts.FIELDS.get(kind, ())},
+        }
+    )
+    if not kind:
+        found.remarks.append(("its kind is not chosen", "choose the kind as well"))
+        return found
+    _set_missing(found, asked)
+    _set_outside(found, asked)
+    _set_bins(found, asked)
+    return found
+
+
+def differs(before: Column, after: Column) -> bool:
+    """Whether anything that is typed or shown is another."""
+    if (before.get("kind"), before.get("origin") or "declared") != (
+        after["kind"],
+        after["origin"],
+    ):
+        return True
+    return any(
+        spelled(before["fields"].get(key, "")) != spelled(text)
+        for key, text in after["fields"].items()
+    )
+
+
+def _set_missing(found: Set, asked: Asked) -> None:
+    fields = found.column["fields"]
+    if not asked.missing:
+        return
+    if "missing" not in fields:
+        found.remarks.append(
+            ("an identifier has no missing values", "choose another kind for it")
+        )
+        return
+    typed = (
+        [marker for marker in split(asked.markers) if marker]
+        if asked.missing in ("typed", "both")
+        else []
+    )
+    if asked.missing == "typed" and not typed:
+        found.remarks.append(("no marker is typed", "type one, for example NA"))
+        return
+    fields["missing_empty"] = CHECKED if asked.missing in ("empty", "both") else ""
+    fields["missing"] = drafts.markers(typed)
+    if asked.missing == "none" and fields["outside"] == "missing":
+        fields["outside"] = drafts.usual_outside(found.column["kind"], has_missing=False)
+        told = drafts.OUTSIDES[found.column["kind"]][fields["outside"]]
+        found.remarks.append(
+            (
+                f"nothing can be missing now, so a value outside {told}",
+                "choose otherwise if you like",
+            )
+        )
+
+
+def _set_outside(found: Set, asked: Asked) -> None:
+    kind, fields = found.column["kind"], found.column["fields"]
+    if not asked.outside:
+        return
+    if asked.outside not in drafts.OUTSIDES.get(kind, {}):
+        found.remarks.append(
+            (f"“{asked.outside}” is nothing for its kind", "choose another rule for it")
+        )
+    elif asked.outside == "missing" and not (fields["missing_empty"] or fields["missing"]):
+        found.remarks.append(
+            ("it declares no missing values", "set its missing values as well")
+        )
+    else:
+        fields["outside"] = asked.outside
+
+
+def _set_bins(found: Set, asked: Asked) -> None:
+    fields = found.column["fields"]
+    if not asked.bins:
+        return
+    if "most_bins" in fields:
+        fields["most_bins"] = asked.bins
+        return
+    if "bins" not in fields:
+        found.remarks.append(
+            ("its kind has no bins", "choose whole number, number or a date for it")
+        )
+        return
+    fields.update({key: "" for key in _CUTS if key in fields} | {"bins": asked.bins})
+
+
+def said(remarks: Iterable[tuple[str, str, str]]) -> list[str]:
+    """One line for each rule, naming the columns: from (column, rule, repair)."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for name, rule, repair in remarks:
+        grouped.setdefault((rule, repair), []).append(name)
+    return [f"{named(names)}: {rule}; {repair}." for (rule, repair), names in grouped.items()]
+
+
+def named(names: list[str]) -> str:
+    """Columns by name, the first few of many."""
+    most = 8
+    listed = ", ".join(f"“{name}”" for name in names[:most])
+    word = "Column" if len(names) == 1 else "Columns"
+    return (
+        f"{word} {listed} and {len(names) - most} more"
+        if len(names) > most
+        else f"{word} {listed}"
+    )

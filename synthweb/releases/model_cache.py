@@ -1,0 +1,23 @@
+"""Models of releases, each read once in a process: a model never changes, and one of many places takes seconds to read."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from synth_engine.models.model import Model
+from synthweb.releases.models import Release
+
+KEPT = 2  # models in the memory of a web process
+ANSWERS = 1_000
+
+
+@lru_cache(maxsize=KEPT)
+def model_of(code: str) -> Model:
+    """The model of a release by its code; nobody changes it. The caller authorised."""
+    return Model.from_json(Release.objects.only("model").get(code=code).model)
+
+
+@lru_cache(maxsize=ANSWERS)
+def holds(code: str, part: str) -> bool:
+    """Whether the model of a release has this part; the model stays in the database."""
+    return Release.objects.filter(code=code, model__has_key=part).exists()
