@@ -13,7 +13,6 @@ ENGINE = sorted((ROOT / "synth_engine").rglob("*.py"))
 WEB = sorted(
     path for path in (ROOT / "synthweb").rglob("*.py") if "migrations" not in path.parts
 )
-LONGEST_FUNCTION = 60
 LONGEST_VIEW = 40
 
 # Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.
@@ -100,13 +99,6 @@ def mentions(path: Path, *, chains: tuple[str, ...], modules: tuple[str, ...]) -
             ):
                 return True
     return False
-
-
-@pytest.mark.parametrize("path", ENGINE + WEB, ids=name)
-def test_a_function_is_one_thought(path: Path) -> None:
-    assert [
-        (function, lines) for function, lines in functions(path) if lines > LONGEST_FUNCTION
-    ] == []
 
 
 @pytest.mark.parametrize(
