@@ -9,7 +9,7 @@ from pathlib import Path
 
 from synth_engine.formats import Kind
 
-_TRIAL = Path(__file__).with_name("trial.py")
+_TRIAL = Path(__file__).with_name("sandbox_child.py")
 _LONGEST = 3_600  # seconds
 
 

@@ -2,7 +2,7 @@
 
 The libraries that read them trust what the file says of itself: a damaged or a hostile one ends the process, or worse.
 This one has no key, no secret and no other import; what becomes of it says whether the worker may read the file.
-Used by `tried`, as `python -I trial.py KIND PATH CELLS PARENT`. CELLS is how many are read at once, 0 for the list of variables
+Used by `sandbox`, as `python -I sandbox_child.py KIND PATH CELLS PARENT`. CELLS is how many are read at once, 0 for the list of variables
 alone; of a workbook, how many the rectangle around those of a sheet may have.
 """
 

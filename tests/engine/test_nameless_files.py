@@ -65,9 +65,9 @@ def _cells(path: Path, kind: Kind) -> list[list[str | None]]:
 ASKER = """
     import sys
     from pathlib import Path
-    from synth_engine.readers import tried
-    tried._TRIAL = Path(sys.argv[1])  # the real one, held up once it has begun
-    tried.is_deadly(Path(sys.argv[2]), kind="sav", cells=0)
+    from synth_engine.readers import sandbox
+    sandbox._TRIAL = Path(sys.argv[1])  # the real one, held up once it has begun
+    sandbox.is_deadly(Path(sys.argv[2]), kind="sav", cells=0)
 """
 HELD_UP = """
     import os, sys, time

@@ -242,7 +242,7 @@ FULL_ROOM = """
     django.setup()
     from pathlib import Path
     from django.conf import settings
-    from synthweb.datasets import rooms, vault
+    from synthweb.datasets import opened_tables, vault
     settings.VAULT_DIR = Path(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     try:
@@ -302,10 +302,10 @@ CHILD = """
     django.setup()
     from pathlib import Path
     from django.conf import settings
-    from synthweb.datasets import rooms, vault
+    from synthweb.datasets import opened_tables, vault
     settings.VAULT_DIR = Path(sys.argv[1])
     if sys.argv[3] == "short":
-        rooms.available_memory = lambda: 0
+        opened_tables.available_memory = lambda: 0
     with vault.open_table(sys.argv[2]) as path:
         print("open", flush=True)
         time.sleep(600)
