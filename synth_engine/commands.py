@@ -247,21 +247,20 @@ def describe(options: argparse.Namespace) -> None:
 
 def verify(options: argparse.Namespace) -> None:
     """Prints what a receipt proves."""
-    from synth_engine.privacy import verify as verifying
-    from synth_engine.privacy import verify_file
+    from synth_engine import verifier
 
-    found = verifying.verify(
+    verified = verifier.verify(
         _read_json(options.receipt, name="receipt"),
         head=None if options.head is None else _read_json(options.head, name="head"),
-        key=None if options.key is None else verify_file.read_key(options.key),
+        key=None if options.key is None else verifier.read_key(options.key),
         core=options.digest,
     )
-    sys.stdout.write(verify_file.report(found))
+    sys.stdout.write(verifier.report(verified))
 
 
 def verifier(options: argparse.Namespace) -> None:
     """Writes the program that an auditor runs."""
-    from synth_engine.privacy import standalone
+    from synth_engine.verifier import standalone
 
     _require(options)
     _write_text(options.out, standalone.text(), overwrite=options.overwrite)

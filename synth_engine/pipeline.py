@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from synth_engine import codec, mechanisms, readers
+from synth_engine import codec, mechanisms, readers, verifier
 from synth_engine.codec import places
 from synth_engine.codec.commutes import commutes
 from synth_engine.confidential import counts
@@ -33,7 +33,7 @@ from synth_engine.models import group_sizes
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
 from synth_engine.plans.plan import Plan
-from synth_engine.privacy import certificate, verify
+from synth_engine.privacy import certificate
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
 from synth_engine.values.strings import Strings
@@ -155,7 +155,7 @@ def confirm(plan: Plan) -> None:
     accountant as well. Raises VerificationError, PrivacyError."""
     if not plan.calls:
         return  # an adaptive one has its cap, a formula, and nothing else to look at yet
-    verify.verify(plan.receipt(Answers(measurements=(), calls=plan.calls)))
+    verifier.verify(plan.receipt(Answers(measurements=(), calls=plan.calls)))
     if plan.certificate == "pld":
         certificate.confirm(
             plan.events,

@@ -20,7 +20,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
 from synth_engine.errors import InputError
-from synth_engine.privacy import standalone
+from synth_engine.verifier import standalone
 from synthweb.accounts.models import User
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview

@@ -10,10 +10,9 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.datasets.domain_cache import cited, domain_of
@@ -386,7 +385,7 @@ def short(ratio: str) -> str:
 def check(release: Release) -> Verdict:
     """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
     try:
-        found = verify.verify(chain.receipt_of(release), head=chain.head_of(release))
+        found = verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
     except SynthError as error:
         return Verdict(accepted=False, sentences=(str(error),))
     return Verdict(

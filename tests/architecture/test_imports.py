@@ -91,10 +91,10 @@ VIOLATIONS = [
         "synthweb/api/serializers/datasets.py",
         "from synthweb.datasets import preview_store",
     ),
-    ("verifier", "synth_engine/privacy/verify.py", "from synth_engine.privacy import loss"),
+    ("verifier", "synth_engine/verifier/receipt.py", "from synth_engine.privacy import loss"),
     (
         "verifier",
-        "synth_engine/privacy/verify_losses.py",
+        "synth_engine/verifier/losses.py",
         "from synth_engine.privacy import pld",
     ),
     ("no-cycles", "synth_engine/privacy/unit.py", "from synth_engine.privacy import receipt"),

@@ -18,7 +18,7 @@ from django.db import connection  # noqa: E402
 from django.db.models import Sum  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
 
-from synth_engine.privacy import verify  # noqa: E402
+from synth_engine import verifier  # noqa: E402
 from synthweb.accounts import services as accounts  # noqa: E402
 from synthweb.accounts.models import Role, User  # noqa: E402
 from synthweb.celery import app  # noqa: E402
@@ -237,7 +237,7 @@ def run_faults(run: SynthesisRun) -> list[str]:
         found.append(f"run {run.code} is finished without a release")
     if run.release is not None:
         receipt = run.release.receipt
-        verify.verify(receipt)
+        verifier.verify(receipt)
         paid = LedgerEntry.objects.get(run_code=run.code, kind="CHARGE").evidence
         if (receipt["plan"]["sha256"], receipt["answers_sha256"]) != (paid, run.answers_digest):
             found.append(f"the release of run {run.code} is not what was paid for or measured")

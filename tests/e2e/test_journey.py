@@ -25,7 +25,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from synth_engine.privacy import verify
+from synth_engine import verifier
 from tests import services
 from tests.e2e.composed import ROOT, Installation, running_installation
 from tests.e2e.patience import complaints, until
@@ -280,7 +280,7 @@ def _check_rest(installation: Installation, *, token: str, release: str, dataset
     listed = _ask(installation, token, "/api/v1/releases/")
     assert [each["code"] for each in listed["results"]] == [release]
     receipt = _ask(installation, token, f"/api/v1/releases/{release}/receipt/")
-    assert verify.verify(receipt).epsilon <= 1
+    assert verifier.verify(receipt).epsilon <= 1
     drawn = _ask(installation, token, f"/api/v1/releases/{release}/samples/", {"rows": 500})
     rows = list(
         csv.DictReader(

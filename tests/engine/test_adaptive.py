@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
@@ -26,7 +26,7 @@ from synth_engine.measurement import Answers, Leaves, Noise
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.models import description
 from synth_engine.models.model import Model
-from synth_engine.privacy import trees, verify
+from synth_engine.privacy import trees
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -130,7 +130,7 @@ def test_points_come_out_where_they_were(delta: Fraction, kind: type) -> None:
         assert np.abs(apart).max() < 0.03 * 20_000
     nearer = [np.hypot(codes["x"] - 10.0, codes["y"] - 50.0) < 12 for codes in (drawn, truth)]
     assert abs(nearer[0].mean() - nearer[1].mean()) < 0.02
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
 
 
 def test_the_same_seed_gives_the_same_rows_and_models_are_kept_as_they_are() -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.domain import Domain, Weak
-from synth_engine.privacy import verify
 from synth_engine.values import from_json
 
 SIGNS = {"set": "strings", "alphabet": "abcdefghij", "min_length": 1, "max_length": 6}
@@ -71,7 +70,7 @@ def asked(
     if code:
         assert not out.exists() and not (folder / "receipt.json").exists()
         return code, pd.DataFrame()
-    verify.verify(json.loads((folder / "receipt.json").read_text()))
+    verifier.verify(json.loads((folder / "receipt.json").read_text()))
     return code, pd.read_csv(out, keep_default_na=False)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
@@ -22,7 +22,6 @@ from synth_engine.hierarchy import Words
 from synth_engine.inference.topdown_allocation import Allocation, centred
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -136,7 +135,7 @@ def test_texts_come_out_and_those_with_other_signs_are_not_there() -> None:
         and abs(drawn["ab"] - 500) < 40
         and abs(drawn["abb"] - 500) < 40
     )
-    assert verify.verify(plan.receipt(answers)).epsilon <= 10
+    assert verifier.verify(plan.receipt(answers)).epsilon <= 10
     assert Model.from_json(json.loads(json.dumps(model.to_json()))).to_json() == model.to_json()
     assert (
         mechanisms.REGISTRY["direct-synthesis"].suits(plan.domain) and plan.needs().seconds > 0
@@ -186,7 +185,8 @@ def released(
 def test_large_regions_are_off_by_a_few_records(delta: Fraction, kind: type) -> None:
     plan, answers, model = released(epsilon="10", delta=delta)
     assert (
-        isinstance(plan.loss, kind) and 9.9 < verify.verify(plan.receipt(answers)).epsilon <= 10
+        isinstance(plan.loss, kind)
+        and 9.9 < verifier.verify(plan.receipt(answers)).epsilon <= 10
     )
     assert abs(model.rows - 20_000) < 40
     drawn, truth = model.sample(model.rows, seed="s"), clustered(20_000)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import mechanisms, pipeline
+from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.inference import view_design
@@ -23,7 +23,6 @@ from synth_engine.measurement import Answers, Measurement
 from synth_engine.mechanisms.dpsyn import BYTES, DPSynPlan
 from synth_engine.models.model import Model
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from tests.privacy.test_verifier import resealed
 
@@ -153,7 +152,7 @@ def test_the_calls_cost_no_more_than_the_target_and_the_verifier_agrees(
     }
     of = Domain.from_json(document)
     made = plan(spec(delta=delta, cells=12), of=of)
-    found = verify.verify(receipts_of(made))
+    found = verifier.verify(receipts_of(made))
     assert found.epsilon <= 1
     if delta == 0:
         assert found.epsilon > Fraction(99, 100)
@@ -183,7 +182,7 @@ def test_the_verifier_refuses_calls_that_are_no_views() -> None:
             "plan": honest["plan"] | {"calls_sha256": receipts.digest(wrong)},
         }
         with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
-            verify.verify(resealed(changed))
+            verifier.verify(resealed(changed))
 
 
 # ---- what is made of the answers -------------------------------------------------------------------------------

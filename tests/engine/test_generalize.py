@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
@@ -21,7 +21,6 @@ from synth_engine.inference.suppression import generalised
 from synth_engine.measurement import Answers
 from synth_engine.models import description
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.spec import Spec
 
@@ -148,7 +147,7 @@ def test_columns_that_cut_few_records_off_are_chosen_first(delta: Fraction, kind
     ]
     assert np.abs(joint[0] - joint[1]).sum() / 40_000 < 0.03
     assert np.ptp(np.bincount(drawn["wide"], minlength=500)) < 200
-    assert verify.verify(plan.receipt(answers)).epsilon <= 1
+    assert verifier.verify(plan.receipt(answers)).epsilon <= 1
 
 
 def test_columns_that_are_not_chosen_may_have_any_value() -> None:

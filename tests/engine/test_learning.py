@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine import codec, mechanisms, pipeline
+from synth_engine import codec, mechanisms, pipeline, verifier
 from synth_engine.domain import (
     Categorical,
     Date,
@@ -28,7 +28,6 @@ from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.measurement import Answers, Discovery, Noise
 from synth_engine.plans import domain_learning
 from synth_engine.plans.two_stage import StagedPlan
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 
@@ -312,7 +311,7 @@ def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
     domain = described()
     spec = Spec(mechanism=mechanism, epsilon=Fraction(100), delta=delta)
     release = pipeline.synthesize(table(tmp_path / "people.csv"), domain=domain, spec=spec)
-    verified = verify.verify(json.loads(json.dumps(release.plan.receipt(release.answers))))
+    verified = verifier.verify(json.loads(json.dumps(release.plan.receipt(release.answers))))
     assert verified.epsilon <= 100
     assert release.plan.kind == ("static" if mechanism == "weak-domain" else "adaptive")
     found = release.model.domain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place
@@ -17,7 +17,6 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import Growth, Points, Rule, areas, estimate
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 
 SIZES = {"x": 64, "y": 64, "age": 4, "trade": 5, "shift": 2}
@@ -102,7 +101,7 @@ def test_places_and_columns_go_together_as_they_did(delta: Fraction) -> None:
     assert (
         apart(shuffled, truth, "x", "trade") > 0.25
     )  # what a release without areas would have
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
 
 
 def test_three_columns_agree_about_as_well_as_their_pairs() -> None:
@@ -139,7 +138,7 @@ def test_one_column_beside_points_needs_no_choice() -> None:
         ("trade",)
     ]
     assert apart(model.sample(20_000, seed="s"), people(20_000), "x", "trade") < 0.06
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
 
 
 def test_hardly_any_budget_and_no_records_give_a_release() -> None:
@@ -147,7 +146,7 @@ def test_hardly_any_budget_and_no_records_give_a_release() -> None:
         plan, answers, model = released(commuters(), epsilon=epsilon, rows=rows)
         assert (
             0.99 * Fraction(epsilon)
-            < verify.verify(plan.receipt(answers)).epsilon
+            < verifier.verify(plan.receipt(answers)).epsilon
             <= Fraction(epsilon)
         )
         drawn, sizes = model.sample(50, seed="s"), commuters().sizes

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms, pipeline
+from synth_engine import cli, mechanisms, pipeline, verifier
 from synth_engine.domain import Categorical, Domain, Partition, Points, Totals
 from synth_engine.domain.resolution import way_of
 from synth_engine.errors import (
@@ -29,7 +29,7 @@ from synth_engine.mechanisms.on_the_map import resolution as parted_by
 from synth_engine.models import description
 from synth_engine.models.model import Model
 from synth_engine.plans.plan import Plan
-from synth_engine.privacy import receipt, resampling, verify
+from synth_engine.privacy import receipt, resampling
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -148,7 +148,7 @@ def test_the_receipt_is_verified_and_says_what_is_kept(tmp_path: Path, delta: st
     plan = plan_of(domain_of(), "2", delta)
     answers, _ = released(tmp_path, plan)
     document = plan.receipt(answers)
-    found = verify.verify(document)
+    found = verifier.verify(document)
     assert (found.epsilon, found.delta, found.certificate) == (2, Fraction(delta), "basic")
     assert document["guarantee"]["sentence"].endswith("for one record replaced, its work kept.")
     assert (
@@ -188,14 +188,14 @@ def test_a_forged_prior_does_not_verify() -> None:
     plan = plan_of(domain_of())
     document = plan.receipt(Answers(measurements=(), calls=plan.calls))
     noise = document["calls"][0]["noise"]
-    assert verify.verify(resealed(document, {}))
+    assert verifier.verify(resealed(document, {}))
     smaller = [[size, weight * 9 // 10] for size, weight in noise["priors"]]
     with pytest.raises(VerificationError, match="too small"):
-        verify.verify(resealed(document, {"priors": smaller}))
+        verifier.verify(resealed(document, {"priors": smaller}))
     with pytest.raises(VerificationError, match="adds up to more than is claimed"):
-        verify.verify(resealed(document, {"delta": "1/1000"}))
+        verifier.verify(resealed(document, {"delta": "1/1000"}))
     with pytest.raises(VerificationError, match="below what the calls add up to"):
-        verify.verify(resealed(document, {"epsilon": "5/2"}))
+        verifier.verify(resealed(document, {"epsilon": "5/2"}))
 
 
 @pytest.mark.parametrize("prior", ["programme", "zero-sample"])
@@ -294,7 +294,7 @@ def test_counted_by_a_partition_there_is_less_prior_and_the_values_come_back(
     drawn = mechanisms.draw_table(model, model.rows, "seed")
     assert drawn["work"].value_counts().to_dict() == {"north": 400, "south": 90}
     assert drawn["home"].nunique() > 3
-    assert verify.verify(plan.receipt(answers)).epsilon == 1
+    assert verifier.verify(plan.receipt(answers)).epsilon == 1
 
 
 @pytest.mark.parametrize("points", [True, False])
@@ -319,7 +319,7 @@ def test_small_groups_are_counted_by_larger_parts(tmp_path: Path, points: bool) 
         2_000 < north["E"] < 3_000
     )  # 2,497 with a deviation of 43: that of its beta-binomial law
     document = plan.receipt(answers)
-    assert verify.verify(document).epsilon == 3
+    assert verifier.verify(document).epsilon == 3
     assert plan.expected_error()["assumes"].startswith(
         "Counted in up to 6 parts (shore; values from 1000)"
     )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms, pipeline
+from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.cli import main
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
@@ -36,10 +36,10 @@ from synth_engine.measurement import Answers, GroupSizes
 from synth_engine.plans import group_size_stage
 from synth_engine.plans.group_size_stage import GroupedPlan
 from synth_engine.plans.two_stage import StagedPlan
-from synth_engine.privacy import standalone, verify
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, group_sizes_sensitivity
 from synth_engine.spec import Spec
+from synth_engine.verifier import standalone
 from tests.privacy import exact
 from tests.privacy import test_law_of_group_sizes as tiny
 
@@ -127,7 +127,7 @@ def test_the_receipt_proves_the_whole_and_names_the_person(
     domain = domain_of(relation=relation.value)
     release = pipeline.synthesize(table, domain=domain, spec=spec_of(mechanism, delta=delta))
     receipt = release.plan.receipt(release.answers)
-    found = verify.verify(receipt)
+    found = verifier.verify(receipt)
     assert found.epsilon <= 1
     assert "one person, at most 3 rows" in receipt["guarantee"]["sentence"]
     verbs = [call["query"]["verb"] for call in receipt["calls"]]
@@ -163,7 +163,7 @@ def test_a_static_receipt_with_group_sizes_twice_or_last_is_refused() -> None:
     for calls in ((first, first, *rest), (*rest, first)):
         forged = replace(plan, calls=calls)
         with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
-            verify.verify(forged.receipt(Answers(measurements=(), calls=calls)))
+            verifier.verify(forged.receipt(Answers(measurements=(), calls=calls)))
 
 
 def test_group_sizes_cost_the_share_that_is_public_and_no_more() -> None:
@@ -295,13 +295,13 @@ def test_open_columns_are_learned_beside_group_sizes(table: Path) -> None:
     release = pipeline.synthesize(
         table, domain=domain, spec=spec_of("independent", epsilon="100")
     )
-    assert verify.verify(release.plan.receipt(release.answers)).epsilon <= 100
+    assert verifier.verify(release.plan.receipt(release.answers)).epsilon <= 100
     drawn = mechanisms.draw_table(release.model, 6_000, "a seed")
     assert sizes_of(drawn["who"].tolist()) == pytest.approx(KEPT, abs=0.04)
     assert {"north", "south"} <= set(drawn["shop"])
     assert int(drawn["spent"].max()) < 1_000
     weak = pipeline.synthesize(table, domain=domain, spec=spec_of("weak-domain", epsilon="3"))
-    assert verify.verify(weak.plan.receipt(weak.answers)).epsilon <= 3
+    assert verifier.verify(weak.plan.receipt(weak.answers)).epsilon <= 3
     assert sizes_of(
         mechanisms.draw_table(weak.model, 6_000, "s")["who"].tolist()
     ) == pytest.approx(KEPT, abs=0.04)

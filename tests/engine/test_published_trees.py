@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Text, Weak
@@ -24,7 +24,6 @@ from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
 from synth_engine.models.trees.strings import PrefixTree
 from synth_engine.privacy import trees as privacy_trees
-from synth_engine.privacy import verify
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
@@ -69,7 +68,7 @@ def test_frequent_texts_come_back_with_their_counts(name: str) -> None:
     drawn = mechanisms.draw_table(model, total, "s")["word"].value_counts()
     found = sum(min(drawn.get(text, 0), count) for text, count in COMMON.items())
     assert found > 0.9 * total
-    assert verify.verify(plan.receipt(answers)).epsilon <= 4
+    assert verifier.verify(plan.receipt(answers)).epsilon <= 4
     kept = Model.from_json(json.loads(json.dumps(model.to_json())))
     assert mechanisms.draw_table(kept, 50, "t").equals(mechanisms.draw_table(model, 50, "t"))
 
@@ -87,7 +86,7 @@ def test_points_lie_where_they_were(name: str) -> None:
         )
         assert np.abs(ours - theirs).max() < 0.03 * 20_000
     assert abs(model.rows - 20_000) < 500
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
 
 
 def test_what_is_drawn_survives_the_codec_and_says_what_is_cut() -> None:
@@ -126,7 +125,7 @@ def test_a_table_of_which_nothing_is_learned_gives_a_release_all_the_same(
         if name != "adaptive"
         else run(name, rows_of(counts), epsilon="1/1000")
     )
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
     table = mechanisms.draw_table(model, 10, "s")
     assert len(table) == 10 and table["word"].notna().all()
     if name != "adaptive":
@@ -156,7 +155,7 @@ def test_persons_and_replacing_cost_no_more_than_the_target(name: str) -> None:
         plan, answers, model = run(
             name, rows_of(COMMON, domain), epsilon="3", delta="1/1000000000"
         )
-        assert 2.4 < verify.verify(plan.receipt(answers)).epsilon <= 3
+        assert 2.4 < verifier.verify(plan.receipt(answers)).epsilon <= 3
         assert isinstance(plan.loss, Pure) and abs(
             model.rows - sum(COMMON.values())
         ) < 0.2 * sum(COMMON.values())
@@ -189,7 +188,7 @@ def test_records_are_set_aside_as_asked_and_paid_for_part_by_part(
         scale=event.scale, threshold=grown.rule.threshold, discount=grown.rule.discount
     )
     assert 0.45 < event.pure_epsilon() <= Fraction(1, 2) and event.pure_epsilon() == parts * one
-    assert verify.verify(plan.receipt(answers)).epsilon <= 1
+    assert verifier.verify(plan.receipt(answers)).epsilon <= 1
     drawn = mechanisms.draw_table(model, total, "s")["word"].value_counts()
     assert sum(min(drawn.get(text, 0), count) for text, count in COMMON.items()) > 0.85 * total
 
@@ -248,7 +247,7 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
         and "below the noise" in plan_of(enough // 2).advice
     )
     assert "below" not in plan_of(0).expected_error()["assumes"]
-    verify.verify(
+    verifier.verify(
         low.receipt(low.run(open_session(rows_of({"a": 50}), domain=WORDS, cap=low.loss)))
     )
 
@@ -347,7 +346,7 @@ def test_the_command_line_draws_texts(
     drawn = pd.read_csv(out, keep_default_na=False)
     assert abs(len(drawn) - 8_100) < 400 and drawn["word"].value_counts().index[0] == "a"
     assert not drawn["word"].str.contains("zebra").any()
-    assert verify.verify(json.loads(receipt.read_text())).epsilon <= 4
+    assert verifier.verify(json.loads(receipt.read_text())).epsilon <= 4
     assert "threshold" not in capsys.readouterr().err
     asked = [
         *asked[:-1],

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
@@ -22,7 +22,6 @@ from synth_engine.hierarchy import Rule, Supported, children
 from synth_engine.hierarchy.partition import unopened
 from synth_engine.measurement import Answers, Noise
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
@@ -69,7 +68,7 @@ def released(
     answers: Answers = plan.run(
         open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss)
     )
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
     return plan.fit(answers)
 
 

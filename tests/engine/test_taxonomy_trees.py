@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
@@ -22,7 +22,6 @@ from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import Product, Taxonomy, children
 from synth_engine.hierarchy.points import Points as Box
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 
 VALUES = tuple(
@@ -68,7 +67,7 @@ def released(
     plan = mechanisms.plan(domain, spec)
     codes = {name: column for name, column in table(rows).items() if name in domain.names}
     answers = plan.run(open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss))
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
     assert plan.needs(rows).seconds > 0 and 0 <= plan.expected_error(rows=rows)["mean"] <= 1
     model = plan.fit(answers)
     again = Model.from_json(json.loads(json.dumps(model.to_json())))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Weak
@@ -24,7 +24,6 @@ from synth_engine.measurement import Answers
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from tests.engine.test_worded import (
@@ -154,7 +153,7 @@ def test_texts_and_classes_of_one_tree_stay_together(mechanism: str) -> None:
         and model.domain.attribute("query").kind == "text"
     )
     spent = sum(call.event.pure_epsilon() for call in answers.calls)
-    assert Fraction(95, 100) * 2 < spent <= 2 == verify.verify(plan.receipt(answers)).epsilon
+    assert Fraction(95, 100) * 2 < spent <= 2 == verifier.verify(plan.receipt(answers)).epsilon
     verbs = [call.query.verb for call in answers.calls]
     assert verbs == ["leaves", "grow", "leaves", *["leaves"] * (mechanism == "adaptive")]
 
@@ -272,7 +271,7 @@ def test_hardly_any_budget_and_no_records_give_a_release(
     mechanism: str, epsilon: str, rows: int
 ) -> None:
     plan, answers, model = released(mechanism, epsilon=epsilon, columns=asked(rows))
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
     assert mechanisms.draw_table(model, 20, "s").notna().all(axis=None)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, mechanisms
+from synth_engine import cli, mechanisms, verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Weak
@@ -24,7 +24,6 @@ from synth_engine.inference import hierarchical_shrinkage
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.trees.string_covariates import WordedPlan
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
 
@@ -127,7 +126,7 @@ def test_texts_and_columns_go_together_as_they_did(delta: str) -> None:
     for names in pairs[:2]:  # what a release without parts would have
         assert apart(found | {names[1]: found[names[1]][dealt]}, truth, *names) > 0.3
     receipt = plan.receipt(answers)
-    assert verify.verify(receipt).epsilon <= 1
+    assert verifier.verify(receipt).epsilon <= 1
     verbs = [call.query.verb for call in answers.calls]
     assert verbs == [
         "leaves",
@@ -181,7 +180,7 @@ def test_models_are_kept_as_they_are_and_broken_ones_are_refused() -> None:
 )
 def test_hardly_any_budget_and_no_records_give_a_release(epsilon: str, rows: int) -> None:
     plan, answers, model = released(BAND, SHIFT, epsilon=epsilon, columns=asked(rows))
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
     table = mechanisms.draw_table(model, 20, "s")
     assert len(table) == 20 and table.notna().all(axis=None)
 
@@ -324,4 +323,4 @@ def test_the_command_line_draws_texts_with_their_columns(tmp_path: Path) -> None
     found = pd.crosstab(*(pd.read_csv(out)[name] for name in table), normalize=True)
     truth = pd.crosstab(table["query"], table["band"], normalize=True)
     assert found.sub(truth, fill_value=0).abs().to_numpy().sum() / 2 < 0.08
-    assert verify.verify(json.loads(receipt.read_text())).epsilon <= 4
+    assert verifier.verify(json.loads(receipt.read_text())).epsilon <= 4

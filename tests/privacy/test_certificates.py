@@ -21,24 +21,18 @@ from dp_accounting.pld import privacy_loss_distribution as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import mechanisms, pipeline
+from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import PrivacyError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Answers
-from synth_engine.privacy import (
-    certificate,
-    conversion,
-    pld,
-    static_calibration,
-    verify,
-    verify_bell,
-    verify_bounds,
-    verify_losses,
-)
+from synth_engine.privacy import certificate, conversion, pld, static_calibration
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace
 from synth_engine.privacy.unit import PrivacyUnit, Relation
-from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss, composed_epsilon
 from synth_engine.spec import Spec
+from synth_engine.verifier import bounds as verifier_bounds
+from synth_engine.verifier import discrete_gaussian as verifier_discrete_gaussian
+from synth_engine.verifier import losses as verifier_losses
+from synth_engine.verifier.losses import GaussianLoss, PureLoss, composed_epsilon
 from tests.privacy.planted import plant
 
 DELTA = Fraction(1, 10**9)
@@ -256,7 +250,7 @@ def test_the_logarithm_of_one_and_exponentials_are_enclosed() -> None:
         Fraction(700, 3),
         Fraction(12345),
     ):
-        low, high = verify_bounds.exp_bounds(value, 200)
+        low, high = verifier_bounds.exp_bounds(value, 200)
         with mpmath.workdps(120):
             truth = mpmath.exp(-mpmath.mpf(value.numerator) / value.denominator) * 2**200
             assert low <= truth <= high
@@ -346,11 +340,14 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_planted_mistake_in_the_verifier_shows(name: str) -> None:
     before, after = MUTANTS[name]
-    source = Path(verify_bell.__file__).read_text() + Path(verify_losses.__file__).read_text()
+    source = (
+        Path(verifier_discrete_gaussian.__file__).read_text()
+        + Path(verifier_losses.__file__).read_text()
+    )
     source = "from __future__ import annotations\n" + source.replace(
         "from __future__ import annotations\n", ""
     )
-    source = source.replace("from synth_engine.privacy.verify_bell import Bell\n", "")
+    source = source.replace("from synth_engine.verifier.discrete_gaussian import Bell\n", "")
     assert source.count(before) == 1, "the mutant fits the source"
     mutant = types.ModuleType("mutant_of_verify_losses")
     sys.modules[mutant.__name__] = mutant
@@ -407,17 +404,17 @@ def test_several_records_a_unit_have_no_gaussian_certificate() -> None:
         pld.losses([DiscreteGaussian(sigma_squared=Fraction(9), l2_squared=4)], cells=None)
     domain = domain_of(3, 4, max_records=2)
     assert plan_of(domain).certificate == "zcdp"
-    assert verify.verify(receipt_of(plan_of(domain))).certificate == "zcdp"
+    assert verifier.verify(receipt_of(plan_of(domain))).certificate == "zcdp"
     forged = replace(plan_of(domain), found_by="pld")
     with pytest.raises(VerificationError, match="units of one record only"):
-        verify.verify(receipt_of(forged))
+        verifier.verify(receipt_of(forged))
 
 
 def test_laplace_noise_for_several_records_a_unit_is_composed_as_randomised_response() -> None:
     plan = plan_of(domain_of(*[5] * 60, max_records=3), noise="laplace")
     assert plan.certificate == "pld"
     assert pld.losses(plan.events, cells=None).total() == 60
-    assert verify.verify(receipt_of(plan)).epsilon <= 1
+    assert verifier.verify(receipt_of(plan)).epsilon <= 1
 
 
 # --- the noise that is set ----------------------------------------------------------------------------------------
@@ -432,7 +429,7 @@ def test_gaussian_noise_shrinks_and_its_certificate_is_proved_twice(
     plan = plan_of(domain_of(*ADULT, relation=relation), epsilon=epsilon)
     assert plan.certificate == "pld"
     assert plan.rho > conversion.rho_for(Fraction(epsilon), DELTA) * Fraction(105, 100)
-    found = verify.verify(receipt_of(plan))
+    found = verifier.verify(receipt_of(plan))
     assert Fraction(epsilon) * Fraction(998, 1000) <= found.epsilon <= Fraction(epsilon)
     pipeline.confirm(plan)
 
@@ -453,7 +450,7 @@ def test_a_little_less_noise_than_was_set_is_refused_by_both() -> None:
     )
     forged = replace(plan, calls=calls)
     with pytest.raises(VerificationError, match="below what the calls add up to"):
-        verify.verify(receipt_of(forged))
+        verifier.verify(receipt_of(forged))
     with pytest.raises(PrivacyError, match="not certified"):
         certificate.confirm(
             forged.events,
@@ -471,7 +468,7 @@ def test_many_laplace_tables_need_less_noise_than_shares_of_epsilon() -> None:
     assert plan.certificate == "pld"
     assert plan.loss.epsilon > Fraction(14, 10)  # type: ignore[union-attr]
     assert plan.epsilon == 1
-    assert verify.verify(receipt_of(plan)).certificate == "pld"
+    assert verifier.verify(receipt_of(plan)).certificate == "pld"
 
 
 def test_few_laplace_tables_keep_the_plain_sum() -> None:
@@ -511,7 +508,7 @@ def test_what_lies_beyond_the_radius_is_bounded_from_above_whatever_the_radius(
     sigma_squared: Fraction, radius: int
 ) -> None:
     """The radius is chosen so that next to nothing lies beyond; the bound does not rest on that choice."""
-    bell = verify_bell.Bell.of(sigma_squared, radius, 80)
+    bell = verifier_discrete_gaussian.Bell.of(sigma_squared, radius, 80)
     with mpmath.workdps(60):
         variance = mpmath.mpf(sigma_squared.numerator) / sigma_squared.denominator
         heights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * variance)) for x in range(1_000)]
@@ -531,8 +528,8 @@ def tail_is_counted(sigma_squared: Fraction) -> bool:
     """Noise below minus the radius has the largest losses: all of it must have an infinite one, besides all of the mass
     inside. The radius is a choice of speed alone, so a short one shows it. (Noise above the radius has the smallest losses.
     The mass inside is already scaled up to one, which is worse by more than that.)"""
-    grid = verify_losses._Grid(step=Fraction(1, 64), bits=100, trim=0)
-    found = verify_losses._gaussian(sigma_squared, grid)
+    grid = verifier_losses._Grid(step=Fraction(1, 64), bits=100, trim=0)
+    found = verifier_losses._gaussian(sigma_squared, grid)
     with mpmath.workdps(60):
         variance = mpmath.mpf(sigma_squared.numerator) / sigma_squared.denominator
         heights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * variance)) for x in range(300)]
@@ -544,7 +541,7 @@ def tail_is_counted(sigma_squared: Fraction) -> bool:
 
 @pytest.fixture
 def short_radius(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify_losses, "_radius", lambda sigma_squared, grid: SHORT_RADIUS)
+    monkeypatch.setattr(verifier_losses, "_radius", lambda sigma_squared, grid: SHORT_RADIUS)
 
 
 @pytest.mark.usefixtures("short_radius")
@@ -565,7 +562,7 @@ TAILS = {
 def test_a_verifier_that_forgets_the_tail_is_noticed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(monkeypatch, verify_losses._gaussian, *TAILS[name])
+    plant(monkeypatch, verifier_losses._gaussian, *TAILS[name])
     assert not all(tail_is_counted(sigma_squared) for sigma_squared in VARIANCES)
 
 
@@ -635,22 +632,22 @@ def test_responses_are_bounded_by_their_exact_epsilon() -> None:
 
 RESPONSES = {
     "the upper point forgotten": (
-        verify_losses._pure,
+        verifier_losses._pure,
         "found.get(index + 1, 0) + upper",
         "found.get(index + 1, 0)",
     ),
     "the two probabilities exchanged": (
-        verify_losses._pure,
+        verifier_losses._pure,
         "((epsilon, one), (-epsilon, high))",
         "((-epsilon, one), (epsilon, high))",
     ),
     "every call only once": (
-        verify_losses._on_grid,
+        verifier_losses._on_grid,
         "_power(_one(call, grid), number, grid)",
         "_one(call, grid)",
     ),
     "epsilon at the point below": (
-        verify_losses._least_epsilon,
+        verifier_losses._least_epsilon,
         "point - grid.step + log_bounds(at)[1]",
         "point - 40 * grid.step",
     ),

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine.errors import SpecError
-from synth_engine.privacy import conversion, verify_bounds
+from synth_engine.privacy import conversion
+from synth_engine.verifier import bounds as verifier_bounds
 
 epsilons = st.fractions(min_value=Fraction(1, 10**4), max_value=1000, max_denominator=10**6)
 deltas = st.integers(min_value=1, max_value=18).map(lambda power: Fraction(1, 10**power))
@@ -43,7 +44,7 @@ def test_what_a_budget_buys_converts_back_to_no_more_than_the_budget(
     rho = conversion.rho_for(epsilon, delta)
     assert rho > 0
     assert conversion.epsilon_for(rho, delta) <= epsilon + Fraction(1, conversion.GRID)
-    assert verify_bounds.epsilon_bound(rho, delta) <= epsilon, (
+    assert verifier_bounds.epsilon_bound(rho, delta) <= epsilon, (
         "the verifier must not refuse what calibration allows"
     )
     assert conversion.epsilon_for(rho * (1 + Fraction(1, 10**7)), delta) > epsilon, (
@@ -55,7 +56,7 @@ def test_what_a_budget_buys_converts_back_to_no_more_than_the_budget(
 @settings(max_examples=60)
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=100, max_denominator=10**9), deltas)
 def test_two_implementations_agree_and_err_upwards(rho: Fraction, delta: Fraction) -> None:
-    ours, theirs = conversion.epsilon_for(rho, delta), verify_bounds.epsilon_bound(rho, delta)
+    ours, theirs = conversion.epsilon_for(rho, delta), verifier_bounds.epsilon_bound(rho, delta)
     assert abs(ours - theirs) <= max(ours, Fraction(1)) / 10**10
     # The same formula to 40 digits on a grid of alphas never gets below it by much.
     with mpmath.workdps(40):
@@ -88,7 +89,7 @@ def test_the_bound_lies_above_the_exact_loss_of_a_discrete_gaussian() -> None:
     ).filter(lambda x: x > 0)
 )
 def test_the_logarithms_of_the_verifier_are_enclosed(value: Fraction) -> None:
-    low, high = verify_bounds.log_bounds(value)
+    low, high = verifier_bounds.log_bounds(value)
     with mpmath.workdps(120):
         truth = mpmath.log(mpmath.mpf(value.numerator)) - mpmath.log(
             mpmath.mpf(value.denominator)

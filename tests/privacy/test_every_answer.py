@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import open_session
@@ -38,7 +38,6 @@ from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.models import description
 from synth_engine.models import model as models
 from synth_engine.models.model import Model
-from synth_engine.privacy import verify
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
@@ -155,7 +154,7 @@ def ended(
         open_session(rows, domain=domain, cap=plan.loss, planned=plan.calls, sampler=worst)
     )
     model = plan.fit(answers)
-    verify.verify(plan.receipt(answers))
+    verifier.verify(plan.receipt(answers))
     mechanisms.draw_table(model, 9, "seed")
     assert Model.from_json(model.to_json()) is not None
     if model.tree is None and model.cells is None:
@@ -210,7 +209,7 @@ def test_no_run_over_texts_fails_for_what_noise_says(mechanism: str) -> None:
                 rows, domain=domain, cap=plan.loss, sampler=Worst(counts, found)
             )
             model = plan.fit(answers := plan.run(session))
-            verify.verify(plan.receipt(answers))
+            verifier.verify(plan.receipt(answers))
             assert len(mechanisms.draw_table(Model.from_json(model.to_json()), 9, "seed")) == 9
 
 
@@ -264,7 +263,7 @@ def test_no_run_over_places_or_classes_fails_for_what_noise_says(
                 sampler=Worst(counts, FOUND[place % 4]),
             )
             model = plan.fit(answers := plan.run(session))
-            verify.verify(plan.receipt(answers))
+            verifier.verify(plan.receipt(answers))
             assert len(mechanisms.draw_table(Model.from_json(model.to_json()), 9, "seed")) == 9
 
 

@@ -22,10 +22,10 @@ from synth_engine.domain import Categorical, Domain, Integer, Place, Points, Wea
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
-from synth_engine.privacy import standalone
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from synth_engine.verifier import standalone
 from tests.privacy import exact
 from tests.privacy.test_verifier import Document, resealed
 

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth_engine import verifier
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Range, Weak
 from synth_engine.errors import BudgetExceeded, SpecError, UnsupportedEvent, VerificationError
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetwork
 from synth_engine.plans import budget_allocation, two_stage
-from synth_engine.privacy import conversion, events, receipt, tradeoff, verify
+from synth_engine.privacy import conversion, events, receipt, tradeoff
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import (
@@ -30,9 +31,9 @@ from synth_engine.privacy.unit import (
     histogram_sensitivity,
     scores_sensitivity,
 )
-from synth_engine.privacy.verify_gaussian import epsilon_of_mu
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
+from synth_engine.verifier.gaussian import epsilon_of_mu
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
 from tests.privacy.test_verifier import DROP, changed, resealed
@@ -117,14 +118,14 @@ def test_both_ways_agree_where_epsilon_is_huge(epsilon: str) -> None:
 def test_both_bounds_of_delta_are_above_it_by_next_to_nothing(
     mu_squared: str, epsilon: str
 ) -> None:
-    from synth_engine.privacy import verify_gaussian
+    from synth_engine.verifier import gaussian as verifier_gaussian
 
     square, target = Fraction(mu_squared), Fraction(epsilon)
     with mp.workprec(3000):
         exact = true_delta(square, target)
         for bound in (
             tradeoff.delta_bound(square, target),
-            verify_gaussian._delta(square, target),
+            verifier_gaussian._delta(square, target),
         ):
             assert exact <= as_mpf(bound) <= exact * (1 + mp.mpf(2) ** -80) + mp.mpf(2) ** -230
 
@@ -330,7 +331,7 @@ def document() -> Document:
 
 
 def test_a_receipt_under_a_cap_on_mu_is_accepted_at_its_cap() -> None:
-    found = verify.verify(document())
+    found = verifier.verify(document())
     assert found.certificate == "gdp"
     assert Fraction(999_999_999, 10**9) <= found.epsilon <= 1
     assert found.rho == Fraction(
@@ -374,7 +375,7 @@ def test_a_receipt_that_was_tampered_with_is_refused(
 ) -> None:
     forged = resealed(changed(document(), path, value))
     with pytest.raises(VerificationError, match=reason):
-        verify.verify(forged)
+        verifier.verify(forged)
 
 
 def test_scores_and_rounded_noise_have_no_certificate_by_distributions() -> None:
@@ -385,7 +386,7 @@ def test_scores_and_rounded_noise_have_no_certificate_by_distributions() -> None
         forged["calls"] = [forged["calls"][number]]
         forged["guarantee"]["certificate"] = "pld"
         with pytest.raises(VerificationError):
-            verify.verify(resealed(forged))
+            verifier.verify(resealed(forged))
 
 
 # ---- whole runs -------------------------------------------------------------------------------------------------
@@ -413,7 +414,7 @@ def test_a_run_under_a_cap_on_mu_fits_it_and_its_receipt_proves_it(
     answers = plan.run(session)
     assert {call.event.law for call in answers.calls} <= {"rounded-gaussian", "gumbel"}
     assert session.spent.amount <= plan.loss.amount
-    found = verify.verify(json.loads(json.dumps(plan.receipt(answers))))
+    found = verifier.verify(json.loads(json.dumps(plan.receipt(answers))))
     assert found.certificate == plan.certificate == "gdp"
     assert epsilon * (1 - Fraction(1, 10**8)) <= found.epsilon <= epsilon + Fraction(1, 10**12)
     assert plan.cost("zcdp") == (0, 0, found.rho * 10**9)

@@ -17,9 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth_engine import verifier
 from synth_engine.errors import VerificationError
-from synth_engine.privacy import accountant, events, verify, verify_file, verify_limits
+from synth_engine.privacy import accountant, events
 from synth_engine.privacy.unit import Relation
+from synth_engine.verifier import limits as verifier_limits
+from synth_engine.verifier import program as verifier_program
 from tests.privacy.exact import domain_of
 from tests.privacy.test_verifier import DELTA, Document, adaptive, changed, honest, resealed
 
@@ -68,7 +71,9 @@ def with_totals(name: str) -> Document:
 
 
 def test_a_name_that_can_be_printed_stands_in_a_line_of_its_own() -> None:
-    report = verify_file.report(verify.verify(with_totals("Ort der Arbeit (Straße, 東京)")))
+    report = verifier_program.report(
+        verifier.verify(with_totals("Ort der Arbeit (Straße, 東京)"))
+    )
     assert (
         "How many records have each Ort der Arbeit (Straße, 東京) is public and exact" in report
     )
@@ -80,7 +85,7 @@ def test_a_name_that_can_be_printed_stands_in_a_line_of_its_own() -> None:
 def test_a_name_that_would_write_lines_of_its_own_is_refused(sign: str) -> None:
     for name in (f"x{sign}epsilon = 0.001", f"x{sign}", f"{sign}x"):
         with pytest.raises(VerificationError, match="not printable"):
-            verify.verify(with_totals(name))
+            verifier.verify(with_totals(name))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,7 @@ def test_a_name_that_would_write_lines_of_its_own_is_refused(sign: str) -> None:
 @pytest.mark.parametrize("sign", ["\n", "\u2028", "\x85", "\u202e"], ids=ascii)
 def test_no_text_of_a_receipt_has_a_line_break_in_it(path: str, sign: str) -> None:
     with pytest.raises(VerificationError):
-        verify.verify(resealed(changed(honest(), path, f"x{sign}epsilon = 0.001")))
+        verifier.verify(resealed(changed(honest(), path, f"x{sign}epsilon = 0.001")))
 
 
 @pytest.mark.parametrize(
@@ -109,12 +114,12 @@ def test_no_text_of_a_receipt_has_a_line_break_in_it(path: str, sign: str) -> No
 )
 def test_no_name_in_a_receipt_has_a_line_break_in_it(holder: str) -> None:
     with pytest.raises(VerificationError):
-        verify.verify(resealed(changed(honest(), f"{holder}.a\nepsilon = 0", "1")))
+        verifier.verify(resealed(changed(honest(), f"{holder}.a\nepsilon = 0", "1")))
 
 
 def test_a_seed_may_be_any_text_because_it_is_never_printed() -> None:
     document = resealed(changed(honest(), "sample", {"rows": 1, "seed": "a\u00a0word"}))
-    assert "word" not in verify_file.report(verify.verify(document))
+    assert "word" not in verifier_program.report(verifier.verify(document))
 
 
 HUGE = "1" + "0" * 500 + "/1"
@@ -131,7 +136,7 @@ def test_an_amount_above_the_limit_is_refused_in_a_static_receipt(
 ) -> None:
     for document in (honest(), honest(DELTA, noise="gaussian")):
         with pytest.raises(VerificationError):
-            verify.verify(resealed(changed(document, path, amount)))
+            verifier.verify(resealed(changed(document, path, amount)))
 
 
 @pytest.mark.parametrize("amount", [HUGE, f"{10**12 + 1}/1"], ids=len)
@@ -142,7 +147,7 @@ def test_a_cap_above_the_limit_is_refused(part: str, amount: str) -> None:
         with pytest.raises(
             VerificationError, match=r"above what the verifier computes with|mu|pure|cap"
         ):
-            verify.verify(resealed(document))
+            verifier.verify(resealed(document))
 
 
 def test_the_amount_at_which_the_verifier_once_broke_is_refused_in_words(
@@ -151,7 +156,7 @@ def test_the_amount_at_which_the_verifier_once_broke_is_refused_in_words(
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(adaptive({"rho": HUGE})))
     with pytest.raises(VerificationError, match="rho is above what the verifier computes with"):
-        verify.verify(verify_file.read(path))
+        verifier.verify(verifier_program.read(path))
 
 
 @pytest.mark.parametrize(
@@ -172,14 +177,14 @@ def test_the_amount_at_which_the_verifier_once_broke_is_refused_in_words(
 )
 def test_a_number_or_a_list_without_end_is_refused(path: str, value: object) -> None:
     with pytest.raises(VerificationError):
-        verify.verify(resealed(changed(honest(), path, value)))
+        verifier.verify(resealed(changed(honest(), path, value)))
 
 
 def test_more_calls_than_a_run_makes_are_refused() -> None:
     document = adaptive()
-    document["calls"] = [document["calls"][1]] * (verify_limits.MOST_CALLS + 1)
+    document["calls"] = [document["calls"][1]] * (verifier_limits.MOST_CALLS + 1)
     with pytest.raises(VerificationError, match="calls"):
-        verify.verify(resealed(document))
+        verifier.verify(resealed(document))
 
 
 def test_nesting_without_end_is_refused() -> None:
@@ -187,14 +192,14 @@ def test_nesting_without_end_is_refused() -> None:
     for _ in range(200):
         nested = [nested]
     with pytest.raises(VerificationError):
-        verify.verify(resealed(changed(honest(), "post_processing", {"a": nested})))
+        verifier.verify(resealed(changed(honest(), "post_processing", {"a": nested})))
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
     document = changed(honest(), "mechanism.parameters", {})
     document["mechanism"]["parameters"] = {"a": deep}
     with pytest.raises(VerificationError):
-        verify.verify(document)
+        verifier.verify(document)
 
 
 # --- fuzzing ------------------------------------------------------------------------------------------------------
@@ -290,18 +295,18 @@ def forged(draw: st.DrawFn) -> Document:
 def check(document: Document) -> None:
     """Refused in a sentence, or accepted with an epsilon that the calls do not pass and a report of its own lines."""
     try:
-        found = verify.verify(document)
+        found = verifier.verify(document)
     except VerificationError as error:
         assert str(error) == " ".join(str(error).split())
         return
-    assert 0 <= found.epsilon <= verify_limits.LARGEST_AMOUNT
+    assert 0 <= found.epsilon <= verifier_limits.LARGEST_AMOUNT
     assert found.epsilon <= Fraction(document["guarantee"]["epsilon"]) + Fraction(1, 10**12)
     if document["guarantee"].get("certificate") == "basic":
         spent = [
             events.from_json(call["noise"] | call["sensitivity"]) for call in document["calls"]
         ]
         assert found.epsilon >= accountant.pure_epsilon(spent)
-    report = verify_file.report(found)
+    report = verifier_program.report(found)
     assert report.splitlines() == report.removesuffix("\n").split("\n")
     assert len(report.splitlines()) == 2 + len(found.sentences)
     assert not any(unicodedata.category(sign) in ("Cf", "Cs", "Zl", "Zp") for sign in report)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -21,7 +21,7 @@ from synth_engine.measurement import Call, Candidate, Clique, Measurement, Noise
 from synth_engine.mechanisms.pairwise.aim import AimPlan
 from synth_engine.mechanisms.pairwise.rounds import Estimates
 from synth_engine.plans import budget_allocation
-from synth_engine.privacy import receipt, verify
+from synth_engine.privacy import receipt
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
@@ -322,7 +322,7 @@ def test_the_receipt_verifies(domain: Domain, delta: Fraction) -> None:
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
     answers = plan.run(session)
     assert answers.calls == session.calls
-    found = verify.verify(plan.receipt(answers))
+    found = verifier.verify(plan.receipt(answers))
     assert found.epsilon <= EPSILON + Fraction(1, 10**12)
 
 
@@ -339,4 +339,4 @@ def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
         | {"cap": None, "calls_sha256": receipt.digest(document["calls"])},
     }
     with pytest.raises(VerificationError, match="static or adaptive"):
-        verify.verify(receipt.seal(dressed))
+        verifier.verify(receipt.seal(dressed))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -20,7 +20,6 @@ from synth_engine.inference import bins as binning
 from synth_engine.measurement import Candidate, Measurement, Noise, Scores
 from synth_engine.mechanisms.auto.auto import AutoPlan
 from synth_engine.mechanisms.auto.selection import Columns
-from synth_engine.privacy import verify
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import GaussianDP, Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import (
@@ -332,7 +331,7 @@ def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
     answers = plan.run(session)
     assert answers.calls == session.calls
-    found = verify.verify(plan.receipt(answers))
+    found = verifier.verify(plan.receipt(answers))
     assert found.epsilon <= Fraction(3) + Fraction(1, 10**9)
     spent = Filter(plan.loss)
     for call in answers.calls:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -19,7 +19,7 @@ from synth_engine.measurement import Measurement, Noise
 from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan, Shares
 from synth_engine.mechanisms.pairwise.network_search import Growth
-from synth_engine.privacy import receipt, verify
+from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -221,7 +221,7 @@ def test_all_events_together_stay_under_the_cap_and_the_receipt_verifies(
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
     answers = plan.run(session)
     assert answers.calls == session.calls
-    found = verify.verify(plan.receipt(answers))
+    found = verifier.verify(plan.receipt(answers))
     assert found.epsilon <= EPSILON + Fraction(1, 10**12)
     cliques = [call.query.clique for call in answers.calls if call.query.verb == "measure"]
     if len(cliques) == 5:  # with no attribute taken alone, nothing is left over
@@ -249,4 +249,4 @@ def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
         "plan": document["plan"] | {"cap": None, "calls_sha256": calls},
     }
     with pytest.raises(VerificationError, match="static or adaptive"):
-        verify.verify(receipt.seal(dressed))
+        verifier.verify(receipt.seal(dressed))

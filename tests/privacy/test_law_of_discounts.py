@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from synth_engine.errors import PrivacyError, VerificationError
 from synth_engine.hierarchy import Rule, discounted, order
 from synth_engine.measurement import Call
-from synth_engine.privacy import trees, verify_calls
+from synth_engine.privacy import trees
 from synth_engine.privacy.loss import Pure
+from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import CERTAIN, ZERO, Law, clamped_laplace
 from tests.privacy.test_law_of_grow import (
@@ -299,7 +300,7 @@ def test_the_room_opens_nodes_by_that_law(rule: Rule) -> None:
 def test_the_verifier_finds_the_same_price(rule: Rule) -> None:
     written, allowed, call = line(rule, m=3)
     assert (
-        verify_calls.cost_of(written, 1, allowed).epsilon
+        verifier_calls.cost_of(written, 1, allowed).epsilon
         == call.event.pure_epsilon()
         == 3 * claim(rule)
     )
@@ -319,10 +320,10 @@ def test_the_verifier_finds_the_same_price(rule: Rule) -> None:
 )
 def test_the_verifier_refuses_another_way(changes: dict) -> None:
     written, allowed, _ = line(IN_PARTS)
-    verify_calls.cost_of(written, 1, allowed)
+    verifier_calls.cost_of(written, 1, allowed)
     rule = written["query"]["grown"] | changes
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(
+        verifier_calls.cost_of(
             written | {"query": written["query"] | {"grown": rule}}, 1, allowed
         )
 

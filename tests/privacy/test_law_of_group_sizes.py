@@ -18,7 +18,7 @@ from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, GroupSizes, Noise
-from synth_engine.privacy import noise_scale, verify_calls
+from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import (
@@ -27,6 +27,7 @@ from synth_engine.privacy.unit import (
     group_sizes_sensitivity,
     histogram_sensitivity,
 )
+from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay
 
@@ -296,10 +297,10 @@ def test_the_verifier_recomputes_the_cost_of_group_sizes(
     (call,) = session.calls
     line = call_to_json(call.query.to_json(), call.event)
     receipt = {"unit": domain.unit.to_json(), "relation": "add-remove", "invariants": []}
-    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt)).epsilon == Fraction(
-        1, 2
-    )
+    assert verifier_calls.cost_of(
+        line, 1, verifier_calls.allowed_by(receipt)
+    ).epsilon == Fraction(1, 2)
     forged = line | {"query": line["query"] | {"verb": changed.get("verb", "group-sizes")}}
     about = receipt | {key: value for key, value in changed.items() if key != "verb"}
     with pytest.raises(VerificationError, match=reason):
-        verify_calls.cost_of(forged, 1, verify_calls.allowed_by(about))
+        verifier_calls.cost_of(forged, 1, verifier_calls.allowed_by(about))

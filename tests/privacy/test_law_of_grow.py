@@ -26,12 +26,14 @@ from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, Verif
 from synth_engine.hierarchy import Rule, parts
 from synth_engine.hierarchy import growth as rules
 from synth_engine.measurement import Answers, Call, Counts, Noise
-from synth_engine.privacy import tails, thresholds, trees, verify_calls, verify_trees
+from synth_engine.privacy import tails, thresholds, trees
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from synth_engine.verifier import calls as verifier_calls
+from synth_engine.verifier import trees as verifier_trees
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
 from tests.privacy.exact import (
@@ -549,11 +551,11 @@ def test_two_ways_to_the_loss_agree_and_stay_below_twice_epsilon(
     threshold = trees.least_threshold(scale=spread, branching=branching)
     discount = trees.least_discount(scale=spread, threshold=threshold)
     found = trees.loss(scale=spread, threshold=threshold, discount=discount)
-    assert found == verify_trees.tree_epsilon(spread, threshold=threshold, discount=discount)
+    assert found == verifier_trees.tree_epsilon(spread, threshold=threshold, discount=discount)
     assert 1 / spread <= found <= 2 / spread
     decay = trees.least_decay(scale=spread, branching=branching)
     found = trees.loss(scale=spread, threshold=decay, discount=decay)
-    assert found == verify_trees.tree_epsilon(spread, threshold=decay, discount=decay)
+    assert found == verifier_trees.tree_epsilon(spread, threshold=decay, discount=decay)
     assert found <= Fraction(2 * branching - 1, branching - 1) / spread
 
 
@@ -566,7 +568,7 @@ def test_the_least_discount_is_the_known_one(scale: str, threshold: int, least: 
 
 def line(
     rule: Rule, *, m: int = 1, relation: Relation = Relation.ADD_REMOVE
-) -> tuple[dict, verify_calls.Allowed, Call]:
+) -> tuple[dict, verifier_calls.Allowed, Call]:
     domain = replace(DOMAIN, unit=PrivacyUnit(max_records=m), relation=relation)
     room = session(domain, epsilon="90")
     room.grow(("x",), rule=rule, noise=NOISE)
@@ -575,7 +577,7 @@ def line(
     call = room.calls[0]
     return (
         call_to_json(call.query.to_json(), call.event),
-        verify_calls.allowed_by(receipt),
+        verifier_calls.allowed_by(receipt),
         call,
     )
 
@@ -586,7 +588,7 @@ def line(
 )
 def test_the_verifier_finds_the_same_price(rule: Rule, m: int, relation: str) -> None:
     written, allowed, call = line(rule, m=m, relation=Relation(relation))
-    cost = verify_calls.cost_of(written, 1, allowed)
+    cost = verifier_calls.cost_of(written, 1, allowed)
     one = DEPTH / SCALE if rule.name == "basic" else opened_loss(rule)
     assert (
         cost.epsilon
@@ -621,9 +623,9 @@ def test_the_verifier_finds_the_same_price(rule: Rule, m: int, relation: str) ->
 )
 def test_the_verifier_refuses_a_tree_that_does_not_add_up(part: str, changes: dict) -> None:
     written, allowed, _ = line(IMPROVED)
-    verify_calls.cost_of(written, 1, allowed)
+    verifier_calls.cost_of(written, 1, allowed)
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(written | {part: written[part] | changes}, 1, allowed)
+        verifier_calls.cost_of(written | {part: written[part] | changes}, 1, allowed)
 
 
 def test_answers_with_trees_are_kept_as_they_are(tmp_path) -> None:

@@ -20,7 +20,6 @@ from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Answers, Merged, Noise
 from synth_engine.plans import budget_allocation
 from synth_engine.privacy import unit as units
-from synth_engine.privacy import verify_calls
 from synth_engine.privacy.events import RoundedGaussian
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import (
@@ -29,6 +28,7 @@ from synth_engine.privacy.unit import (
     Sensitivity,
     interaction_sensitivity,
 )
+from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of, pairs_of
 from tests.privacy.test_law_of_score import Recorder
@@ -237,11 +237,11 @@ def test_the_verifier_comes_to_the_same_sensitivities_by_its_own_way(
         "relation": relation.value,
         "invariants": [],
     }
-    allowed = verify_calls.allowed_by(receipt)
+    allowed = verifier_calls.allowed_by(receipt)
     for sizes in ((2, 2), (2, 5), (7, 3), (4, 4, 2), (6,)):
         ours = interaction_sensitivity(PrivacyUnit(max_records=records), relation, sizes=sizes)
         query = {"verb": "interaction", "bins": list(sizes)}
-        assert verify_calls._moving(query, allowed) == {
+        assert verifier_calls._moving(query, allowed) == {
             "l1": ours.l1,
             "l2_squared": ours.l2_squared,
         }
@@ -277,16 +277,16 @@ def test_a_receipt_that_says_another_shape_is_refused(change: dict[str, Any]) ->
         "relation": "replace-one",
         "invariants": [],
     }
-    allowed = verify_calls.allowed_by(receipt)
-    assert verify_calls.cost_of(honest, 1, allowed).rho == event.rho()
+    allowed = verifier_calls.allowed_by(receipt)
+    assert verifier_calls.cost_of(honest, 1, allowed).rho == event.rho()
     forged = honest | {"query": honest["query"] | change}
     if change == {
         "bins": [3, 2]
     }:  # as many cells, as long: the columns' order is the domain's, which no receipt holds
-        assert verify_calls.cost_of(forged, 1, allowed).rho == event.rho()
+        assert verifier_calls.cost_of(forged, 1, allowed).rho == event.rho()
         return
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(forged, 1, allowed)
+        verifier_calls.cost_of(forged, 1, allowed)
 
 
 def test_units_are_what_everything_else_goes_by() -> None:

@@ -22,7 +22,7 @@ from synth_engine.domain import Domain, Integer, WeakBasket
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans import domain_learning
-from synth_engine.privacy import noise_scale, unit, verify_calls
+from synth_engine.privacy import noise_scale, unit
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import (
@@ -33,6 +33,7 @@ from synth_engine.privacy.unit import (
 )
 from synth_engine.spec import Spec
 from synth_engine.values import Integers
+from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay
 
@@ -414,15 +415,15 @@ def test_the_verifier_recomputes_the_cost_of_items(
         "relation": "add-remove",
         "invariants": [],
     }
-    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt)).epsilon == Fraction(
-        1, 2
-    )
+    assert verifier_calls.cost_of(
+        line, 1, verifier_calls.allowed_by(receipt)
+    ).epsilon == Fraction(1, 2)
     forged = line | {
         "query": line["query"] | {k: v for k, v in changed.items() if k in line["query"]}
     }
     about = receipt | {key: value for key, value in changed.items() if key in receipt}
     with pytest.raises(VerificationError, match=reason):
-        verify_calls.cost_of(forged, 1, verify_calls.allowed_by(about))
+        verifier_calls.cost_of(forged, 1, verifier_calls.allowed_by(about))
 
 
 def test_the_verifier_knows_no_distribution_of_the_losses_of_items(tmp_path: Path) -> None:
@@ -436,6 +437,6 @@ def test_the_verifier_knows_no_distribution_of_the_losses_of_items(tmp_path: Pat
         "invariants": [],
         "calls": [line],
     }
-    cost = verify_calls.cost_of(line, 1, verify_calls.allowed_by(receipt))
+    cost = verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(receipt))
     with pytest.raises(VerificationError, match="items"):
-        verify_calls.losses([cost], receipt)
+        verifier_calls.losses([cost], receipt)

@@ -18,11 +18,11 @@ from synth_engine.domain import Categorical, Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, InputError, PrivacyError, VerificationError
 from synth_engine.hierarchy import Partition, Points, Rule, Words, ordered, unopened
 from synth_engine.measurement import Answers, Call, Counts, Noise
-from synth_engine.privacy import verify_calls
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.values import from_json
+from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
 
@@ -341,10 +341,10 @@ def test_the_verifier_finds_the_same_price(m: int, relation: str, moving: int) -
         "relation": relation,
         "invariants": [],
     }
-    allowed = verify_calls.allowed_by(receipt)
+    allowed = verifier_calls.allowed_by(receipt)
     for call in session.calls + bell.calls:
         written = call_to_json(call.query.to_json(), call.event)
-        cost = verify_calls.cost_of(written, 1, allowed)
+        cost = verifier_calls.cost_of(written, 1, allowed)
         assert cost.epsilon == call.event.pure_epsilon() and cost.rho == call.event.rho()
         assert Call.from_json(call.to_json()) == call
     assert session.calls[0].event.pure_epsilon() == moving / SCALE
@@ -368,11 +368,11 @@ def test_the_verifier_refuses_leaves_that_do_not_add_up(changes: dict) -> None:
     }
     written, allowed = (
         call_to_json(call.query.to_json(), call.event),
-        verify_calls.allowed_by(receipt),
+        verifier_calls.allowed_by(receipt),
     )
-    verify_calls.cost_of(written, 1, allowed)
+    verifier_calls.cost_of(written, 1, allowed)
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(written | {"query": written["query"] | changes}, 1, allowed)
+        verifier_calls.cost_of(written | {"query": written["query"] | changes}, 1, allowed)
 
 
 def test_answers_with_leaves_are_kept_as_they_are(tmp_path) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -17,7 +17,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
 from synth_engine.mechanisms.pairwise.mst import MstPlan, Parts
-from synth_engine.privacy import receipt, verify
+from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -188,7 +188,7 @@ def test_all_events_together_use_up_the_cap_and_the_receipt_verifies(
     session = open_session(exact.rows_of(table, domain), domain=domain, cap=plan.loss)
     answers = plan.run(session)
     assert answers.calls == session.calls
-    found = verify.verify(plan.receipt(answers))
+    found = verifier.verify(plan.receipt(answers))
     assert found.epsilon <= EPSILON + Fraction(1, 10**12)
     limit = plan.loss.amount
     assert limit * (1 - Fraction(1, 10**5)) <= session.spent.amount <= limit  # type: ignore[union-attr]
@@ -207,4 +207,4 @@ def test_a_receipt_that_dresses_it_as_static_is_refused() -> None:
         "plan": document["plan"] | {"cap": None, "calls_sha256": calls},
     }
     with pytest.raises(VerificationError, match="static or adaptive"):
-        verify.verify(receipt.seal(dressed))
+        verifier.verify(receipt.seal(dressed))

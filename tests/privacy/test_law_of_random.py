@@ -9,14 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms import uniform
 from synth_engine.mechanisms.uniform import RandomPlan
-from synth_engine.privacy import verify
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -101,7 +100,7 @@ def test_its_one_call_is_the_planned_one_and_its_receipt_verifies(delta: Fractio
     answers = plan.run(session)
     assert answers.calls == plan.calls == session.calls
     assert plan.calls[0].query.clique == ()
-    assert verify.verify(plan.receipt(answers)).epsilon <= EPSILON
+    assert verifier.verify(plan.receipt(answers)).epsilon <= EPSILON
 
 
 def test_where_the_number_is_public_nothing_is_asked_and_random_data_is_free() -> None:

@@ -17,11 +17,11 @@ from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Call, Clique
 from synth_engine.plans import budget_allocation
-from synth_engine.privacy import verify_calls
 from synth_engine.privacy.events import Gumbel
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity
+from synth_engine.verifier import calls as verifier_calls
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay, Table, domain_of, pairs_of
 from tests.privacy.test_law_of_select import renyi_sum
@@ -157,7 +157,7 @@ def test_what_is_no_division_or_too_dear_is_refused_before_rows_are_looked_at() 
     assert session.calls == ()
 
 
-def line(domain: Domain) -> tuple[dict, verify_calls.Allowed, Call]:
+def line(domain: Domain) -> tuple[dict, verifier_calls.Allowed, Call]:
     session = room(domain=domain)
     session.refine(("a",), ("b",), scale=Fraction(3))
     receipt = {
@@ -168,7 +168,7 @@ def line(domain: Domain) -> tuple[dict, verify_calls.Allowed, Call]:
     call = session.calls[0]
     return (
         call_to_json(call.query.to_json(), call.event),
-        verify_calls.allowed_by(receipt),
+        verifier_calls.allowed_by(receipt),
         call,
     )
 
@@ -179,7 +179,7 @@ def line(domain: Domain) -> tuple[dict, verify_calls.Allowed, Call]:
 def test_the_verifier_finds_the_same_price(m: int, relation: str) -> None:
     domain = domain_of(2, 2, relation=Relation(relation))
     written, allowed, call = line(replace(domain, unit=PrivacyUnit(max_records=m)))
-    cost = verify_calls.cost_of(written, 1, allowed)
+    cost = verifier_calls.cost_of(written, 1, allowed)
     assert (
         cost.epsilon
         == call.event.pure_epsilon()
@@ -208,9 +208,9 @@ def test_the_verifier_finds_the_same_price(m: int, relation: str) -> None:
 )
 def test_the_verifier_refuses_a_choice_that_does_not_add_up(part: str, changes: dict) -> None:
     written, allowed, _ = line(domain_of(2, 2))
-    verify_calls.cost_of(written, 1, allowed)
+    verifier_calls.cost_of(written, 1, allowed)
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(written | {part: written[part] | changes}, 1, allowed)
+        verifier_calls.cost_of(written | {part: written[part] | changes}, 1, allowed)
 
 
 def test_distances_from_a_reference_are_still_not_monotonic() -> None:
@@ -220,4 +220,4 @@ def test_distances_from_a_reference_are_still_not_monotonic() -> None:
         "noise": written["noise"] | {"monotonic": True},
     }
     with pytest.raises(VerificationError):
-        verify_calls.cost_of(written | claimed, 1, allowed)
+        verifier_calls.cost_of(written | claimed, 1, allowed)

@@ -26,7 +26,7 @@ from synth_engine.errors import (
     VerificationError,
 )
 from synth_engine.measurement import Answers, Call, Counts, Query
-from synth_engine.privacy import dirichlet_multinomial, resampling, verify_calls, verify_groups
+from synth_engine.privacy import dirichlet_multinomial, resampling
 from synth_engine.privacy.events import DirichletMultinomial, from_json
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import (
@@ -39,6 +39,8 @@ from synth_engine.privacy.loss import (
 )
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.verifier import calls as verifier_calls
+from synth_engine.verifier import resampling as verifier_resampling
 from tests.privacy import dirichlet, exact
 from tests.privacy.chance import fits, least
 from tests.privacy.dirichlet import Vector
@@ -235,13 +237,13 @@ def test_a_draw_by_parts_has_a_prior_for_parts_and_says_by_which() -> None:
     assert session.calls == (Call(query=query, event=event),)
     assert Query.from_json(query.to_json()) == query
     line = call_to_json(query.to_json(), event)
-    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT)).delta == Fraction(
-        1, 16
-    )
+    assert verifier_calls.cost_of(
+        line, 1, verifier_calls.allowed_by(RECEIPT)
+    ).delta == Fraction(1, 16)
     for parting in ("", 3, None):
         malformed = {**line, "query": {**line["query"], "parting": parting}}
         with pytest.raises(VerificationError, match="no name"):
-            verify_calls.cost_of(malformed, 1, verify_calls.allowed_by(RECEIPT))
+            verifier_calls.cost_of(malformed, 1, verifier_calls.allowed_by(RECEIPT))
 
 
 BY_SIZE = "town; values from 2"
@@ -352,9 +354,9 @@ def test_groups_of_each_size_need_the_prior_of_their_own_number_of_origins() -> 
         event,
     )
     with pytest.raises(VerificationError, match="too small"):
-        verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT))
+        verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(RECEIPT))
     line["noise"] = {**line["noise"], "priors": [[1, 1], [2, 4]]}
-    assert verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT)).delta == between
+    assert verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(RECEIPT)).delta == between
 
 
 @pytest.mark.parametrize(("parting", "error"), [("county", DomainError), ("", PrivacyError)])
@@ -672,7 +674,7 @@ def line_of(
 
 
 def test_the_verifier_recomputes_the_delta() -> None:
-    cost = verify_calls.cost_of(line_of(EVENT), 1, verify_calls.allowed_by(RECEIPT))
+    cost = verifier_calls.cost_of(line_of(EVENT), 1, verifier_calls.allowed_by(RECEIPT))
     assert (cost.epsilon, cost.delta) == (1, Fraction(1, 16))
 
 
@@ -698,7 +700,7 @@ def test_the_verifier_refuses_what_is_not_paid_for(
 ) -> None:
     line = line_of(replace(EVENT, **changed))  # type: ignore[arg-type]
     with pytest.raises(VerificationError, match=reason):
-        verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT | about))
+        verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(RECEIPT | about))
 
 
 @pytest.mark.parametrize(
@@ -718,7 +720,7 @@ def test_the_verifier_refuses_a_malformed_prior(malformed: dict[str, object]) ->
     line = line_of(EVENT)
     line["noise"] = {**line["noise"], **malformed}  # type: ignore[dict-item]
     with pytest.raises(VerificationError, match="malformed"):
-        verify_calls.cost_of(line, 1, verify_calls.allowed_by(RECEIPT))
+        verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(RECEIPT))
 
 
 def test_the_verifier_is_never_below_brute_force_and_near_the_planner() -> None:
@@ -727,7 +729,7 @@ def test_the_verifier_is_never_below_brute_force_and_near_the_planner() -> None:
     ):
         for weight in (1, 7, 60):
             noise = {"origins": k, "unit": 40, "priors": [[n, weight]]}
-            found = verify_groups.group_delta(noise, Fraction(epsilon))
+            found = verifier_resampling.group_delta(noise, Fraction(epsilon))
             assert found is not None
             assert found >= dirichlet.worst_delta(
                 n, k, weight, 40, Fraction(epsilon)

@@ -13,8 +13,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth_engine import verifier
 from synth_engine.errors import InputError, VerificationError
-from synth_engine.privacy import receipt, signing, verify, verify_file, verify_signature
+from synth_engine.privacy import receipt, signing
+from synth_engine.verifier import program as verifier_program
+from synth_engine.verifier import signature as verifier_signature
 from tests.privacy.test_hostile_receipts import check
 from tests.privacy.test_verifier import (
     DELTA,
@@ -61,7 +64,9 @@ def head_of(document: Document, *, key: Ed25519PrivateKey = KEY) -> Document:
 
 def test_a_signed_receipt_with_its_head_is_complete_and_says_so() -> None:
     document = json.loads(json.dumps(marked(honest(), 2)))
-    found = verify.verify(document, head=head_of(document), key=PUBLIC, core=document["digest"])
+    found = verifier.verify(
+        document, head=head_of(document), key=PUBLIC, core=document["digest"]
+    )
     assert found.signed_by == signing.name(KEY.public_key())
     said = " ".join(found.sentences)
     assert "no mark is missing" in said
@@ -72,10 +77,10 @@ def test_a_signed_receipt_with_its_head_is_complete_and_says_so() -> None:
 def test_without_a_head_the_marks_beyond_the_last_one_are_unknown_and_without_a_signature_that_is_said() -> (
     None
 ):
-    alone = " ".join(verify.verify(marked(honest(), 2)).sentences)
+    alone = " ".join(verifier.verify(marked(honest(), 2)).sentences)
     assert "Marks are unknown beyond number 2" in alone
     assert "compare this name" in alone
-    unsigned = " ".join(verify.verify(marked(honest(), 0, key=None)).sentences)
+    unsigned = " ".join(verifier.verify(marked(honest(), 0, key=None)).sentences)
     assert "NOT SIGNED" in unsigned
     assert "Marks are unknown beyond number 0" in unsigned
 
@@ -99,15 +104,15 @@ def test_a_mark_that_was_taken_out_is_noticed(gone: int) -> None:
     head = head_of(document)
     del document["marks"][gone]
     with pytest.raises(VerificationError, match="marks are missing"):
-        verify.verify(document)
+        verifier.verify(document)
     document["seal"] = None
     if gone < 2:
         with pytest.raises(VerificationError, match="marks are missing"):
-            verify.verify(document)
+            verifier.verify(document)
     with pytest.raises(VerificationError, match="marks are missing"):
-        verify.verify(document, head=head)
+        verifier.verify(document, head=head)
     with pytest.raises(VerificationError, match=r"not signed|marks are missing"):
-        verify.verify(document, key=PUBLIC)
+        verifier.verify(document, key=PUBLIC)
 
 
 def test_all_marks_taken_out_and_the_chain_with_them_is_noticed() -> None:
@@ -115,10 +120,10 @@ def test_all_marks_taken_out_and_the_chain_with_them_is_noticed() -> None:
     head = head_of(document)
     bare = {name: value for name, value in document.items() if name not in ("marks", "seal")}
     with pytest.raises(VerificationError, match="missing or unknown fields"):
-        verify.verify(bare | {"digest": core_sha256(bare)})
+        verifier.verify(bare | {"digest": core_sha256(bare)})
     emptied = document | {"marks": [], "seal": None}
     with pytest.raises(VerificationError, match="the head names mark 1"):
-        verify.verify(emptied, head=head)
+        verifier.verify(emptied, head=head)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,7 @@ def test_a_mark_that_was_changed_is_noticed(field: str) -> None:
     }
     document["marks"][0][field] = values.get(field, "f" * 64)
     with pytest.raises(VerificationError, match=r"mark \d"):
-        verify.verify(document)
+        verifier.verify(document)
 
 
 def rehashed(mark: Document) -> Document:
@@ -157,7 +162,7 @@ def test_a_mark_with_a_digest_that_fits_again_has_no_signature_that_fits() -> No
     document["marks"] = [rehashed(document["marks"][0])]
     document["seal"] = None
     with pytest.raises(VerificationError, match="signature of mark 1 does not fit"):
-        verify.verify(document)
+        verifier.verify(document)
 
 
 def doctored(document: Document) -> dict[str, Document]:
@@ -174,21 +179,21 @@ def test_what_is_taken_out_of_the_core_of_an_adaptive_run_is_noticed(what: str) 
     """By the signature, by the digest that a citation names, by the head, and by the marks of the release."""
     true = resealed(adaptive() | {"chosen_after_looking": True})
     document = marked(true, 0)
-    verify.verify(document, head=head_of(document), key=PUBLIC, core=true["digest"])
+    verifier.verify(document, head=head_of(document), key=PUBLIC, core=true["digest"])
     forged = doctored(document)[what]
     assert forged["digest"] != document["digest"]
     with pytest.raises(VerificationError, match="the core was changed"):
-        verify.verify(forged, key=PUBLIC)
+        verifier.verify(forged, key=PUBLIC)
     forged["seal"] = None
-    verify.verify(forged)  # alone, nothing shows it; so it says what is not known
+    verifier.verify(forged)  # alone, nothing shows it; so it says what is not known
     with pytest.raises(VerificationError, match="not signed"):
-        verify.verify(forged, key=PUBLIC)
+        verifier.verify(forged, key=PUBLIC)
     with pytest.raises(VerificationError, match="not the one of the digest"):
-        verify.verify(forged, core=true["digest"])
+        verifier.verify(forged, core=true["digest"])
     with pytest.raises(VerificationError, match="head is that of another release"):
-        verify.verify(forged, head=head_of(document))
+        verifier.verify(forged, head=head_of(document))
     with pytest.raises(VerificationError, match="belongs to another release"):
-        verify.verify(forged | {"marks": marked(true, 1)["marks"]})
+        verifier.verify(forged | {"marks": marked(true, 1)["marks"]})
 
 
 @pytest.mark.parametrize(
@@ -199,7 +204,7 @@ def test_what_is_taken_out_of_the_sample_is_noticed(part: str) -> None:
         rows=9, seed_commitment="b" * 64, edited="a" * 64, after_looking=True
     )
     document = receipt.signed(receipt.with_sample(marked(honest(), 0), drawn), by(KEY))
-    assert len(verify.verify(document, key=PUBLIC).caveats) == 2
+    assert len(verifier.verify(document, key=PUBLIC).caveats) == 2
     changed = copy.deepcopy(document)
     if part == "rows":
         changed["sample"]["rows"] = 10
@@ -208,19 +213,19 @@ def test_what_is_taken_out_of_the_sample_is_noticed(part: str) -> None:
     else:
         del changed["sample"][part]
     with pytest.raises(VerificationError, match="sample was changed or left out"):
-        verify.verify(changed, key=PUBLIC)
+        verifier.verify(changed, key=PUBLIC)
     with pytest.raises(VerificationError, match="sample was changed or left out"):
-        verify.verify(document | {"sample": None}, key=PUBLIC)
+        verifier.verify(document | {"sample": None}, key=PUBLIC)
 
 
 def test_another_key_is_refused_where_one_is_given() -> None:
     document = marked(honest(), 1, key=OTHER)
-    verify.verify(document, head=head_of(document, key=OTHER))
+    verifier.verify(document, head=head_of(document, key=OTHER))
     with pytest.raises(VerificationError, match="another key than the one given"):
-        verify.verify(document, key=PUBLIC)
+        verifier.verify(document, key=PUBLIC)
     signed = marked(honest(), 1)
     with pytest.raises(VerificationError, match="the head is signed with another key"):
-        verify.verify(signed, head=head_of(signed, key=OTHER), key=PUBLIC)
+        verifier.verify(signed, head=head_of(signed, key=OTHER), key=PUBLIC)
 
 
 def test_an_older_head_says_that_it_is_older() -> None:
@@ -229,7 +234,7 @@ def test_an_older_head_says_that_it_is_older() -> None:
     later = receipt.with_marks(before, after["marks"])
     assert any(
         "older than the receipt" in said
-        for said in verify.verify(later, head=head_of(before)).sentences
+        for said in verifier.verify(later, head=head_of(before)).sentences
     )
 
 
@@ -238,17 +243,17 @@ def test_a_receipt_of_an_older_version_says_what_it_lacks_and_can_be_given_marks
     path: Path,
 ) -> None:
     document = json.loads(path.read_text())
-    said = " ".join(verify.verify(document).sentences)
+    said = " ".join(verifier.verify(document).sentences)
     assert "no chain of marks and no signature" in said
     assert document["digest"] in said
     with pytest.raises(VerificationError, match="not signed"):
-        verify.verify(document, key=PUBLIC)
+        verifier.verify(document, key=PUBLIC)
     with pytest.raises(VerificationError, match="no chain of marks"):
-        verify.verify(document, head=head_of(marked(honest(), 0)))
+        verifier.verify(document, head=head_of(marked(honest(), 0)))
     published = receipt.seal(document | {"sample": None})  # as an installation holds it
     later = marked(published, 1)
     assert later["digest"] == published["digest"]
-    assert verify.verify(later, head=head_of(later), key=PUBLIC).core == published["digest"]
+    assert verifier.verify(later, head=head_of(later), key=PUBLIC).core == published["digest"]
 
 
 # --- signatures ---------------------------------------------------------------------------------------------------
@@ -275,12 +280,12 @@ RFC = [
 @pytest.mark.parametrize(("public", "message", "signature"), RFC)
 def test_signatures_of_the_standard_fit(public: str, message: str, signature: str) -> None:
     parts = [bytes.fromhex(part) for part in (public, message, signature)]
-    assert verify_signature.signature_fits(*parts)
-    assert not verify_signature.signature_fits(parts[0], parts[1] + b"x", parts[2])
+    assert verifier_signature.signature_fits(*parts)
+    assert not verifier_signature.signature_fits(parts[0], parts[1] + b"x", parts[2])
     for place in (0, 31, 32, 63):
         turned = bytearray(parts[2])
         turned[place] ^= 1
-        assert not verify_signature.signature_fits(parts[0], parts[1], bytes(turned))
+        assert not verifier_signature.signature_fits(parts[0], parts[1], bytes(turned))
 
 
 @settings(max_examples=25)
@@ -290,13 +295,13 @@ def test_a_signature_of_the_library_fits_and_one_with_a_scalar_that_is_too_large
 ) -> None:
     key = Ed25519PrivateKey.from_private_bytes(secret)
     signature, public = key.sign(message), key.public_key().public_bytes_raw()
-    assert verify_signature.signature_fits(public, message, signature)
+    assert verifier_signature.signature_fits(public, message, signature)
     larger = (
         int.from_bytes(signature[32:], "little")
         + 2**252
         + 27742317777372353535851937790883648493
     )
-    assert not verify_signature.signature_fits(
+    assert not verifier_signature.signature_fits(
         public, message, signature[:32] + larger.to_bytes(32, "little")
     )
 
@@ -306,7 +311,7 @@ def test_a_signature_of_the_library_fits_and_one_with_a_scalar_that_is_too_large
 def test_bytes_that_are_no_signature_do_not_fit(
     public: bytes, message: bytes, signature: bytes
 ) -> None:
-    assert not verify_signature.signature_fits(public, message, signature)
+    assert not verifier_signature.signature_fits(public, message, signature)
 
 
 def test_a_key_is_read_from_its_pem_and_nothing_else_is(tmp_path: Path) -> None:
@@ -315,11 +320,11 @@ def test_a_key_is_read_from_its_pem_and_nothing_else_is(tmp_path: Path) -> None:
     )
     path = tmp_path / "signing.pub"
     path.write_bytes(pem)
-    assert verify_file.read_key(path) == PUBLIC
+    assert verifier_program.read_key(path) == PUBLIC
     for wrong in (b"", b"x" * 20_000, pem.replace(b"PUBLIC", b"PRIVATE"), b"\xff", pem[:60]):
         path.write_bytes(wrong)
         with pytest.raises(VerificationError, match="no Ed25519 public key"):
-            verify_file.read_key(path)
+            verifier_program.read_key(path)
 
 
 def test_a_private_key_that_cannot_sign_is_refused_by_name(tmp_path: Path) -> None:
@@ -378,9 +383,9 @@ def test_marks_signatures_and_heads_that_were_garbled_are_refused_in_words(
     if (
         key == "signed" and target[key] is None
     ):  # the signature over the whole receipt covers the mark as well
-        verify.verify(document, head=head, key=PUBLIC)
+        verifier.verify(document, head=head, key=PUBLIC)
         return
     with pytest.raises(VerificationError) as refused:
-        verify.verify(document, head=head, key=PUBLIC)
+        verifier.verify(document, head=head, key=PUBLIC)
     assert str(refused.value) == " ".join(str(refused.value).split())
     check(document)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import open_session
@@ -36,7 +36,6 @@ from synth_engine.domain import (
     WeakBasket,
 )
 from synth_engine.measurement import Counts, Noise
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synth_engine.values import Listed, from_json
 
@@ -143,7 +142,7 @@ def released(table: list[Record], *, domain: Domain, spec: Spec, seed: int) -> d
     answers = plan.run(room)
     model = plan.fit(answers)
     receipt = plan.receipt(answers)
-    verify.verify(receipt)
+    verifier.verify(receipt)
     drawn = mechanisms.draw_table(model, 20, "seed")
     return {
         "plan": plan.digest,

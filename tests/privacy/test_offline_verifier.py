@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from synth_engine import cli
-from synth_engine.privacy import standalone, verify
+from synth_engine import cli, verifier
+from synth_engine.verifier import standalone
 from tests.privacy.test_verifier import (
     DELTA,
     RELEASED,
@@ -57,7 +57,7 @@ def test_a_good_receipt_is_proved_with_python_alone(folder: Path, kind: str) -> 
     assert document["guarantee"]["certificate"] == kind
     found = judge(folder, document)
     assert (found.returncode, found.stderr) == (0, "")
-    here = verify.verify(document)
+    here = verifier.verify(document)
     assert found.stdout.startswith(
         f"epsilon = {float(here.epsilon):.12g}\ndelta = {float(here.delta):.12g}\n"
     )
@@ -143,7 +143,7 @@ def test_the_file_is_the_text_of_its_modules_and_no_name_means_two_things() -> N
         line for line in text.splitlines() if "import" in line
     )
     for module in standalone.MODULES:
-        source = Path(verify.__file__).with_name(f"{module}.py").read_text()
+        source = Path(verifier.__file__).with_name(f"{module}.py").read_text()
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 assert ast.get_source_segment(source, node) in text

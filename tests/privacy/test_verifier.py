@@ -18,15 +18,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
 from synth_engine.measurement import Answers, Noise
 from synth_engine.mechanisms import Plan
-from synth_engine.privacy import conversion, events, receipt, standalone, verify
+from synth_engine.privacy import conversion, events, receipt
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synth_engine.spec import Spec
+from synth_engine.verifier import standalone
 from tests.privacy import exact
 from tests.privacy.exact import domain_of
 
@@ -172,7 +173,7 @@ def test_an_honest_receipt_is_accepted_and_recomputed(
             honest(delta, domain=domain_of(2, 3, relation=relation, max_records=records))
         )
     )
-    found = verify.verify(document)
+    found = verifier.verify(document)
     assert Fraction(998, 1000) <= found.epsilon <= 1
     assert found.delta == delta
     assert found.certificate == document["guarantee"]["certificate"]
@@ -182,7 +183,7 @@ def test_an_honest_receipt_is_accepted_and_recomputed(
 
 
 def test_an_adaptive_receipt_is_accepted_at_its_cap_whatever_was_left() -> None:
-    found = verify.verify(adaptive())
+    found = verifier.verify(adaptive())
     assert Fraction(999_999, 10**6) <= found.epsilon <= 1
 
 
@@ -191,7 +192,7 @@ def test_the_verified_rho_is_what_the_ledger_holds() -> None:
     plan = mechanisms.plan(
         domain, Spec(mechanism="independent", epsilon=Fraction(1), delta=DELTA)
     )
-    found = verify.verify(honest(DELTA, domain=domain))
+    found = verifier.verify(honest(DELTA, domain=domain))
     assert plan.cost("zcdp") == (0, 0, found.rho * 10**9)
     assert plan.cost("basic") == (10**9, 10**9, 0)
 
@@ -207,7 +208,7 @@ def test_every_plan_gives_a_receipt_that_verifies(
     epsilon: Fraction, delta: Fraction, relation: Relation
 ) -> None:
     document = honest(delta, epsilon=epsilon, domain=domain_of(2, 3, relation=relation))
-    assert verify.verify(document).epsilon <= epsilon + Fraction(1, 10**12)
+    assert verifier.verify(document).epsilon <= epsilon + Fraction(1, 10**12)
 
 
 PURE: list[tuple[str, object, str]] = [
@@ -299,7 +300,7 @@ PURE: list[tuple[str, object, str]] = [
 def test_a_tampered_pure_receipt_is_refused(path: str, value: object, reason: str) -> None:
     document = changed(honest(), path, value)
     with pytest.raises(VerificationError, match=reason):
-        verify.verify(resealed(document))
+        verifier.verify(resealed(document))
 
 
 GAUSSIAN: list[tuple[str, object, str]] = [
@@ -326,7 +327,7 @@ def test_a_tampered_gaussian_receipt_is_refused(path: str, value: object, reason
     document = changed(honest(DELTA, noise="gaussian"), path, value)
     assert honest(DELTA, noise="gaussian")["guarantee"]["certificate"] == "pld"
     with pytest.raises(VerificationError, match=reason):
-        verify.verify(resealed(document))
+        verifier.verify(resealed(document))
 
 
 ADAPTIVE: list[tuple[str, object, str]] = [
@@ -351,28 +352,28 @@ ADAPTIVE: list[tuple[str, object, str]] = [
 @pytest.mark.parametrize(("path", "value", "reason"), ADAPTIVE, ids=_name)
 def test_a_tampered_adaptive_receipt_is_refused(path: str, value: object, reason: str) -> None:
     with pytest.raises(VerificationError, match=reason):
-        verify.verify(resealed(changed(adaptive(), path, value)))
+        verifier.verify(resealed(changed(adaptive(), path, value)))
 
 
 def test_a_call_left_out_is_refused() -> None:
     with pytest.raises(VerificationError, match="claimed rho"):
-        verify.verify(resealed(changed(honest(), "calls.1", DROP)))
+        verifier.verify(resealed(changed(honest(), "calls.1", DROP)))
 
 
 def test_a_call_run_twice_is_refused() -> None:
     document = honest()
     document["calls"].append(copy.deepcopy(document["calls"][0]))
     with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
-        verify.verify(resealed(document))
+        verifier.verify(resealed(document))
     document["calls"][-1]["query"]["clique"] = ["c"]
     with pytest.raises(VerificationError, match="below what the calls add up to"):
-        verify.verify(resealed(document))
+        verifier.verify(resealed(document))
 
 
 @pytest.mark.parametrize("path", ["answers_sha256", "domain_sha256", "digest"])
 def test_a_changed_digest_is_refused(path: str) -> None:
     with pytest.raises(VerificationError, match="digest does not match"):
-        verify.verify(changed(honest(), path, "f" * 64))
+        verifier.verify(changed(honest(), path, "f" * 64))
 
 
 def test_the_calls_of_a_static_mechanism_are_bound_to_the_plan() -> None:
@@ -380,7 +381,7 @@ def test_the_calls_of_a_static_mechanism_are_bound_to_the_plan() -> None:
     document["calls"].reverse()
     document["digest"] = core_sha256(document)
     with pytest.raises(VerificationError, match="fixed beforehand"):
-        verify.verify(document)
+        verifier.verify(document)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +403,7 @@ def test_what_the_run_was_paid_for_cannot_be_changed_afterwards(
     document = changed(honest(), path, value)
     document["digest"] = core_sha256(document)
     with pytest.raises(VerificationError, match=r"digest of the plan|plan has no SHA-256"):
-        verify.verify(document)
+        verifier.verify(document)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -413,21 +414,21 @@ def test_the_digest_of_a_plan_follows_from_its_receipt(mechanism: str, delta: Fr
     domain = domain_of(2, 3)
     plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1), delta=delta))
     document = json.loads(json.dumps(_receipt_of(plan, TABLE)))
-    assert verify.verify(document).plan == plan.digest == canonical_sha256(planned(document))
+    assert verifier.verify(document).plan == plan.digest == canonical_sha256(planned(document))
 
 
 def test_the_verifier_knows_every_mechanism_and_whether_it_is_static() -> None:
     assert {
         name: mechanism.kind for name, mechanism in mechanisms.REGISTRY.items()
-    } == verify.KINDS
+    } == verifier.KINDS
 
 
 RELEASED = sorted(Path(__file__).with_name("receipts").glob("*-1.json"))
 
 
-def reaches_its_target(document: Document) -> verify.Verified:
+def reaches_its_target(document: Document) -> verifier.Verified:
     """It verifies, and claims nearly all that was asked for and no more."""
-    target, found = Fraction(document["target"]["epsilon"]), verify.verify(document)
+    target, found = Fraction(document["target"]["epsilon"]), verifier.verify(document)
     assert target * Fraction(999_999, 10**6) <= found.epsilon <= target
     assert found.delta == Fraction(document["target"]["delta"])
     return found
@@ -451,9 +452,9 @@ def test_receipts_of_the_first_version_still_verify(path: Path) -> None:
 def test_a_forged_receipt_of_the_first_version_is_refused(path: Path) -> None:
     document = json.loads(path.read_text())
     with pytest.raises(VerificationError, match="below what the calls add up to"):
-        verify.verify(of_half_the_epsilon(document))
+        verifier.verify(of_half_the_epsilon(document))
     with pytest.raises(VerificationError, match="missing or unknown parts"):
-        verify.verify(resealed(changed(document, "guarantee.certificate", "pld")))
+        verifier.verify(resealed(changed(document, "guarantee.certificate", "pld")))
 
 
 def test_there_are_receipts_of_the_first_version_of_every_kind() -> None:
@@ -467,7 +468,7 @@ SECOND = sorted(Path(__file__).with_name("receipts").glob("*-2.json"))
 def test_receipts_of_the_second_version_still_verify(path: Path) -> None:
     document = json.loads(path.read_text())
     assert document["schema"] == "synthweb/receipt/2"
-    assert verify.verify(document).epsilon <= Fraction(document["target"]["epsilon"])
+    assert verifier.verify(document).epsilon <= Fraction(document["target"]["epsilon"])
     as_first = {**document, "schema": "synthweb/receipt/1"}
     as_third = {**document, "schema": "synthweb/receipt/3"}
     for other in (as_first, as_third):
@@ -475,7 +476,7 @@ def test_receipts_of_the_second_version_still_verify(path: Path) -> None:
             {key: value for key, value in other.items() if key != "digest"}
         )
         with pytest.raises(VerificationError):
-            verify.verify(other)
+            verifier.verify(other)
 
 
 def test_there_are_receipts_of_the_second_version_of_both_kinds() -> None:
@@ -497,25 +498,25 @@ def test_receipts_of_the_third_version_still_verify(path: Path) -> None:
 def test_a_forged_receipt_of_the_third_version_is_refused(path: Path) -> None:
     document = json.loads(path.read_text())
     with pytest.raises(VerificationError, match="below what"):
-        verify.verify(of_half_the_epsilon(document))
+        verifier.verify(of_half_the_epsilon(document))
 
 
 def test_a_receipt_that_adds_up_mu_squared_cannot_leave_its_rule_or_its_cap() -> None:
     document = json.loads(next(path for path in THIRD if path.stem == "auto-gdp-3").read_text())
     for rule in ("zcdp", "pld", "basic"):
         with pytest.raises(VerificationError):
-            verify.verify(resealed(changed(document, "guarantee.certificate", rule)))
+            verifier.verify(resealed(changed(document, "guarantee.certificate", rule)))
     ((name, cap),) = document["plan"]["cap"].items()
     less = Fraction(cap) * Fraction(999, 1000)
     with pytest.raises(VerificationError):
-        verify.verify(
+        verifier.verify(
             resealed(
                 changed(document, f"plan.cap.{name}", f"{less.numerator}/{less.denominator}")
             )
         )
     by_bins = next(at for at, call in enumerate(document["calls"]) if "bins" in call["query"])
     with pytest.raises(VerificationError, match="the bins of call"):
-        verify.verify(resealed(changed(document, f"calls.{by_bins}.query.bins", [2, 2])))
+        verifier.verify(resealed(changed(document, f"calls.{by_bins}.query.bins", [2, 2])))
 
 
 @pytest.mark.parametrize("mechanism", ["independent", "dpsyn"])
@@ -523,12 +524,12 @@ def test_bins_that_no_plan_fixed_are_refused_of_a_static_mechanism(mechanism: st
     """The digest of a plan says how many bins a table has, and not which; for that a run has to be adaptive."""
     plan = mechanisms.plan(domain_of(2, 3), Spec(mechanism=mechanism, epsilon=Fraction(1)))
     document = json.loads(json.dumps(_receipt_of(plan, TABLE)))
-    verify.verify(document)
+    verifier.verify(document)
     query = document["calls"][0]["query"]
     query["bins"] = [query["cells"], *[1] * (len(query["clique"]) - 1)]
     document["plan"]["calls_sha256"] = canonical_sha256(document["calls"])
     with pytest.raises(VerificationError, match="bins would have to be fixed"):
-        verify.verify(resealed(document))
+        verifier.verify(resealed(document))
 
 
 def test_there_are_receipts_of_the_third_version_by_every_rule_an_adaptive_run_has() -> None:
@@ -546,7 +547,7 @@ def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None
     forged = plan.receipt(
         plan.run(open_session(exact.rows_of(TABLE, domain), domain=domain, cap=plan.loss))
     )
-    paid_for = verify.verify(forged).plan
+    paid_for = verifier.verify(forged).plan
     forged["relation"], forged["unit"] = "add-remove", {"max_records": 1, "column": None}
     for call in forged["calls"]:
         [(name, moved)] = call["sensitivity"].items()
@@ -558,16 +559,16 @@ def test_who_is_protected_cannot_be_changed_after_the_run_was_paid_for() -> None
     )
     forged = receipt.seal(forged)
     with pytest.raises(VerificationError, match="digest of the plan"):
-        verify.verify(forged)
+        verifier.verify(forged)
     assert (
-        verify.verify(resealed(forged)).plan != paid_for
+        verifier.verify(resealed(forged)).plan != paid_for
     )  # another plan: the ledger has no hold for it
 
 
 def test_where_the_facts_of_a_domain_come_from_cannot_be_changed_afterwards() -> None:
     forged = receipt.seal({**honest(), "domain_facts": {"public-file": 7}})
     with pytest.raises(VerificationError, match="digest of the plan"):
-        verify.verify(forged)
+        verifier.verify(forged)
 
 
 @pytest.mark.parametrize(
@@ -575,7 +576,7 @@ def test_where_the_facts_of_a_domain_come_from_cannot_be_changed_afterwards() ->
 )
 def test_something_else_than_a_receipt_is_refused(document: object) -> None:
     with pytest.raises(VerificationError):
-        verify.verify(document)  # type: ignore[arg-type]
+        verifier.verify(document)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -597,7 +598,7 @@ def test_a_receipt_with_any_one_leaf_garbled_is_refused_or_unharmed_and_never_cr
         )
     )
     try:
-        found = verify.verify(resealed(changed(document, path, value)))
+        found = verifier.verify(resealed(changed(document, path, value)))
     except VerificationError:
         return
     assert Fraction(998, 1000) <= found.epsilon <= 1
@@ -608,20 +609,20 @@ def test_what_was_shown_is_said_and_what_is_drawn_later_stands_beside_the_core()
     shown = receipt.mark_suggestions_shown(document)
     assert any(
         sentence.startswith("Suggestions read from the data")
-        for sentence in verify.verify(shown).sentences
+        for sentence in verifier.verify(shown).sentences
     )
     assert (
         shown["suggestions_shown"] is True
     )  # that they were shown, and never how many facts equal one
-    assert not any("uggestion" in sentence for sentence in verify.verify(document).sentences)
+    assert not any("uggestion" in sentence for sentence in verifier.verify(document).sentences)
     drawn = receipt.with_sample(document, receipt.Sample(rows=5, seed="public"))
-    verify.verify(drawn)
+    verifier.verify(drawn)
     assert {k for k in document if document[k] != drawn[k]} == {"sample"}
 
 
 def test_the_verifier_imports_nothing_but_the_standard_library_and_its_error() -> None:
     for module in standalone.MODULES:
-        tree = ast.parse(Path(verify.__file__).with_name(f"{module}.py").read_text())
+        tree = ast.parse(Path(verifier.__file__).with_name(f"{module}.py").read_text())
         imported = {
             a.name
             for node in ast.walk(tree)
@@ -703,13 +704,13 @@ def _leaves(value: object, path: str = "") -> list[tuple[str, object]]:
 @pytest.mark.parametrize("origin", ["Suggested", "suggested ", "guessed", ""])
 def test_facts_of_an_unknown_origin_are_refused(origin: str) -> None:
     with pytest.raises(VerificationError, match="unknown origin"):
-        verify.verify(resealed(changed(honest(), "domain_facts", {"declared": 3, origin: 1})))
+        verifier.verify(resealed(changed(honest(), "domain_facts", {"declared": 3, origin: 1})))
 
 
 @pytest.mark.parametrize("seed", [{"a": 1}, ["x"], 7, None, True])
 def test_a_seed_that_is_no_text_is_refused(seed: object) -> None:
     with pytest.raises(VerificationError, match="seed"):
-        verify.verify(resealed(changed(honest(), "sample", {"rows": 1, "seed": seed})))
+        verifier.verify(resealed(changed(honest(), "sample", {"rows": 1, "seed": seed})))
 
 
 PREMISED = honest()
@@ -717,27 +718,27 @@ PREMISED = honest()
 
 
 def test_the_premise_of_the_guarantee_is_on_the_receipt_and_is_said() -> None:
-    found = verify.verify(PREMISED)
+    found = verifier.verify(PREMISED)
     assert PREMISED["premise"] in found.sentences
     assert "whether a run succeeds" in PREMISED["premise"]
 
 
 def test_a_receipt_from_before_the_premise_was_written_still_verifies() -> None:
     before = resealed({key: value for key, value in PREMISED.items() if key != "premise"})
-    assert not any("well-formed" in sentence for sentence in verify.verify(before).sentences)
+    assert not any("well-formed" in sentence for sentence in verifier.verify(before).sentences)
 
 
 @pytest.mark.parametrize("premise", ["Nothing is presupposed.", "", 7, None, ["a"]])
 def test_another_premise_is_refused(premise: object) -> None:
     with pytest.raises(VerificationError, match="premise"):
-        verify.verify(resealed(PREMISED | {"premise": premise}))
+        verifier.verify(resealed(PREMISED | {"premise": premise}))
 
 
 @pytest.mark.parametrize("spelling", ["exact", "Integer", "", None, 1, ["integer"], {}])
 def test_a_spelling_that_the_verifier_does_not_know_is_refused(spelling: object) -> None:
     unit = {"max_records": 1, "column": "person", "spelling": spelling}
     with pytest.raises(VerificationError, match="unit"):
-        verify.verify(resealed(PREMISED | {"unit": unit}))
+        verifier.verify(resealed(PREMISED | {"unit": unit}))
 
 
 @pytest.mark.parametrize("spelling", list(Spelling))
@@ -747,9 +748,9 @@ def test_how_people_are_told_apart_is_fixed_by_the_plan_and_said(spelling: Spell
     plan = mechanisms.plan(domain, Spec(mechanism="random", epsilon=Fraction(1)))
     document = plan.receipt(Answers(measurements=(), calls=plan.calls))
     assert any(
-        "person is spelled" in sentence for sentence in verify.verify(document).sentences
+        "person is spelled" in sentence for sentence in verifier.verify(document).sentences
     )
     other = {"exact": "integer", "integer": "casefold", "casefold": "integer"}[spelling]
     forged = document["unit"] | {"spelling": other}
     with pytest.raises(VerificationError, match="digest of the plan"):
-        verify.verify(receipt.seal(document | {"unit": forged}))
+        verifier.verify(receipt.seal(document | {"unit": forged}))

@@ -18,7 +18,7 @@ from django.core.management.color import no_style  # noqa: E402
 from django.db import DatabaseError, connection, models, transaction  # noqa: E402
 from django.db.migrations.executor import MigrationExecutor  # noqa: E402
 
-from synth_engine.privacy import verify  # noqa: E402
+from synth_engine import verifier  # noqa: E402
 from synthweb.audit import chain as audit_chain  # noqa: E402
 from synthweb.audit import services as audit  # noqa: E402
 from synthweb.audit.models import AuditEntry  # noqa: E402
@@ -111,7 +111,7 @@ def main() -> None:
         str(message) for message in checks.run_checks(databases=["default"], tags=["database"])
     ]
     found["receipts"] = [
-        str(verify.verify(release.receipt).epsilon) for release in Release.objects.all()
+        str(verifier.verify(release.receipt).epsilon) for release in Release.objects.all()
     ]
     found["after_going_on"] = go_on()
     sys.stdout.write(json.dumps(found))

@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from synth_engine import verifier
 from synth_engine.domain import Domain
-from synth_engine.privacy import verify
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import services as ledger
@@ -56,7 +56,7 @@ def released(cast: Cast, dataset: Dataset) -> pd.DataFrame:
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None, run.failure
-    verify.verify(run.release.receipt)
+    verifier.verify(run.release.receipt)
     sample = releases.draw_sample(user=cast.steward, release=run.release, rows=20_000)
     return read("".join(tables.stream_csv(sample)))
 

@@ -21,7 +21,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from synth_engine.privacy import verify
+from synth_engine import verifier
 from synthweb.accounts import services as accounts
 from synthweb.accounts.models import ApiToken, Role
 from synthweb.api.serializers.releases import NewSampleSerializer
@@ -92,7 +92,7 @@ def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) 
     assert finished["state"] == "finished"
 
     receipt = steward_calls.get(f"/releases/{finished['release']}/receipt/").json()
-    assert verify.verify(receipt).epsilon <= 1
+    assert verifier.verify(receipt).epsilon <= 1
     shared = steward_calls.send(
         f"/releases/{finished['release']}/grants/", {"analyst": "analyst"}
     )
@@ -559,7 +559,7 @@ def test_the_python_example_of_the_guide_runs_as_it_stands(
     receipt = (
         Caller(played.reader, "read").get(f"/releases/{played.release.code}/receipt/").json()
     )
-    assert all(sentence in said for sentence in verify.verify(receipt).sentences), said
+    assert all(sentence in said for sentence in verifier.verify(receipt).sentences), said
 
 
 def _errand(dataset_code: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from synth_engine.privacy import verify
+from synth_engine import verifier
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
@@ -76,7 +76,7 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
     mechanism: str, delta: str, dataset: Dataset, cast: Cast, browser: Callable[..., Client]
 ) -> None:
     release = released(dataset, cast, mechanism=mechanism, delta=delta)
-    verify.verify(release.receipt)
+    verifier.verify(release.receipt)
     assert release.receipt["domain_sha256"] == dataset.domain_versions.get().digest
     assert "discover" in {call["query"]["verb"] for call in release.receipt["calls"]}
     known = {one["name"]: one for one in release.model["domain"]["attributes"]}

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from synth_engine.privacy import verify
+from synth_engine import verifier
 from synthweb.datasets import preview_store
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.ledger.models import LedgerEntry
@@ -71,7 +71,7 @@ def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
     sizes = [len(list(same)) for _, same in groupby(row["who"] for row in rows)]
     assert len(sizes) == len({row["who"] for row in rows})
     assert sizes.count(2) / len(sizes) == pytest.approx(0.5, abs=0.15)
-    assert verify.verify(chain.receipt_of_sample(sample)).epsilon <= 1
+    assert verifier.verify(chain.receipt_of_sample(sample)).epsilon <= 1
     file = io.BytesIO()
     tables.write_parquet(sample, file)
     document = services.description_of(release)

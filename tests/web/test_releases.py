@@ -20,11 +20,10 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.errors import SpecError, VerificationError
 from synth_engine.mechanisms import Model
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy import verify
 from synthweb.accounts.models import Membership
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
@@ -205,7 +204,7 @@ def test_a_seed_is_hidden_behind_a_commitment_in_the_receipt(
     assert document["sample"] == {"rows": 5, "seed_commitment": first.commitment}
     assert first.seed not in json.dumps(document)
     assert release.sample_secret not in json.dumps(document)
-    assert verify.verify(document).epsilon <= 1
+    assert verifier.verify(document).epsilon <= 1
 
 
 @pytest.mark.parametrize("rows", [0, -1, settings.SAMPLE_MAX_ROWS + 1])
@@ -373,7 +372,7 @@ def test_the_downloaded_receipt_is_the_one_the_verifier_accepts(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     answer = browser(cast.steward).get(address("receipt-json", release))
-    assert verify.verify(answer.json()).delta <= 1e-9
+    assert verifier.verify(answer.json()).delta <= 1e-9
     assert "attachment" in answer["Content-Disposition"]
 
 
@@ -415,12 +414,12 @@ def test_deciding_to_share_after_looking_is_a_signed_mark_beside_the_receipt(
     key = (
         signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE)).public_key().public_bytes_raw()
     )
-    found = verify.verify(document, head=chain.head_of(release), key=key, core=core["digest"])
+    found = verifier.verify(document, head=chain.head_of(release), key=key, core=core["digest"])
     assert [caveat for caveat in found.caveats if "look at real data" in caveat]
     entry = AuditEntry.objects.get(action="release.marked")
     assert (entry.detail["mark"], entry.detail["receipt"]) == (mark["hash"], core["digest"])
     with pytest.raises(VerificationError, match="marks are missing"):
-        verify.verify(document | {"marks": []}, key=key)
+        verifier.verify(document | {"marks": []}, key=key)
 
 
 def test_sharing_before_looking_leaves_no_mark(release: Release, cast: Cast) -> None:
@@ -519,7 +518,7 @@ def test_the_latest_head_is_published_on_the_page_and_by_rest(
     with pytest.raises(
         VerificationError, match="the head names mark 1, and the receipt ends at mark 0"
     ):
-        verify.verify(document, head=head)
+        verifier.verify(document, head=head)
     listed = client.get(f"/api/v1/releases/{release.code}/marks/").json()
     assert listed["core"] == release.receipt["digest"]
     assert [mark["hash"] for mark in listed["marks"]] == [head["statement"]["head"]]
@@ -535,7 +534,7 @@ def test_without_a_key_receipts_are_unsigned_and_say_so_and_marks_are_made_all_t
     document = chain.receipt_of(release)
     assert document["seal"] is None
     assert document["marks"][0]["signed"] is None
-    assert any("NOT SIGNED" in said for said in verify.verify(document).sentences)
+    assert any("NOT SIGNED" in said for said in verifier.verify(document).sentences)
     assert browser(cast.auditor).get(address("marks-head", release)).status_code == 404
     assert (
         "no key to sign with"
@@ -594,7 +593,7 @@ def test_an_upgrade_puts_the_published_receipt_back_and_makes_the_look_a_mark(
     made.refresh_from_db()
     assert made.receipt == published
     document = json.loads(json.dumps(chain.receipt_of(made)))
-    found = verify.verify(document, head=chain.head_of(made), core=published["digest"])
+    found = verifier.verify(document, head=chain.head_of(made), core=published["digest"])
     assert [caveat for caveat in found.caveats if "look at real data" in caveat]
     (mark,) = document["marks"]
     assert marked in mark["text"]

@@ -13,11 +13,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, verifier
 from synth_engine.errors import InputError
 from synth_engine.mechanisms import Model
 from synth_engine.models import description
-from synth_engine.privacy import verify
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.models import LedgerEntry
 from synthweb.lib.errors import Conflict
@@ -129,7 +128,7 @@ def test_the_receipt_of_an_edited_sample_verifies_and_says_so(
     plain = services.draw_sample(user=cast.analyst, release=release, rows=5)
     edited = services.draw_sample(user=cast.analyst, release=release, rows=5, edition=edition)
     receipts = [chain.receipt_of_sample(each) for each in (plain, edited)]
-    said = ["edited" in " ".join(verify.verify(receipt).caveats) for receipt in receipts]
+    said = ["edited" in " ".join(verifier.verify(receipt).caveats) for receipt in receipts]
     assert said == [False, True]
     assert [receipt["sample"].get("edited_description_sha256") for receipt in receipts] == [
         None,

@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from synth_engine.privacy.verify_bounds import ceil_div, exp_bounds
+from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 _WIDTH = 256
 _WIDE = 1000

@@ -23,8 +23,8 @@ from itertools import count
 from typing import NoReturn
 
 from synth_engine.errors import VerificationError
-from synth_engine.privacy.verify_bell import Bell
-from synth_engine.privacy.verify_bounds import ceil_div, exp_bounds, log_bounds
+from synth_engine.verifier.bounds import ceil_div, exp_bounds, log_bounds
+from synth_engine.verifier.discrete_gaussian import Bell
 
 _SPARE = 56
 """Bits of mass below delta; what is rounded up is far less than a millionth of it."""

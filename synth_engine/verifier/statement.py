@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from synth_engine.privacy.verify_calls import SHA256, TOTALS, amount, refuse
+from synth_engine.verifier.calls import SHA256, TOTALS, amount, refuse
 
 _ORIGINS = {"declared", "declared (shorthand)", "public-file", "learned"}
 _CERTIFICATES = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from synth_engine.privacy.verify_limits import MOST_AXES, product_is
+from synth_engine.verifier.limits import MOST_AXES, product_is
 
 _TREE_RULES = {"basic": {"rule", "depth", "threshold"}}
 _TREE_RULES |= dict.fromkeys(("improved", "privtree"), _TREE_RULES["basic"] | {"discount"})

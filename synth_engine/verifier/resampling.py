@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from synth_engine.privacy.verify_bounds import ceil_div, exp_bounds
+from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 _MASS_DIGITS = 128
 """Bits of a mass, of which the exponent is apart, so that a small one keeps all of them."""

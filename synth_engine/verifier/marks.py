@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from synth_engine.privacy.verify_calls import SHA256, refuse
-from synth_engine.privacy.verify_signature import (
+from synth_engine.verifier.calls import SHA256, refuse
+from synth_engine.verifier.signature import (
     bytes_of,
     key_name,
     signature_fits,

@@ -14,8 +14,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from synth_engine.errors import VerificationError
-from synth_engine.privacy.verify_groups import group_delta, is_prior
-from synth_engine.privacy.verify_limits import (
+from synth_engine.verifier.limits import (
     LARGEST_AMOUNT,
     LARGEST_NOISE,
     LONGEST_NAME,
@@ -24,8 +23,9 @@ from synth_engine.privacy.verify_limits import (
     MOST_NAMES,
     product_is,
 )
-from synth_engine.privacy.verify_losses import GaussianLoss, PureLoss
-from synth_engine.privacy.verify_trees import is_grown, noise_fits, tree_epsilon
+from synth_engine.verifier.losses import GaussianLoss, PureLoss
+from synth_engine.verifier.resampling import group_delta, is_prior
+from synth_engine.verifier.trees import is_grown, noise_fits, tree_epsilon
 
 _TABLES = ("discrete-laplace", "discrete-gaussian", "rounded-gaussian")
 _LAWS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from synth_engine.privacy.verify_bounds import ceil_div, exp_bounds
+from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 
 @dataclass(frozen=True)

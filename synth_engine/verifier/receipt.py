@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from synth_engine.privacy.verify_bounds import epsilon_bound
-from synth_engine.privacy.verify_calls import (
+from synth_engine.verifier.bounds import epsilon_bound
+from synth_engine.verifier.calls import (
     SHA256,
     Cost,
     allowed_by,
@@ -28,16 +28,16 @@ from synth_engine.privacy.verify_calls import (
     losses,
     refuse,
 )
-from synth_engine.privacy.verify_gaussian import epsilon_of_mu
-from synth_engine.privacy.verify_limits import (
+from synth_engine.verifier.gaussian import epsilon_of_mu
+from synth_engine.verifier.limits import (
     LARGEST_AMOUNT,
     MOST_CALLS,
     SMALLEST_DELTA,
     check_limits,
 )
-from synth_engine.privacy.verify_losses import composed_epsilon
-from synth_engine.privacy.verify_marks import check_beside, core_of
-from synth_engine.privacy.verify_words import caveats_of, check_rest, sentences
+from synth_engine.verifier.losses import composed_epsilon
+from synth_engine.verifier.marks import check_beside, core_of
+from synth_engine.verifier.statement import caveats_of, check_rest, sentences
 
 PLANS = {
     f"synthweb/receipt/{version}": f"synth_engine/plan/{min(version, 3)}"

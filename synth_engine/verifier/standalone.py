@@ -11,19 +11,19 @@ from importlib import resources
 
 NAME = "verify_receipt.py"
 MODULES = (
-    "verify_limits",
-    "verify_bounds",
-    "verify_bell",
-    "verify_gaussian",
-    "verify_losses",
-    "verify_trees",
-    "verify_groups",
-    "verify_calls",
-    "verify_signature",
-    "verify_marks",
-    "verify_words",
-    "verify",
-    "verify_file",
+    "limits",
+    "bounds",
+    "discrete_gaussian",
+    "gaussian",
+    "losses",
+    "trees",
+    "resampling",
+    "calls",
+    "signature",
+    "marks",
+    "statement",
+    "receipt",
+    "program",
 )
 _HEAD = '''#!/usr/bin/env python3
 """Recomputes the privacy guarantee of a synthetic table from its receipt alone.
@@ -52,7 +52,7 @@ def text() -> str:
     parts = []
     for name in MODULES:
         source = (
-            resources.files("synth_engine.privacy").joinpath(f"{name}.py").read_text("utf-8")
+            resources.files("synth_engine.verifier").joinpath(f"{name}.py").read_text("utf-8")
         )
         lines = source.splitlines()
         tree = ast.parse(source)

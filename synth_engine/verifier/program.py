@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from synth_engine.errors import VerificationError
-from synth_engine.privacy.verify import Verified, verify
-from synth_engine.privacy.verify_calls import refuse
-from synth_engine.privacy.verify_signature import key_of_pem
+from synth_engine.verifier.calls import refuse
+from synth_engine.verifier.receipt import Verified, verify
+from synth_engine.verifier.signature import key_of_pem
 
 LARGEST_RECEIPT = 2**28
 _LARGEST_KEY = 10_000

@@ -1,0 +1,10 @@
+"""The verifier of receipts: recomputes from a receipt alone what it claims.
+
+A package of its own, so that an auditor can read it by itself: it imports the standard library and its
+error, and shares no code with what writes receipts. `standalone` writes all of it as one file.
+"""
+
+from synth_engine.verifier.program import read, read_key, report
+from synth_engine.verifier.receipt import KINDS, Verified, verify
+
+__all__ = ["KINDS", "Verified", "read", "read_key", "report", "verify"]
