@@ -39,8 +39,8 @@ check: setup-tests ## format, lint, types, architecture, fast tests: under two m
 test: setup-tests ## every test, on services that the tests start themselves
 	@PATH="$(CURDIR)/$(BIN):$$PATH" exec $(BIN)/python -m tests.all $(ARGS)
 
-format: setup-tests ## put the code into its format
-	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+format: setup-tests ## put code and templates into their format
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix . && $(BIN)/djangofmt templates && $(BIN)/python -m tests.tones
 
 paper-A: setup ## repeat the paper on adaptive histograms (DATA=folder with data/lodes_ri and data/text; by default ../shared)
 	@exec $(BIN)/python bench/paper_a.py $(DATA)

@@ -15,6 +15,8 @@ MANAGE = [sys.executable, "manage.py"]
 QUICK = [
     ["ruff", "format", "--check", "."],
     ["ruff", "check", "."],
+    ["djangofmt", "--check", "templates"],
+    ["djangofmt", "check", "templates"],
     ["lint-imports", "--no-cache"],
     [*MANAGE, "migrate", "--no-input", "-v", "0"],
     [*MANAGE, "check", "--fail-level", "WARNING", "--database", "default"],

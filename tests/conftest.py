@@ -24,6 +24,7 @@ from synthweb.accounts.models import Organisation, Role, User
 from tests import environment
 from tests import services as started
 from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
+from tests.web.html import Reader
 
 Started = TypeVar("Started")
 # Whether a machine is busy says nothing of the code: no example fails for the time it takes.
@@ -159,7 +160,7 @@ def browser(db: None) -> Callable[..., Client]:
     """`browser(user)` is a client signed in as that user; `browser()` is nobody's."""
 
     def open_browser(user: User | None = None, *, enforce_csrf_checks: bool = False) -> Client:
-        client = Client(enforce_csrf_checks=enforce_csrf_checks)
+        client = Reader(enforce_csrf_checks=enforce_csrf_checks)
         if user is not None:
             client.force_login(user)
         return client

@@ -20,7 +20,9 @@
       line.hidden = !(named && wanted && (kind.value === "" || data.kind === kind.value));
       if (!line.hidden) shown += 1;
     }
-    byId("shown-count").textContent = shown === all.length ? "" : `${shown} of ${all.length} columns shown.`;
+    const counted = byId("shown-count");
+    counted.hidden = shown === all.length;
+    counted.textContent = `${shown} of ${all.length} columns shown.`;
     const address = new URL(location.href);
     for (const input of [search, kind, show]) {
       if (input.value) address.searchParams.set(input.name, input.value);

@@ -9,21 +9,11 @@
     ["plotly.js-style-global", files.plotlyStyle],
     ["9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53", files.mapStyle],
   ];
-  // The colours of synth_engine's figures and the token that each stands for (tokens.css has both tones).
-  const TOKENS = {
-    "#3d5a80": "--real",
-    "#c8641b": "--synthetic",
-    "#fbe6d5": "--synthetic-soft",
-    "#1d2530": "--bs-body-color",
-    "#d9dee5": "--bs-border-color",
-    "#f2f4f7": "--quiet",
-    "#b3202c": "--red-words",
-    // … and those of the ledger's.
-    "#e0a106": "--budget-held",
-    "#2f3a48": "--budget-charged",
-    "#cfe6d6": "--budget-free",
-    "#3a8f5c": "--budget-free-edge",
-  };
+  // Figures come in the light tones of these tokens and are drawn in those of the page's theme (tones.css, tokens.css).
+  const TOKENS = [
+    "real", "synthetic", "synthetic-soft", "ink", "grid", "faint", "red-words",
+    "budget-held", "budget-charged", "budget-free", "budget-free-edge",
+  ];
   const CONFIG = {
     responsive: false, // a ResizeObserver does it, for hidden figures too
     displaylogo: false,
@@ -61,14 +51,25 @@
     return answer.json();
   };
 
-  const toned = (node, style) => {
-    if (typeof node === "string") {
-      const token = TOKENS[node];
-      return (token && style.getPropertyValue(token).trim()) || node;
-    }
-    if (Array.isArray(node)) return node.map((part) => toned(part, style));
+  const tones = (element) => {
+    const style = getComputedStyle(element);
+    return TOKENS.map((token) => style.getPropertyValue(`--${token}`).trim());
+  };
+  let light = null; // the light tones, whatever the theme of the page
+  const lightTones = () => {
+    if (light) return light;
+    const sample = Object.assign(document.createElement("span"), { hidden: true });
+    sample.dataset.bsTheme = "light";
+    document.body.append(sample);
+    light = tones(sample);
+    sample.remove();
+    return light;
+  };
+  const toned = (node, themed) => {
+    if (typeof node === "string") return themed.get(node) || node;
+    if (Array.isArray(node)) return node.map((part) => toned(part, themed));
     if (node && typeof node === "object") {
-      return Object.fromEntries(Object.entries(node).map(([key, part]) => [key, toned(part, style)]));
+      return Object.fromEntries(Object.entries(node).map(([key, part]) => [key, toned(part, themed)]));
     }
     return node;
   };
@@ -78,7 +79,8 @@
     const figure = drawn.get(element);
     if (!figure || !element.isConnected) return;
     const style = getComputedStyle(document.documentElement);
-    const { data, layout } = toned(figure, style);
+    const now = tones(document.documentElement);
+    const { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
     layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
     layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
     const width = Math.min(Math.floor(element.getBoundingClientRect().width), widest);

@@ -2,7 +2,7 @@
 
 Colours mean the same everywhere: real is slate blue and solid, synthetic orange and hatched or dashed, a difference
 runs blue–white–red with white at zero. Backgrounds are transparent, so that a figure stands on a light or a dark page;
-pages may exchange the colours in `style.PALETTE` for their own tones of the same meaning. `layout.meta.words` says in
+pages may exchange the light colours of `style.TONES` for the dark ones. `layout.meta.words` says in
 words what the figure shows, for those who cannot see it.
 """
 

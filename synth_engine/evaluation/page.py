@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-from synth_engine.evaluation import cards, view
+from synth_engine.evaluation import cards, style, view
 from synth_engine.evaluation.report import Report
 
 ASSETS = Path(__file__).with_name("assets")
@@ -29,17 +29,24 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
     drawings = {card.key: card.figure for card in drawn if card.figure}
     # "</" and "<!--" would end or confuse the script element that carries the numbers.
     numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    properties = json.dumps({tone.light: f"--{name}" for name, tone in style.TONES.items()})
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
-            f"<title>{escape(title)}</title><style>{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
+            f"<title>{escape(title)}</title><style>{_tones()}{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
             f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_texts(shown)}{_persons(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
-            f'<script type="application/json" id="figures">{numbers}</script>',
+            f'<script type="application/json" id="figures" data-tones="{escape(properties)}">{numbers}</script>',
             f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
     )
+
+
+def _tones() -> str:
+    """The style sheet of the tones: dark where the reader's colour scheme is, but never on paper."""
+    dark = f":root:not([data-paper]) {{ {style.declarations('dark')} }}"
+    return f":root {{ {style.declarations('light')} }} @media (prefers-color-scheme: dark) {{ {dark} }}\n"
 
 
 def _head(shown: view.Comparison) -> str:

@@ -1,25 +1,36 @@
-"""Colours and texts that figures share. The colours of `PALETTE` stand in the style sheet of the pages as well, with
-tones of the same meaning for a dark page."""
+"""Colours and texts that figures share. Every page and report takes its tones of real and synthetic data from `TONES`."""
 
 from __future__ import annotations
 
-REAL = "#3d5a80"
-SYNTHETIC = "#c8641b"
-SYNTHETIC_SOFT = "#fbe6d5"
-INK = "#1d2530"
-QUIET = "#d9dee5"
-FAINT = "#f2f4f7"
-RED = "#b3202c"
-RED_WORDS = "Real data — not differentially private"
-PALETTE = {
-    "real": REAL,
-    "synthetic": SYNTHETIC,
-    "synthetic-soft": SYNTHETIC_SOFT,
-    "bs-body-color": INK,
-    "bs-border-color": QUIET,
-    "quiet": FAINT,
-    "red-words": RED,
+from typing import NamedTuple
+
+
+class Tone(NamedTuple):
+    """One meaning as a colour on a light and on a dark page."""
+
+    light: str
+    dark: str
+
+
+# Figures carry the light tones; a page with a dark theme exchanges each for the dark tone of the same name.
+# static/css/tones.css is generated from here: python -m tests.tones.
+TONES = {
+    "real": Tone("#3d5a80", "#8fb0d9"),
+    "synthetic": Tone("#c8641b", "#f0a160"),
+    "synthetic-soft": Tone("#fbe6d5", "#4a2f18"),
+    "ink": Tone("#1d2530", "#dfe5ec"),
+    "grid": Tone("#d9dee5", "#313a46"),
+    "faint": Tone("#f2f4f7", "#202731"),
+    "red-words": Tone("#b3202c", "#ff8b94"),
 }
+REAL = TONES["real"].light
+SYNTHETIC = TONES["synthetic"].light
+SYNTHETIC_SOFT = TONES["synthetic-soft"].light
+INK = TONES["ink"].light
+QUIET = TONES["grid"].light
+FAINT = TONES["faint"].light
+RED = TONES["red-words"].light
+RED_WORDS = "Real data — not differentially private"
 
 Scale = list[list[float | str]]
 MAGNITUDE: Scale = [[0.0, FAINT], [1.0, INK]]
@@ -38,6 +49,11 @@ FONT = {
     "size": 12,
     "color": INK,
 }
+
+
+def declarations(theme: str) -> str:
+    """The tones of a theme, "light" or "dark", as custom properties of CSS."""
+    return " ".join(f"--{name}: {getattr(tone, theme)};" for name, tone in TONES.items())
 
 
 def shortened(label: str) -> str:

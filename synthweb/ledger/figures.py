@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import TABLE_ROWS, Card, Table
 from synthweb.ledger.amounts import number, typed
 from synthweb.ledger.filters import MEANING
@@ -16,9 +17,8 @@ from synthweb.ledger.selectors import amount_of, counted
 from synthweb.lib.hashing import instant
 from synthweb.lib.number_format import GREEK
 
-# What a colour means is said in static/css/tokens.css; static/js/figures.js puts the tones of the page's theme in.
+# The light tones of static/css/tokens.css; static/js/figures.js exchanges them for those of the page's theme.
 HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"
-_INK, _GRID = "#1d2530", "#d9dee5"
 _LARGEST_SERIES = 2000  # entries drawn, the newest
 _WHAT = (
     "The cap of the account (green line), and how much of it is spoken for: charged for good (solid), held for runs that "
@@ -99,10 +99,8 @@ def _table(found: list[Step], currency: str) -> Table:
 
 def _figure(found: list[Step], currency: str) -> dict[str, Any]:
     letter = GREEK[currency]
-    moments = [instant(step.entry.at) for step in found] + [
-        instant(timezone.now())
-    ]  # the last step lasts until now
-    axis = {"gridcolor": _GRID, "zeroline": False, "linecolor": _GRID}
+    moments = [instant(step.entry.at) for step in found] + [instant(timezone.now())]  # the last step lasts until now
+    axis = {"gridcolor": style.QUIET, "zeroline": False, "linecolor": style.QUIET}
     return {
         "data": _traces(moments, [*found, found[-1]], currency),
         "layout": {
@@ -110,7 +108,7 @@ def _figure(found: list[Step], currency: str) -> dict[str, Any]:
             "margin": {"l": 52, "r": 12, "t": 8, "b": 36},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"color": _INK},
+            "font": {"color": style.INK},
             "hovermode": "x unified",
             "legend": {"orientation": "h", "y": 1.12, "traceorder": "normal"},
             "xaxis": {**axis, "type": "date"},

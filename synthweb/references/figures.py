@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import Card, Table, count
 from synth_engine.references import Reference
 
 MOST_DRAWN = 6_000  # points; beyond it every so many-th
 ROWS = 12
-_REAL, _INK, _GRID = "#2f3a48", "#1d2530", "#d9dee5"
 _WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards, without a background."
 _HOW = (
     "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the "
@@ -67,19 +67,19 @@ def _trace(reference: Reference, step: int) -> dict[str, Any]:
         "y": [latitude for latitude, _ in reference.at[::step]],
         "text": list(reference.codes[::step]),
         "hovertemplate": "%{text}<br>%{y:.4f}, %{x:.4f}<extra></extra>",
-        "marker": {"color": _REAL, "size": 3 if len(reference) > 300 else 6, "opacity": 0.6},
+        "marker": {"color": style.INK, "size": 3 if len(reference) > 300 else 6, "opacity": 0.6},
     }
 
 
 def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, Any]:
     middle = sum(latitude for latitude, _ in points) / len(points)
-    axis = {"gridcolor": _GRID, "zeroline": False, "linecolor": _GRID, "ticksuffix": "°"}
+    axis = {"gridcolor": style.QUIET, "zeroline": False, "linecolor": style.QUIET, "ticksuffix": "°"}
     return {
         "height": 460,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 36},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": _INK},
+        "font": {"color": style.INK},
         "showlegend": False,
         "dragmode": False,
         "xaxis": axis,

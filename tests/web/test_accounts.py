@@ -17,6 +17,7 @@ from synthweb.accounts.models import SignInAttempt, User
 from synthweb.audit.models import AuditEntry
 from synthweb.lib.errors import Refused
 from tests.conftest import PASSWORD, Cast
+from tests.web.html import html_of
 
 Browser = Callable[..., Client]
 LOGIN = "/account/login/"
@@ -27,7 +28,7 @@ def _sign_in(client: Client, name: str, password: str = PASSWORD, **headers: str
 
 
 def _text(answer: object) -> str:
-    return answer.content.decode()  # type: ignore[attr-defined]
+    return html_of(answer)  # type: ignore[attr-defined]
 
 
 def _in(client: Client) -> bool:

@@ -16,6 +16,7 @@ from synthweb.accounts import selectors, services
 from synthweb.accounts.models import Membership, Organisation, Role, User
 from synthweb.audit.models import AuditEntry
 from tests.conftest import PASSWORD, Cast
+from tests.web.html import html_of
 
 Browser = Callable[..., Client]
 PEOPLE = "/account/people/"
@@ -35,10 +36,8 @@ def test_a_new_person_gets_a_one_time_password_that_is_shown_once(
     cast: Cast, browser: Browser
 ) -> None:
     client = browser(cast.staff)
-    answer = client.post(
-        PEOPLE, {"username": "ada", "full_name": "Ada", "roles": ["steward", "analyst"]}
-    )
-    found = re.search(r'id="one-time">([^<]+)<', answer.content.decode())
+    answer = client.post(PEOPLE, {"username": "ada", "full_name": "Ada", "roles": ["steward", "analyst"]})
+    found = re.search(r'id="one-time">([^<]+)<', html_of(answer))
     assert found is not None
     assert "no-store" in answer["Cache-Control"]
     ada = User.objects.get(username="ada")
@@ -46,7 +45,7 @@ def test_a_new_person_gets_a_one_time_password_that_is_shown_once(
     assert ada.must_change_password
     assert selectors.roles_of(ada) == {Role.STEWARD, Role.ANALYST}
     assert selectors.organisation_of(ada) == cast.organisation
-    assert found[1] not in client.get(PEOPLE).content.decode()
+    assert found[1] not in html_of(client.get(PEOPLE))
     assert found[1] not in str(_latest().detail)
 
 
@@ -63,7 +62,7 @@ def test_a_person_that_cannot_be_is_refused_and_what_was_typed_stays(
     cast: Cast, browser: Browser, typed: dict[str, object], words: str
 ) -> None:
     before = User.objects.count()
-    text = browser(cast.staff).post(PEOPLE, typed).content.decode()
+    text = html_of(browser(cast.staff).post(PEOPLE, typed))
     assert words in text
     assert f'value="{typed["username"]}"' in text
     assert User.objects.count() == before
@@ -104,7 +103,7 @@ def test_a_person_without_any_role_cannot_be_made(cast: Cast) -> None:
 def test_people_of_another_organisation_do_not_exist_here(cast: Cast, browser: Browser) -> None:
     client = browser(cast.staff)
     address = f"{PEOPLE}{cast.stranger.pk}/"
-    assert "stranger" not in client.get(PEOPLE).content.decode()
+    assert "stranger" not in html_of(client.get(PEOPLE))
     assert client.get(address).status_code == 404
     assert client.post(address, {"roles": ["custodian"]}).status_code == 404
     assert client.post(f"{address}active/", {"active": "no"}).status_code == 404
@@ -175,7 +174,7 @@ def test_the_administration_shows_one_organisation_and_changes_nothing(
     cast: Cast, browser: Browser
 ) -> None:
     client = browser(cast.auditor)
-    text = client.get("/admin/accounts/user/").content.decode()
+    text = html_of(client.get("/admin/accounts/user/"))
     assert "steward" in text
     assert "stranger" not in text
     assert (
@@ -199,7 +198,7 @@ def test_the_administration_shows_one_organisation_and_changes_nothing(
 
 def test_the_operator_sees_every_organisation(cast: Cast, browser: Browser) -> None:
     operator = User.objects.create_superuser("operator", password=PASSWORD)
-    text = browser(operator).get("/admin/accounts/user/").content.decode()
+    text = html_of(browser(operator).get("/admin/accounts/user/"))
     assert "stranger" in text
     assert "steward" in text
 

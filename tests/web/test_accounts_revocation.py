@@ -12,6 +12,7 @@ from synthweb.accounts import demo, services, tokens
 from synthweb.accounts.models import ApiToken, Role, User
 from synthweb.audit.models import AuditEntry
 from tests.conftest import PASSWORD, Cast
+from tests.web.html import html_of
 
 Browser = Callable[..., Client]
 NEW = "another long pass phrase"
@@ -31,7 +32,7 @@ def change(client: Client, *, old: str = PASSWORD, new: str = NEW) -> str:
         {"old_password": old, "new_password1": new, "new_password2": new},
         follow=True,
     )
-    return str(answer.content.decode())
+    return str(html_of(answer))
 
 
 def reasons() -> list[str]:
@@ -46,13 +47,13 @@ def test_a_new_password_revokes_the_tokens_and_says_so_before_and_after(
 ) -> None:
     services.create_token(user=cast.steward, name="script", scopes=["read"], days=30)
     client, other = browser(cast.steward), browser(cast.steward)
-    assert "revokes your 2 API tokens" in client.get("/account/password/").content.decode()
+    assert "revokes your 2 API tokens" in html_of(client.get("/account/password/"))
     assert "2 API tokens no longer open anything." in change(client)
     assert tokens.authenticate(text) is None
     assert client.get("/account/").status_code == 200
     assert other.get("/account/").status_code == 302
     assert reasons() == ["a new password"] * 2
-    assert "revoked</span>" in client.get("/account/tokens/").content.decode()
+    assert "revoked</span>" in html_of(client.get("/account/tokens/"))
 
 
 def test_a_password_that_was_not_changed_revokes_nothing(

@@ -16,6 +16,7 @@ from synthweb.accounts import services, tokens
 from synthweb.accounts.models import ApiToken
 from synthweb.audit.models import AuditEntry
 from tests.conftest import Cast
+from tests.web.html import html_of
 
 Browser = Callable[..., Client]
 TOKENS = "/account/tokens/"
@@ -28,11 +29,11 @@ def _made(cast: Cast) -> tuple[ApiToken, str]:
 def test_a_token_is_shown_once_and_kept_as_a_digest(cast: Cast, browser: Browser) -> None:
     client = browser(cast.analyst)
     answer = client.post(TOKENS, {"name": "notebook", "scopes": ["read"], "days": "30"})
-    found = re.search(r'id="new-token">([^<]+)<', answer.content.decode())
+    found = re.search(r'id="new-token">([^<]+)<', html_of(answer))
     assert found is not None
     token = ApiToken.objects.get()
     assert token.digest == tokens.digest(found[1])
-    assert found[1] not in client.get(TOKENS).content.decode()
+    assert found[1] not in html_of(client.get(TOKENS))
     assert found[1] not in str(list(AuditEntry.objects.values()))
     assert "no-store" in answer["Cache-Control"]
 
@@ -106,7 +107,7 @@ def test_nobody_sees_or_revokes_somebody_elses_token(cast: Cast, browser: Browse
     token, text = _made(cast)
     for person in (cast.steward, cast.staff, cast.stranger):
         client = browser(person)
-        assert "notebook</td>" not in client.get(TOKENS).content.decode()
+        assert "notebook</td>" not in html_of(client.get(TOKENS))
         assert client.post(f"{TOKENS}{token.code}/revoke/").status_code == 404
     assert tokens.authenticate(text) is not None
 

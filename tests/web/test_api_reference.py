@@ -11,6 +11,7 @@ from django.test import Client
 
 from synthweb.accounts.models import User
 from synthweb.api import reference
+from tests.web.html import html_of
 
 
 def test_every_address_and_object_of_the_document_is_on_the_page(
@@ -18,10 +19,8 @@ def test_every_address_and_object_of_the_document_is_on_the_page(
 ) -> None:
     client = browser(steward)
     document = json.loads(client.get("/api/v1/schema/", {"format": "json"}).content)
-    page = client.get("/api/v1/docs/").content.decode()
-    operations = [
-        operation for verbs in document["paths"].values() for operation in verbs.values()
-    ]
+    page = html_of(client.get("/api/v1/docs/"))
+    operations = [operation for verbs in document["paths"].values() for operation in verbs.values()]
     ids = {operation["operationId"] for operation in operations if isinstance(operation, dict)}
     assert len(ids) > 20
     assert ids | {f"object-{name}" for name in document["components"]["schemas"]} <= set(
@@ -29,10 +28,8 @@ def test_every_address_and_object_of_the_document_is_on_the_page(
     )
 
 
-def test_every_link_to_an_object_leads_to_it(
-    steward: User, browser: Callable[..., Client]
-) -> None:
-    page = browser(steward).get("/api/v1/docs/").content.decode()
+def test_every_link_to_an_object_leads_to_it(steward: User, browser: Callable[..., Client]) -> None:
+    page = html_of(browser(steward).get("/api/v1/docs/"))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
 
 

@@ -14,6 +14,7 @@ from synthweb.accounts.models import User
 from synthweb.api.urls import urlpatterns
 from tests.conftest import Cast
 from tests.web import addresses, doorbell, scene
+from tests.web.html import html_of
 from tests.web.rest import PROBLEM
 from tests.web.test_authorisation_matrix import BODIES, ask, undone
 
@@ -179,15 +180,8 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> No
         for scopes, opens in (([scope], True), (others, False)):
             with undone():
                 response = ask(_with(user, *scopes), method, full, played=played, cast=cast)
-                opened = (
-                    response.status_code < 400
-                    or response.status_code == PAST_THE_SCOPE.get((method, route))
-                )
-                named = (
-                    f"the scope '{scope}'" in response.content.decode()
-                    if response.status_code == 403
-                    else False
-                )
+                opened = response.status_code < 400 or response.status_code == PAST_THE_SCOPE.get((method, route))
+                named = f"the scope '{scope}'" in html_of(response) if response.status_code == 403 else False
             if opened is not opens or named is opens:
                 wrong.append(f"{method} {route} with {scopes}: {response.status_code}")
             if not opens and response["Content-Type"] != PROBLEM:
@@ -197,7 +191,7 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> No
 
 def test_a_token_has_read_alone_unless_somebody_chooses_more(cast: Cast, browser: Any) -> None:
     assert forms.TokenForm().fields["scopes"].initial == ["read"]
-    page = browser(cast.steward).get("/account/tokens/").content.decode()
+    page = html_of(browser(cast.steward).get("/account/tokens/"))
     assert page.count("checked") == 1
     for scope, words in tokens.SCOPES.items():
         assert f"{scope}: {words}" in page
@@ -205,7 +199,7 @@ def test_a_token_has_read_alone_unless_somebody_chooses_more(cast: Cast, browser
 
 def test_the_tokens_page_shows_what_each_token_may(cast: Cast, browser: Any) -> None:
     services.create_token(user=cast.steward, name="mine", scopes=["read", "share"], days=1)
-    assert "read, share" in browser(cast.steward).get("/account/tokens/").content.decode()
+    assert "read, share" in html_of(browser(cast.steward).get("/account/tokens/"))
 
 
 def test_a_scope_is_worth_nothing_without_the_role(cast: Cast) -> None:

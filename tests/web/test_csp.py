@@ -13,6 +13,7 @@ from django.test import Client
 
 from tests.conftest import Cast
 from tests.web import addresses, scene
+from tests.web.html import html_of
 
 DATA_BLOCKS = {"application/json"}
 OWN = re.compile(r"^(/(?!/)|#|\?|$)")  # our own server: a path, never a scheme or a host
@@ -92,7 +93,7 @@ def assert_strict(response: Any, where: str) -> None:
     assert "'unsafe-inline'" not in policy.get("style-src-elem", ["'unsafe-inline'"]), where
     assert response["X-Content-Type-Options"] == "nosniff", where
     if response["Content-Type"].startswith("text/html"):
-        assert faults_of(response.content.decode()) == [], where
+        assert faults_of(html_of(response)) == [], where
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from synthweb.runs.models import SynthesisRun, TableErrand
 from tests.conftest import Cast
 from tests.engine.workbooks import workbook
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.scene import Scene
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -231,7 +232,7 @@ def test_lines_and_marks_are_said_like_the_rest_of_the_form(
     }
     refused = post(client, "form", dataset, **said, decimal="point", thousands="point")
     assert refused.status_code == 422
-    assert "Decimals and thousands have the same sign" in refused.content.decode()
+    assert "Decimals and thousands have the same sign" in html_of(refused)
     assert post(client, "form", dataset, **said | {"footer": 1_000}).status_code == 422
     post(client, "form", dataset, **said, decimal="comma", thousands="point")
     expected = Dialect(delimiter=";", skip=1, footer=1, decimal=",", thousands=".", said=True)

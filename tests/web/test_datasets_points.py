@@ -17,6 +17,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from tests.conftest import Cast
 from tests.web.desk import ready
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 
@@ -57,9 +58,8 @@ def test_a_box_becomes_two_columns_and_a_place_that_the_description_keeps(
     dataset: Dataset, cast: Cast, browser: Open
 ) -> None:
     client = browser(cast.steward)
-    assert (
-        f'href="{reverse("datasets:point", args=[dataset.code])}"'
-        in client.get(reverse("datasets:describe", args=[dataset.code])).content.decode()
+    assert f'href="{reverse("datasets:point", args=[dataset.code])}"' in html_of(
+        client.get(reverse("datasets:describe", args=[dataset.code]))
     )
     assert post(client, dataset).status_code == 302
     dataset.refresh_from_db()
@@ -80,9 +80,7 @@ def test_a_box_becomes_two_columns_and_a_place_that_the_description_keeps(
         attribute = found.attribute(name)
         assert isinstance(attribute, Number)
         assert (attribute.low, attribute.high, attribute.value_count) == (low, high, 256)
-    again = client.get(
-        reverse("datasets:point", args=[dataset.code]) + "?place=home"
-    ).content.decode()
+    again = html_of(client.get(reverse("datasets:point", args=[dataset.code]) + "?place=home"))
     assert 'value="41"' in again and '<option value="8" selected>' in again
 
 
@@ -131,9 +129,9 @@ def test_a_box_that_is_none_is_refused_in_words_and_nothing_is_kept(
     if not words:  # a box in the southern hemisphere is one
         assert answer.status_code == 302
         return
-    assert answer.status_code == 422 and words in answer.content.decode()
+    assert answer.status_code == 422 and words in html_of(answer)
     assert not (dataset.draft or {}).get("columns")
-    assert f'value="{changed.get("south", "41")}"' in answer.content.decode()
+    assert f'value="{changed.get("south", "41")}"' in html_of(answer)
 
 
 def test_columns_whose_names_say_what_they_are_are_chosen_where_there_are_no_two_of_a_kind() -> (
@@ -227,13 +225,8 @@ def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(
         "do": "confirm:0",
         "total": "1",
     }
-    page = browser(cast.steward).post(
-        reverse("datasets:describe", args=[found.code]), typed, follow=True
-    )
-    assert (
-        "with one twice" in page.content.decode()
-        and "list each character once" in page.content.decode()
-    )
+    page = browser(cast.steward).post(reverse("datasets:describe", args=[found.code]), typed, follow=True)
+    assert "with one twice" in html_of(page) and "list each character once" in html_of(page)
 
 
 @pytest.mark.django_db
@@ -242,24 +235,20 @@ def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
 ) -> None:
     """Without a header the names are a row of the table; when the preview has expired, declared names are left."""
     client, address = browser(cast.steward), reverse("datasets:point", args=[dataset.code])
-    assert "Read the table again" not in client.get(address).content.decode()
+    assert "Read the table again" not in html_of(client.get(address))
     Preview.objects.update(expires_at=timezone.now())
-    assert "Read the table again" in client.get(address).content.decode()
-    preview_store.put(
-        dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]}
-    )
+    assert "Read the table again" in html_of(client.get(address))
+    preview_store.put(dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]})
     assert post(client, dataset).status_code == 302
     names = ["north", "east", "4711-Miller"]
     for kind in (Preview.Kind.TABLE, Preview.Kind.COLUMNS):
         preview_store.put(dataset, kind, "", {"columns": names})
     opened = AuditEntry.objects.filter(action="preview.opened", object_code=dataset.code)
     before = opened.count()
-    shown = client.get(address).content.decode()
+    shown = html_of(client.get(address))
     assert opened.count() == before + 1
     assert "4711-Miller" in shown and "were read from your table" in shown
-    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(
-        expires_at=timezone.now()
-    )
-    left = client.get(address).content.decode()
+    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(expires_at=timezone.now())
+    left = html_of(client.get(address))
     assert opened.count() == before + 1
     assert "4711-Miller" not in left and "far, east" in left and "red-bar" not in left

@@ -17,10 +17,14 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
+from synth_engine.evaluation import page as report_page
 from synth_engine.evaluation import style
+from synthweb.ledger.figures import CHARGED, EDGE, FREE, HELD
 from synthweb.releases import compare
+from tests import tones
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 STATIC = Path(settings.BASE_DIR) / "static"
 PLOTLY = STATIC / "vendor" / "plotly-strict.min.js"
@@ -65,15 +69,25 @@ def test_the_maps_styles_are_linked_under_the_id_that_stops_their_injection() ->
     assert found[2] in (STATIC / "vendor" / "maplibre.css").read_text("utf-8")
 
 
-def test_figures_and_pages_mean_the_same_by_their_colours() -> None:
-    css = (STATIC / "css" / "tokens.css").read_text("utf-8") + (
-        STATIC / "css" / "figures.css"
-    ).read_text("utf-8")
+def test_pages_take_the_tones_of_figures_from_one_place() -> None:
+    assert tones.SHEET.read_text("utf-8") == tones.stylesheet(), "run: python -m tests.tones"
     script = (STATIC / "js" / "figures.js").read_text("utf-8")
-    light = "".join(re.findall(r'\[data-bs-theme="light"\][^{]*\{([^}]*)\}', css))
-    for token, colour in style.PALETTE.items():
-        assert f"--{token}: {colour};" in light
-        assert f'"{colour}": "--{token}",' in script
+    tokens = re.findall(r'"([\w-]+)"', script.split("const TOKENS = [")[1].split("]")[0])
+    assert set(style.TONES) <= set(tokens)
+    sources = [*(STATIC / "js").glob("*.js"), *(STATIC / "css").glob("*.css"), *report_page.ASSETS.iterdir()]
+    for colour in style.TONES["real"] + style.TONES["synthetic"]:
+        assert not [path.name for path in sources if path != tones.SHEET and colour in path.read_text("utf-8")]
+
+
+def test_the_ledger_draws_in_the_light_tones_of_the_budget() -> None:
+    light = (STATIC / "css" / "tokens.css").read_text("utf-8").split('[data-bs-theme="dark"]')[0]
+    for token, colour in (("held", HELD), ("charged", CHARGED), ("free", FREE), ("free-edge", EDGE)):
+        assert f"--budget-{token}: {colour};" in light
+
+
+def test_the_icon_has_the_tones_of_real_and_synthetic_data() -> None:
+    icon = (STATIC / "icon.svg").read_text("utf-8")
+    assert set(re.findall(r'fill="(#\w{6})"', icon)) == {style.REAL, style.SYNTHETIC}
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
@@ -90,7 +104,7 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     )
     page = browser(cast.steward).get(f"/releases/{played.release.code}/compare/")
-    text = page.content.decode()
+    text = html_of(page)
     assert page.status_code == 200
     assert '<div class="red-bar"' in text
     figures = re.findall(r'data-figure="([\w-]+)"', text)

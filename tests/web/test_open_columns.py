@@ -22,6 +22,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -87,9 +88,7 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
     for name in ("releases:release", "releases:receipt", "releases:compare"):
         page = steward.get(reverse(name, args=[release.code]))
         assert page.status_code == 200, name
-        assert ("Learned from the table" in page.content.decode()) == (
-            name == "releases:release"
-        )
+        assert ("Learned from the table" in html_of(page)) == (name == "releases:release")
     sample = releases.draw_sample(user=cast.steward, release=release, rows=40, seed="1")
     lines = (
         b"".join(steward.get(reverse("releases:sample-csv", args=[release.code, sample.code])))
@@ -108,7 +107,7 @@ def test_what_was_learned_is_on_every_page_and_in_every_file(
 def test_the_price_of_learning_is_shown_before_it_is_paid(
     dataset: Dataset, cast: Cast, browser: Callable[..., Client]
 ) -> None:
-    page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code])).content.decode()
+    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[dataset.code])))
     assert "Learned first" in page
     assert "takes 15% of this run" in page
     assert "weak-domain" in page
@@ -117,11 +116,7 @@ def test_the_price_of_learning_is_shown_before_it_is_paid(
 def test_methods_for_open_columns_are_not_offered_where_all_is_known(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
-    page = (
-        browser(cast.steward)
-        .get(reverse("runs:new", args=[scene.funded(cast).code]))
-        .content.decode()
-    )
+    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[scene.funded(cast).code])))
     assert "weak-domain" not in page
     assert "Learned first" not in page
 

@@ -21,6 +21,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Browser = Callable[..., Client]
 PLACES = steps.Addresses(
@@ -70,19 +71,15 @@ def test_there_is_always_one_thing_to_do_or_to_wait_for(facts: steps.Facts) -> N
 
 def _next(dataset: Dataset, client: Client) -> str:
     """The words of the one step that is next, as its page shows them."""
-    html = client.get(f"/datasets/{dataset.code}/").content.decode()
+    html = html_of(client.get(f"/datasets/{dataset.code}/"))
     assert html.count('aria-current="step"') <= 1
     return html.split('aria-label="Next step"')[1].split("<strong>")[1].split(".</strong>")[0]
 
 
 def _address_of_next(dataset: Dataset, client: Client) -> str:
     """Where the button of the next step leads."""
-    html = client.get(f"/datasets/{dataset.code}/").content.decode()
-    return (
-        html.split('aria-label="Next step"')[1]
-        .split('<a class="btn btn-primary" href="')[1]
-        .split('"')[0]
-    )
+    html = html_of(client.get(f"/datasets/{dataset.code}/"))
+    return html.split('aria-label="Next step"')[1].split('<a class="btn btn-primary" href="')[1].split('"')[0]
 
 
 def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_the_receipt(
@@ -96,13 +93,11 @@ def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_th
     datasets.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
     assert _next(dataset, client) == "Ask for budget"
     request = scene.ask(steward=cast.steward, dataset=dataset)
-    assert (
-        "A custodian has to decide" in client.get(f"/datasets/{dataset.code}/").content.decode()
-    )
+    assert "A custodian has to decide" in html_of(client.get(f"/datasets/{dataset.code}/"))
     ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")
     assert _next(dataset, client) == "Release"
     run = scene.submit(steward=cast.steward, dataset=dataset)
-    assert "A run is under way" in client.get(f"/datasets/{dataset.code}/").content.decode()
+    assert "A run is under way" in html_of(client.get(f"/datasets/{dataset.code}/"))
     worker.synthesize(code=run.code)
     run.refresh_from_db()
     assert run.release is not None
@@ -113,19 +108,15 @@ def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_th
     client.get(address)
     worker.table_errand(code=runs.request_report(release=run.release, actor=cast.steward).code)
     assert client.get(address).status_code == 200
-    assert "All six steps are done" in client.get(f"/datasets/{dataset.code}/").content.decode()
+    assert "All six steps are done" in html_of(client.get(f"/datasets/{dataset.code}/"))
     run.release.refresh_from_db()
     assert not run.release.receipt["chosen_after_looking"]
-    assert (
-        "chosen after looking" not in client.get(f"/datasets/{dataset.code}/").content.decode()
-    )
+    assert "chosen after looking" not in html_of(client.get(f"/datasets/{dataset.code}/"))
 
 
 def test_a_refused_upload_says_on_its_page_what_to_mend(cast: Cast, browser: Browser) -> None:
-    dataset = scene.upload(
-        steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n"
-    )
-    html = browser(cast.steward).get(f"/datasets/{scene.read(dataset).code}/").content.decode()
+    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n")
+    html = html_of(browser(cast.steward).get(f"/datasets/{scene.read(dataset).code}/"))
     assert "could not be read" in html
     assert "<dt>Line</dt><dd>3</dd>" in html
 
@@ -136,7 +127,7 @@ def test_the_live_part_is_quiet_until_there_is_news_and_then_has_the_page_loaded
     client = browser(cast.steward)
     dataset = scene.upload(steward=cast.steward, organisation=cast.organisation)
     page = client.get(f"/datasets/{dataset.code}/")
-    address = page.content.decode().split('hx-get="')[1].split('"')[0].replace("&amp;", "&")
+    address = html_of(page).split('hx-get="')[1].split('"')[0].replace("&amp;", "&")
     by_page = {"HX-Request": "true"}  # as the page itself asks
     quiet = client.get(address, headers=by_page)
     assert "HX-Refresh" not in quiet
@@ -148,7 +139,7 @@ def test_the_live_part_is_quiet_until_there_is_news_and_then_has_the_page_loaded
 def test_what_a_dataset_protects_is_said_in_words(cast: Cast, browser: Browser) -> None:
     dataset = scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
     datasets.declare_domain(actor=cast.steward, dataset=dataset, document=scene.DOMAIN)
-    html = browser(cast.auditor).get(f"/datasets/{dataset.code}/").content.decode()
+    html = html_of(browser(cast.auditor).get(f"/datasets/{dataset.code}/"))
     assert "one record, added or removed" in html
 
 
@@ -156,7 +147,7 @@ def test_what_a_dataset_protects_is_said_in_words(cast: Cast, browser: Browser) 
 def _home(user: User, browser: Browser) -> str:
     response = browser(user).get("/")
     assert response.status_code == 200
-    return response.content.decode()
+    return html_of(response)
 
 
 def test_home_has_something_for_every_role_before_anything_has_happened(
@@ -313,7 +304,7 @@ def test_every_page_of_the_documentation_is_shown_and_its_links_lead_somewhere(
     for page in docs.pages().values():
         response = client.get(page.address)
         assert response.status_code == 200, page.slug
-        html = response.content.decode()
+        html = html_of(response)
         article = html.split('<article class="docs-body">')[1].split("</article>")[0]
         for link in {part.split('"')[0] for part in article.split('href="')[1:]}:
             if link.startswith("/") and not link.startswith("/api/"):

@@ -24,6 +24,7 @@ from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
 from tests.web.desk import SUGGESTIONS, Desk, ready
+from tests.web.html import html_of
 from tests.web.rest import Caller, assert_problem
 
 Open = Callable[..., Client]
@@ -60,9 +61,9 @@ def address(name: str, release: Release) -> str:
 def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    page = browser(cast.steward).get(address("release", release)).content.decode()
+    page = html_of(browser(cast.steward).get(address("release", release)))
     assert "one person, at most 2 rows, added or removed" in page
-    page = browser(cast.steward).get(address("receipt", release)).content.decode()
+    page = html_of(browser(cast.steward).get(address("receipt", release)))
     assert "Counted the persons with 1 to 2 rows each" in page
     assert "one person, at most 2 rows" in page
     sample = services.draw_sample(user=cast.steward, release=release, rows=900)
@@ -94,7 +95,7 @@ def test_the_comparison_shows_group_sizes_to_the_steward(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
-    page = browser(cast.steward).get(address("compare", release)).content.decode()
+    page = html_of(browser(cast.steward).get(address("compare", release)))
     assert "How many rows a person has" in page
     assert 'href="#persons"' in page
 

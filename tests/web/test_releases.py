@@ -39,6 +39,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 pytestmark = pytest.mark.django_db
@@ -217,11 +218,7 @@ def test_rows_beyond_the_limits_are_refused(release: Release, cast: Cast, rows: 
 def test_the_form_refuses_what_is_no_number_and_keeps_it(
     release: Release, cast: Cast, browser: Open, wrong: str
 ) -> None:
-    page = (
-        browser(cast.steward)
-        .post(address("samples", release), {"rows": wrong, "seed": "mine"})
-        .content.decode()
-    )
+    page = html_of(browser(cast.steward).post(address("samples", release), {"rows": wrong, "seed": "mine"}))
     assert f'value="{wrong}"' in page
     assert 'value="mine"' in page
     assert "invalid-feedback" in page
@@ -245,12 +242,8 @@ def test_the_dictionary_says_what_every_column_means(
     assert [row["column"] for row in rows] == ["region", "age", "works"]
     assert rows[0]["values"] == "north, south"
     assert rows[1]["values"] == "0 to 99"
-    text = browser(cast.steward).get(address("dictionary-csv", release)).content.decode()
-    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == [
-        "region",
-        "age",
-        "works",
-    ]
+    text = html_of(browser(cast.steward).get(address("dictionary-csv", release)))
+    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == ["region", "age", "works"]
 
 
 # --- sharing ------------------------------------------------------------------------------------------------------
@@ -260,13 +253,13 @@ def test_an_analyst_sees_a_release_from_sharing_to_taking_back(
     client = browser(cast.analyst)
     assert client.get(address("release", release)).status_code == 404
     browser(cast.steward).post(address("share", release), {"analyst": cast.analyst.pk})
-    assert release.code in client.get(reverse("releases:index")).content.decode()
+    assert release.code in html_of(client.get(reverse("releases:index")))
     assert client.get(address("release", release)).status_code == 200
     assert client.get(address("samples", release)).status_code == 200
     grant = selectors.grants_of(release).get()
     browser(cast.steward).post(address("revoke", release, grant.pk))
     assert client.get(address("release", release)).status_code == 404
-    assert release.code not in client.get(reverse("releases:index")).content.decode()
+    assert release.code not in html_of(client.get(reverse("releases:index")))
     deeds = AuditEntry.objects.filter(object_code=release.code).values_list("action", flat=True)
     assert {"release.shared", "release.revoked"} <= set(deeds)
 
@@ -279,7 +272,7 @@ def test_nothing_real_is_offered_to_an_analyst(
     for name in ("compare", "compare-json", "share"):
         assert client.get(address(name, release)).status_code == 403
     assert client.get(reverse("runs:report", args=[release.code])).status_code == 403
-    page = client.get(address("release", release)).content.decode()
+    page = html_of(client.get(address("release", release)))
     assert release.dataset.code not in page
     assert address("compare", release) not in page
 
@@ -336,7 +329,7 @@ def test_a_steward_names_and_describes_a_release(
         address("release", release), {"name": "Commutes 2019", "description": "Who went where."}
     )
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = browser(cast.analyst).get(address("release", release)).content.decode()
+    page = html_of(browser(cast.analyst).get(address("release", release)))
     assert "Commutes 2019" in page
     assert "Who went where." in page
 
@@ -346,15 +339,10 @@ def test_the_receipt_page_lists_every_call_and_verifies_here(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     client = browser(cast.auditor)
-    page = client.get(address("receipt", release)).content.decode()
+    page = html_of(client.get(address("receipt", release)))
     for column in ("region", "age", "works"):
         assert f"Counted every value of {column}" in page
-    assert (
-        "Verified."
-        in client.get(
-            address("verification", release), headers={"HX-Request": "true"}
-        ).content.decode()
-    )
+    assert "Verified." in html_of(client.get(address("verification", release), headers={"HX-Request": "true"}))
 
 
 def test_a_tampered_receipt_is_not_verified_on_the_page(
@@ -363,7 +351,7 @@ def test_a_tampered_receipt_is_not_verified_on_the_page(
     receipt = release.receipt
     receipt["guarantee"]["epsilon"] = "1/10"
     Release.objects.filter(pk=release.pk).update(receipt=receipt)
-    page = browser(cast.auditor).get(address("verification", release)).content.decode()
+    page = html_of(browser(cast.auditor).get(address("verification", release)))
     assert "Not verified." in page
     assert "Verified.</strong> The calls" not in page
 
@@ -380,9 +368,7 @@ def test_the_verifier_is_downloaded_beside_the_receipt_and_accepts_it(
     release: Release, cast: Cast, browser: Open, tmp_path: Path
 ) -> None:
     reader = browser(cast.steward)
-    assert (
-        reverse("releases:verifier") in reader.get(address("receipt", release)).content.decode()
-    )
+    assert reverse("releases:verifier") in html_of(reader.get(address("receipt", release)))
     for name, found in (
         ("verify_receipt.py", reader.get(reverse("releases:verifier"))),
         ("receipt.json", reader.get(address("receipt-json", release))),
@@ -455,12 +441,12 @@ def test_a_caveat_is_amber_and_the_box_of_the_verifier_is_green_without_one_alon
 ) -> None:
     client = browser(cast.auditor)
     part = {"HX-Request": "true"}
-    clean = client.get(address("verification", release), headers=part).content.decode()
+    clean = html_of(client.get(address("verification", release), headers=part))
     assert "<strong>Verified.</strong>" in clean
     assert "Not covered." not in clean
     look(release, cast)
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = client.get(address("verification", release), headers=part).content.decode()
+    page = html_of(client.get(address("verification", release), headers=part))
     assert "Verified, with a caveat." in page
     assert "<strong>Verified.</strong>" not in page
     amber = page.split('class="alert alert-warning')[1].split("</div>")[0]
@@ -473,17 +459,17 @@ def test_the_page_compares_the_plan_with_the_ledger_and_the_core_with_the_audit_
     release: Release, cast: Cast, browser: Open
 ) -> None:
     client = browser(cast.auditor)
-    page = client.get(address("receipt", release)).content.decode()
+    page = html_of(client.get(address("receipt", release)))
     hold = LedgerEntry.objects.get(run_code=release.run_code, kind="HOLD")
     assert "Plan: the same as in" in page
     assert "Core: the same as in" in page
     account = reverse("ledger:account", args=[release.account.code])
     assert f'href="{account}?run={release.run_code}#entry-{hold.sequence}"' in page
-    ledger_page = client.get(f"{account}?run={release.run_code}").content.decode()
+    ledger_page = html_of(client.get(f"{account}?run={release.run_code}"))
     assert f'id="entry-{hold.sequence}"' in ledger_page
     assert release.receipt["plan"]["sha256"] in ledger_page
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    read = browser(cast.analyst).get(address("receipt", release)).content.decode()
+    read = html_of(browser(cast.analyst).get(address("receipt", release)))
     assert "Plan: the same as in" in read
     assert account not in read
 
@@ -494,7 +480,7 @@ def test_a_receipt_that_was_exchanged_in_the_database_is_not_the_one_of_the_ledg
     doctored = receipts.seal(release.receipt | {"answers_sha256": "f" * 64})
     doctored["plan"]["sha256"] = "e" * 64
     Release.objects.filter(pk=release.pk).update(receipt=doctored)
-    page = browser(cast.auditor).get(address("receipt", release)).content.decode()
+    page = html_of(browser(cast.auditor).get(address("receipt", release)))
     assert "Plan: NOT the same as in" in page
     assert "Core: NOT the same as in" in page
 
@@ -506,10 +492,7 @@ def test_the_latest_head_is_published_on_the_page_and_by_rest(
     client = browser(cast.auditor)
     document = client.get(address("receipt-json", release)).json()
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    assert (
-        address("marks-head", release)
-        in client.get(address("receipt", release)).content.decode()
-    )
+    assert address("marks-head", release) in html_of(client.get(address("receipt", release)))
     head = client.get(address("marks-head", release)).json()
     assert (head["statement"]["core"], head["statement"]["marks"]) == (
         release.receipt["digest"],
@@ -536,10 +519,7 @@ def test_without_a_key_receipts_are_unsigned_and_say_so_and_marks_are_made_all_t
     assert document["marks"][0]["signed"] is None
     assert any("NOT SIGNED" in said for said in verifier.verify(document).sentences)
     assert browser(cast.auditor).get(address("marks-head", release)).status_code == 404
-    assert (
-        "no key to sign with"
-        in browser(cast.auditor).get(address("receipt", release)).content.decode()
-    )
+    assert "no key to sign with" in html_of(browser(cast.auditor).get(address("receipt", release)))
 
 
 STORED = Path(__file__).parents[1] / "privacy" / "receipts"
@@ -621,9 +601,9 @@ def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_e
 ) -> None:
     client, ask = browser(cast.steward), reverse("runs:report", args=[release.code])
     assert client.get(address("compare", release)).url == ask
-    assert "Compare with real data" in client.get(ask).content.decode()
+    assert "Compare with real data" in html_of(client.get(ask))
     client.post(ask)
-    waiting = client.get(ask, headers={"HX-Request": "true"}).content.decode()
+    waiting = html_of(client.get(ask, headers={"HX-Request": "true"}))
     assert "every 2s" in waiting
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     assert client.get(ask, headers={"HX-Request": "true"})["HX-Redirect"] == address(
@@ -631,12 +611,12 @@ def test_the_comparison_is_asked_for_waited_for_opened_with_an_audit_entry_and_e
     )
     before = AuditEntry.objects.filter(action="report.opened").count()
     page = client.get(address("compare", release))
-    assert "not differentially private" in page.content.decode()
+    assert "not differentially private" in html_of(page)
     assert "no-store" in page["Cache-Control"]
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 1
     Preview.objects.update(expires_at=release.created_at)
     assert client.get(address("compare", release)).url == ask
-    assert "expired" in client.get(ask).content.decode()
+    assert "expired" in html_of(client.get(ask))
 
 
 def test_a_look_at_another_upload_of_the_same_table_is_a_look(

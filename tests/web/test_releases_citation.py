@@ -22,6 +22,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 
@@ -71,11 +72,7 @@ def test_a_sample_is_cited_by_its_release_and_its_commitment_and_without_its_see
     assert chain.receipt_of_sample(sample)["digest"] == release.receipt["digest"]
     assert sample.code in found.bibtex
     assert "tulip" not in found.plain + found.bibtex
-    page = (
-        browser(cast.steward)
-        .get(reverse("releases:sample", args=[release.code, sample.code]))
-        .content.decode()
-    )
+    page = html_of(browser(cast.steward).get(reverse("releases:sample", args=[release.code, sample.code])))
     assert 'data-copy="#citation-plain"' in page
 
 
@@ -150,11 +147,7 @@ def test_the_network_is_that_of_the_model_for_an_analyst_who_was_given_the_relea
     release: Release, cast: Cast, browser: Open
 ) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = (
-        browser(cast.analyst)
-        .get(reverse("releases:network", args=[release.code]))
-        .content.decode()
-    )
+    page = html_of(browser(cast.analyst).get(reverse("releases:network", args=[release.code])))
     model = Model.from_json(release.model)
     rows = re.findall(
         r'<th scope="row"[^>]*>([^<]+)</th>\s*<td[^>]*>(?:<span[^>]*>)?([^<]+)', page
@@ -174,13 +167,10 @@ def test_a_release_without_a_network_has_no_tab_of_it_and_says_so(
 ) -> None:
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:network", args=[release.code])
-    assert (
-        address
-        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
-    )
+    assert address not in html_of(client.get(reverse("releases:release", args=[release.code])))
     answer = client.get(address)
     assert answer.status_code == 200
-    assert "No network" in answer.content.decode()
+    assert "No network" in html_of(answer)
 
 
 def wide(number: int) -> tuple[list[dict[str, object]], Domain]:
@@ -221,38 +211,29 @@ def test_forty_five_columns_stay_within_the_drawing_and_no_two_names_meet() -> N
 def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    client, address = (
-        browser(cast.steward),
-        reverse("pages:dataset", args=[release.dataset.code]),
-    )
-    assert "not compared yet" in client.get(address).content.decode()
+    client, address = browser(cast.steward), reverse("pages:dataset", args=[release.dataset.code])
+    assert "not compared yet" in html_of(client.get(address))
     errand = runs.request_report(release=release, actor=cast.steward)
-    assert "comparison under way" in client.get(address).content.decode()
+    assert "comparison under way" in html_of(client.get(address))
     worker.table_errand(code=errand.code)
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert "comparison ready until" in page
     assert "chosen before any look" in page
     assert (
         "comparison"
-        not in re.sub(r"<nav.*?</nav>", "", browser(cast.auditor).get(address).content.decode())
+        not in re.sub(r"<nav.*?</nav>", "", html_of(browser(cast.auditor).get(address)))
         .split('id="releases"')[1]
         .split("</section>")[0]
     )
     assert not AuditEntry.objects.filter(action="report.opened").exists()
     Preview.objects.filter(kind=Preview.Kind.REPORT).delete()
-    assert "comparison expired: make it again" in client.get(address).content.decode()
+    assert "comparison expired: make it again" in html_of(client.get(address))
 
 
 # --- the receipt --------------------------------------------------------------------------------------------------
 @pytest.mark.django_db
-def test_the_calls_of_a_receipt_cost_what_they_add_up_in(
-    release: Release, cast: Cast, browser: Open
-) -> None:
-    page = (
-        browser(cast.steward)
-        .get(reverse("releases:receipt", args=[release.code]))
-        .content.decode()
-    )
+def test_the_calls_of_a_receipt_cost_what_they_add_up_in(release: Release, cast: Cast, browser: Open) -> None:
+    page = html_of(browser(cast.steward).get(reverse("releases:receipt", args=[release.code])))
     costs = re.findall(r'data-name="Cost">(.) ', page)
     assert set(costs) == {"ρ"}
     assert len(costs) == len(release.receipt["calls"])

@@ -25,6 +25,7 @@ from synthweb.releases.models import Edition, Release, Sample
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.scene import Scene
 
 Open = Callable[..., Client]
@@ -101,7 +102,7 @@ def test_an_edited_description_is_kept_drawn_from_and_marked(
     edition = Edition.objects.get()
     assert answer.status_code == 302
     assert answer["Location"] == f"{address('samples', release)}?edition={edition.code}"
-    page = browser(cast.analyst).get(answer["Location"]).content.decode()
+    page = html_of(browser(cast.analyst).get(answer["Location"]))
     assert "Edited." in page
     assert "All in the north." in page
     assert str(cast.steward) in page
@@ -110,11 +111,8 @@ def test_an_edited_description_is_kept_drawn_from_and_marked(
     )
     sample = Sample.objects.get()
     assert {row["region"] for row in rows_of(sample)} == {"north"}
-    assert (
-        "Edited."
-        in browser(cast.analyst).get(address("sample", release, sample.code)).content.decode()
-    )
-    assert "edited" in browser(cast.analyst).get(address("samples", release)).content.decode()
+    assert "Edited." in html_of(browser(cast.analyst).get(address("sample", release, sample.code)))
+    assert "edited" in html_of(browser(cast.analyst).get(address("samples", release)))
     assert citation.EDITED in citation.of_sample(sample).plain
     assert LedgerEntry.objects.count() == spent, "editing costs nothing"
     entry = AuditEntry.objects.get(action="release.edited")
@@ -170,7 +168,7 @@ def test_what_nobody_edited_is_not_kept_as_edited(
         address("description", release), upload(services.description_of(release))
     )
     assert answer.status_code == 422
-    assert "as it was measured" in answer.content.decode()
+    assert "as it was measured" in html_of(answer)
     assert not Edition.objects.exists()
 
 
@@ -187,7 +185,7 @@ def test_a_file_that_is_no_description_is_refused_and_the_note_kept(
     release: Release, cast: Cast, browser: Open, document: object, words: str
 ) -> None:
     answer = browser(cast.steward).post(address("description", release), upload(document))
-    page = answer.content.decode()
+    page = html_of(answer)
     assert answer.status_code == 422
     assert words in page
     assert 'value="All in the north."' in page
@@ -198,14 +196,8 @@ def test_a_wrong_share_is_refused_with_column_rule_and_repair(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     document = northern(release)
-    next(entry for entry in document["columns"] if entry["column"] == "region")["shares"] = {
-        "north": 0.5
-    }
-    page = (
-        browser(cast.steward)
-        .post(address("description", release), upload(document))
-        .content.decode()
-    )
+    next(entry for entry in document["columns"] if entry["column"] == "region")["shares"] = {"north": 0.5}
+    page = html_of(browser(cast.steward).post(address("description", release), upload(document)))
     assert "region" in page
     assert "do not add up to 1" in page
     assert "change one so that they do" in page

@@ -28,6 +28,7 @@ from synthweb.releases.slots import Slot, TooManyDrawings
 from synthweb.server.pacing import PacedSocket, Room
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller
 
 Browser = Callable[..., Client]
@@ -262,8 +263,8 @@ def test_one_too_many_is_a_page_in_the_browser(
         refused = client.get(address)
     assert refused.status_code == HTTPStatus.TOO_MANY_REQUESTS
     assert refused["Retry-After"]
-    assert "Too many tables at once" in refused.content.decode()
-    assert address in refused.content.decode()
+    assert "Too many tables at once" in html_of(refused)
+    assert address in html_of(refused)
     given = client.get(address)
     assert given.status_code == HTTPStatus.OK
     assert b"".join(given.streaming_content)

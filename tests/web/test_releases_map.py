@@ -17,6 +17,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 
@@ -78,10 +79,8 @@ def test_an_analyst_sees_maps_of_a_shared_release_and_nothing_real(
     client = browser(cast.analyst)
     assert client.get(address("map", release)).status_code == 404
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = client.get(
-        address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"}
-    )
-    text = page.content.decode()
+    page = client.get(address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"})
+    text = html_of(page)
     assert f'href="{address("map", release)}"' in text
     assert "How far those go who start within 30 miles of isle" in text
     assert "Real data" not in text and "costs no privacy budget" in text
@@ -157,7 +156,7 @@ def test_its_tables_are_whole_files_of_plain_numbers(
 def test_what_cannot_be_is_said_and_kept_and_the_usual_is_shown(
     name: str, value: str, words: str, release: Release, cast: Cast, browser: Open
 ) -> None:
-    text = browser(cast.steward).get(address("map", release), {name: value}).content.decode()
+    text = html_of(browser(cast.steward).get(address("map", release), {name: value}))
     assert words in text and "How far all records go" in text
     assert f'value="{value}"' in text or name in ("unit", "by")
 
@@ -172,9 +171,7 @@ def test_a_steward_sees_them_beside_the_real_table_and_each_look_is_audited(
     )
     compared(release, client)
     before = AuditEntry.objects.filter(action="report.opened").count()
-    text = client.get(
-        address("compare-map", release), {"near": "north", "within": "5"}
-    ).content.decode()
+    text = html_of(client.get(address("compare-map", release), {"near": "north", "within": "5"}))
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 1
     assert (
         "Real data, not differentially private" in text
@@ -184,10 +181,7 @@ def test_a_steward_sees_them_beside_the_real_table_and_each_look_is_audited(
     found = lines(client, address("compare-map-csv", release, "commutes-matrix"))
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 2
     assert {row["Real records"] for row in found} == {"100"}
-    assert (
-        address("compare-map", release)
-        in client.get(address("compare", release)).content.decode()
-    )
+    assert address("compare-map", release) in html_of(client.get(address("compare", release)))
 
 
 @pytest.mark.django_db
@@ -214,8 +208,5 @@ def test_a_release_without_two_ends_has_no_such_tab(cast: Cast, browser: Open) -
         cast, mechanism="on-the-map", epsilon="2", name="Plain", table=TABLE, document=plain
     )
     client = browser(cast.steward)
-    assert (
-        address("map", made)
-        not in client.get(reverse("releases:release", args=[made.code])).content.decode()
-    )
-    assert "No two ends" in client.get(address("map", made)).content.decode()
+    assert address("map", made) not in html_of(client.get(reverse("releases:release", args=[made.code])))
+    assert "No two ends" in html_of(client.get(address("map", made)))

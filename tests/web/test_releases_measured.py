@@ -18,6 +18,7 @@ from synthweb.releases import measurements, screens, services
 from synthweb.releases.models import Release
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 
@@ -66,17 +67,12 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
     address = reverse("releases:measured", args=[release.code])
     assert browser(cast.analyst).get(address).status_code == 404
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = browser(cast.analyst).get(address).content.decode()
-    found = measurements.measured(release)
+    page = html_of(browser(cast.analyst).get(address))
+    found = measured.measured(release)
     for group in found.groups:
         assert group.name in page
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
-    assert (
-        f'href="{address}"'
-        in browser(cast.analyst)
-        .get(reverse("releases:release", args=[release.code]))
-        .content.decode()
-    )
+    assert f'href="{address}"' in html_of(browser(cast.analyst).get(reverse("releases:release", args=[release.code])))
 
 
 @pytest.mark.django_db
@@ -85,11 +81,8 @@ def test_a_method_that_counts_single_columns_has_no_such_tab_and_says_so(
 ) -> None:
     Release.objects.filter(pk=release.pk).update(mechanism="independent")
     client, address = browser(cast.steward), reverse("releases:measured", args=[release.code])
-    assert (
-        address
-        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
-    )
-    assert "No tables of several columns" in client.get(address).content.decode()
+    assert address not in html_of(client.get(reverse("releases:release", args=[release.code])))
+    assert "No tables of several columns" in html_of(client.get(address))
 
 
 @pytest.mark.django_db
@@ -98,11 +91,7 @@ def test_a_budget_too_small_for_pairs_is_said_with_advice_and_is_no_error(
 ) -> None:
     alone = [call for call in release.receipt["calls"] if len(call["query"]["clique"]) < 2]
     Release.objects.filter(pk=release.pk).update(receipt=release.receipt | {"calls": alone})
-    page = (
-        browser(cast.steward)
-        .get(reverse("releases:measured", args=[release.code]))
-        .content.decode()
-    )
+    page = html_of(browser(cast.steward).get(reverse("releases:measured", args=[release.code])))
     assert "No two columns were counted together" in page
     assert '<svg class="pairs"' not in page
 

@@ -13,6 +13,7 @@ from synth_engine.mechanisms import Model
 from synthweb.releases.models import Release
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 
@@ -59,16 +60,10 @@ def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
     assert Model.from_json(release.model).tree is not None
     assert client.get(reverse("releases:release", args=[release.code])).status_code == 200
     measured = reverse("releases:measured", args=[release.code])
-    assert (
-        measured
-        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
-    )
+    assert measured not in html_of(client.get(reverse("releases:release", args=[release.code])))
     assert client.get(measured).status_code == 200
     description = reverse("releases:description", args=[release.code])
-    assert (
-        f'href="{description}"'
-        not in client.get(reverse("releases:release", args=[release.code])).content.decode()
-    )
+    assert f'href="{description}"' not in html_of(client.get(reverse("releases:release", args=[release.code])))
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
         assert (
             client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200

@@ -21,6 +21,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.rest import Caller
 
 COUNTS = {"cafe": 500, "abba": 300, "a": 200}
@@ -45,7 +46,7 @@ def test_texts_are_released_shown_and_sampled(
     shown = {}
     for key, _, _ in TABS:
         answer = client.get(reverse(f"releases:{key}", args=[release.code]), follow=True)
-        shown[key] = answer.content.decode()
+        shown[key] = html_of(answer)
         assert answer.status_code in (200, 404), key
     assert (
         "Counted the ends of a tree over word" in shown["receipt"]

@@ -23,6 +23,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.rest import Caller
 
 Open = Callable[..., Client]
@@ -131,22 +132,17 @@ def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     )
     assert browser(cast.analyst).get(address).status_code == 404
     assert browser(cast.auditor).get(address).status_code == 403
-    assert f'href="{address}"' not in browser(cast.auditor).get(overview).content.decode()
+    assert f'href="{address}"' not in html_of(browser(cast.auditor).get(overview))
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     assert browser(cast.analyst).get(address).status_code == 200
-    assert f'href="{address}"' in browser(cast.analyst).get(overview).content.decode()
+    assert f'href="{address}"' in html_of(browser(cast.analyst).get(overview))
 
     without = {key: value for key, value in release.model.items() if key != "tree"}
-    Release.objects.filter(pk=release.pk).update(
-        model=without
-    )  # which nothing else does: what was read is kept
-    model_cache.holds.cache_clear()
-    assert f'href="{address}"' not in browser(cast.steward).get(overview).content.decode()
-    assert "keeps tables of columns" in browser(cast.steward).get(address).content.decode()
-    assert (
-        browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code
-        == 404
-    )
+    Release.objects.filter(pk=release.pk).update(model=without)  # which nothing else does: what was read is kept
+    models_read.holds.cache_clear()
+    assert f'href="{address}"' not in html_of(browser(cast.steward).get(overview))
+    assert "keeps tables of columns" in html_of(browser(cast.steward).get(address))
+    assert browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code == 404
 
 
 @pytest.mark.django_db
@@ -186,15 +182,11 @@ def test_a_point_of_one_place_shows_where_its_records_have_the_other(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     client, address = browser(cast.steward), reverse("releases:tree", args=[release.code])
-    plain = client.get(address).content.decode()
+    plain = html_of(client.get(address))
     assert 'id="place"' in plain and 'id="other-place"' not in plain
     query = "?place=home&to=work&halvings=2&size=1&north=41.2&east=-71.8"
-    page = client.get(address + query).content.decode()
-    assert re.findall(r'data-figure="([\w-]+)"', page) == [
-        "place-data",
-        "other-place-data",
-        "depths-data",
-    ]
+    page = html_of(client.get(address + query))
+    assert re.findall(r'data-figure="([\w-]+)"', page) == ["place-data", "other-place-data", "depths-data"]
     squares = lines(client, release, query + "&what=other-place")
     total = sum(float(row["records"]) for row in squares)
     near = [
@@ -242,7 +234,7 @@ def test_what_cannot_be_shown_is_said_beside_its_field_and_the_map_stays(
 ) -> None:
     page = browser(cast.steward).get(reverse("releases:tree", args=[release.code]) + query)
     assert page.status_code == 200
-    assert words in page.content.decode() and 'id="place"' in page.content.decode()
+    assert words in html_of(page) and 'id="place"' in html_of(page)
 
 
 # --- texts ----------------------------------------------------------------------------------------------------------

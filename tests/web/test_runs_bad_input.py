@@ -16,6 +16,7 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.runs.models import OutboxMessage, SynthesisRun
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 pytestmark = pytest.mark.django_db
@@ -68,7 +69,7 @@ def test_a_wrong_number_is_refused_at_its_field_kept_and_holds_nothing(
     for text in [*NEVER_A_NUMBER, *WRONG_THERE.get(field, ())]:
         for address in ("runs:new", "runs:estimate"):
             answer = client.post(reverse(address, args=[dataset.code]), typed(field, text))
-            page = answer.content.decode()
+            page = html_of(answer)
             assert answer.status_code == 200
             (said,) = errors_at(page, field)
             assert any(sign in said for sign in ("; ", ": ", "from 1 to")), (
@@ -88,12 +89,12 @@ def test_an_error_said_as_one_types_stands_at_its_field_too_and_goes_when_it_is_
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     client, address = browser(cast.steward), reverse("runs:estimate", args=[dataset.code])
-    wrong = client.post(address, typed("delta", "2")).content.decode()
+    wrong = html_of(client.post(address, typed("delta", "2")))
     place = re.search(r'<div id="delta-errors"([^>]*)>', wrong)
     assert place
     assert 'hx-swap-oob="true"' in place[1]
     assert errors_at(wrong, "delta")
-    mended = client.post(address, typed("delta", "1e-9")).content.decode()
+    mended = html_of(client.post(address, typed("delta", "1e-9")))
     assert re.search(r'<div id="delta-errors" hx-swap-oob="true"></div>', mended)
 
 
@@ -101,11 +102,7 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     choices = typed("param-degree", "9") | {"parameters_of": "independent"}
-    page = (
-        browser(cast.steward)
-        .post(reverse("runs:estimate", args=[dataset.code]), choices)
-        .content.decode()
-    )
+    page = html_of(browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices))
     places = re.findall(r'id="([\w-]+-errors)"', page)
     assert sorted(set(places)) == sorted(places)
     assert {"epsilon-errors", "param-degree-errors"} <= set(places)
@@ -115,17 +112,8 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
 def test_the_fields_of_a_method_just_chosen_come_with_their_defaults(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
-    choices = {
-        "mechanism": "bayesian-network",
-        "parameters_of": "independent",
-        "epsilon": "1",
-        "delta": "1e-9",
-    }
-    page = (
-        browser(cast.steward)
-        .post(reverse("runs:estimate", args=[dataset.code]), choices)
-        .content.decode()
-    )
+    choices = {"mechanism": "bayesian-network", "parameters_of": "independent", "epsilon": "1", "delta": "1e-9"}
+    page = html_of(browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices))
     schema = mechanisms.REGISTRY["bayesian-network"].parameters["properties"]
     for name, rule in schema.items():
         assert re.search(rf'name="param-{name}"[^>]*value="{rule["default"]}"', page), name

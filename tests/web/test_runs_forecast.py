@@ -20,6 +20,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.runs.forecast import GRID, LABEL, _Drawing, forecast, share
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 DOMAIN = Domain.from_json(scene.DOMAIN)
@@ -157,15 +158,15 @@ def test_the_forecast_moves_with_the_slider_and_goes_while_a_choice_is_refused(
 ) -> None:
     client, address = browser(cast.steward), reverse("runs:estimate", args=[dataset.code])
     typed = {"mechanism": "independent", "epsilon": "1", "delta": "1e-9", "rows": "1000"}
-    page = client.get(reverse("runs:new", args=[dataset.code])).content.decode()
+    page = html_of(client.get(reverse("runs:new", args=[dataset.code])))
     assert 'id="forecast"' in page
     assert "would have to be changed" in page
     assert page.count('hx-trigger="load delay:20ms"') <= 1
-    at_one = client.post(address, typed).content.decode()
+    at_one = html_of(client.post(address, typed))
     assert "in a moment" not in at_one
     assert 'hx-swap-oob="true"' in at_one
-    at_four = client.post(address, typed | {"epsilon": "4"}).content.decode()
+    at_four = html_of(client.post(address, typed | {"epsilon": "4"}))
     assert numbers(at_four).keys() == numbers(at_one).keys() != set()
     assert numbers(at_four)["Independent columns"] != numbers(at_one)["Independent columns"]
-    refused = client.post(address, typed | {"epsilon": "none"}).content.decode()
+    refused = html_of(client.post(address, typed | {"epsilon": "none"}))
     assert "<svg" not in refused

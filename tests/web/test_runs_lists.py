@@ -19,6 +19,7 @@ from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 State = SynthesisRun.State
 Open = Callable[..., Client]
@@ -74,32 +75,19 @@ def test_a_list_pages_sorts_and_filters_and_keeps_both(
     expected = list(model.objects.order_by("-epsilon").values_list("code", flat=True))  # type: ignore[attr-defined]
     seen: list[str] = []
     for number in (1, 2):
-        page = client.get(address, {"sort": f"-{key}", "page": number}).content.decode()
+        page = html_of(client.get(address, {"sort": f"-{key}", "page": number}))
         seen += codes_in(page)
         assert 'aria-sort="descending"' in page
     assert seen == expected
     assert 'rel="prev" href="?sort=-' in page
-    few = client.get(address, {"q": "Copy 00", "sort": key}).content.decode()
+    few = html_of(client.get(address, {"q": "Copy 00", "sort": key}))
     assert len(codes_in(few)) == 10
-    assert f'href="?q=Copy+00&amp;sort=-{key}"' in few, (
-        "another click turns the order and keeps the words"
-    )
-    assert (
-        codes_in(client.get(address, {"mechanism": "bayesian-network"}).content.decode()) == []
-    )
-    assert (
-        len(
-            codes_in(
-                client.get(
-                    address, {"mechanism": "independent", "dataset": dataset.code}
-                ).content.decode()
-            )
-        )
-        == 25
-    )
-    usual = codes_in(client.get(address).content.decode())
-    assert codes_in(client.get(address, {"sort": "nonsense"}).content.decode()) == usual
-    assert codes_in(client.get(address, {"sort": made}).content.decode()) == usual
+    assert f'href="?q=Copy+00&amp;sort=-{key}"' in few, "another click turns the order and keeps the words"
+    assert codes_in(html_of(client.get(address, {"mechanism": "bayesian-network"}))) == []
+    assert len(codes_in(html_of(client.get(address, {"mechanism": "independent", "dataset": dataset.code})))) == 25
+    usual = codes_in(html_of(client.get(address)))
+    assert codes_in(html_of(client.get(address, {"sort": "nonsense"}))) == usual
+    assert codes_in(html_of(client.get(address, {"sort": made}))) == usual
 
 
 @pytest.mark.parametrize(
@@ -147,7 +135,7 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
         spec=spec | {"parameters": {"degree": 1, "columns_share": 0.5}}
     )
     address = reverse("runs:new", args=[dataset.code])
-    page = browser(cast.steward).get(address, {"like": run.code}).content.decode()
+    page = html_of(browser(cast.steward).get(address, {"like": run.code}))
     assert re.search(r'value="bayesian-network" checked', page)
     for name, value in {
         "epsilon": "0.25",
@@ -160,37 +148,23 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
     assert "Spend ε 0.25 and run" in page
     assert "tulip of mine" not in page
     assert browser(cast.steward).get(address, {"like": "nothing"}).status_code == 404
-    assert (
-        f"{address}?like={run.code}"
-        in browser(cast.steward).get(f"/runs/{run.code}/").content.decode()
-    )
-    assert (
-        f"{address}?like={run.code}"
-        in browser(cast.steward).get(f"/releases/{run.release.code}/").content.decode()
-    )
+    assert f"{address}?like={run.code}" in html_of(browser(cast.steward).get(f"/runs/{run.code}/"))
+    assert f"{address}?like={run.code}" in html_of(browser(cast.steward).get(f"/releases/{run.release.code}/"))
 
 
 def test_choices_of_a_method_that_is_gone_are_left_out(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     run = finished(cast, dataset)
-    SynthesisRun.objects.filter(pk=run.pk).update(
-        spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"}
-    )
-    page = (
-        browser(cast.steward)
-        .get(reverse("runs:new", args=[dataset.code]), {"like": run.code})
-        .content.decode()
-    )
+    SynthesisRun.objects.filter(pk=run.pk).update(spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"})
+    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[dataset.code]), {"like": run.code}))
     assert re.search(r'value="auto" checked', page)
 
 
 # --- the notice ---------------------------------------------------------------------------------------------------
 def notice(client: Client, address: str = "/docs/") -> str:
     """The words of the notice in the frame of a page."""
-    found = re.search(
-        r'id="run-notice".*?</div>', client.get(address).content.decode(), flags=re.S
-    )
+    found = re.search(r'id="run-notice".*?</div>', html_of(client.get(address)), flags=re.S)
     return re.sub(r"<[^>]+>|^[^>]*>", "", found[0]).strip() if found else ""
 
 
@@ -200,11 +174,11 @@ def test_the_end_of_a_run_is_told_on_every_page_of_its_asker_until_it_is_looked_
     client = browser(cast.steward)
     waiting = scene.submit(steward=cast.steward, dataset=dataset)
     assert notice(client) == ""
-    assert 'hx-trigger="every 10s"' in client.get("/docs/").content.decode()
+    assert 'hx-trigger="every 10s"' in html_of(client.get("/docs/"))
     worker.synthesize(code=waiting.code)
     assert notice(client) == "1 run has finished"
     assert notice(browser(cast.auditor)) == ""
-    assert "every 10s" not in client.get("/docs/").content.decode()
+    assert "every 10s" not in html_of(client.get("/docs/"))
     client.get(f"/runs/{waiting.code}/")
     assert notice(client) == ""
 
@@ -230,10 +204,7 @@ def test_a_failed_run_is_told_too_and_one_that_went_on_has_a_new_end(
     assert notice(client) == "1 run has failed"
     other = finished(cast, dataset)
     assert notice(client) == "2 runs have ended"
-    assert set(codes_in(client.get("/runs/", {"seen": "no"}).content.decode())) == {
-        run.code,
-        other.code,
-    }
+    assert set(codes_in(html_of(client.get("/runs/", {"seen": "no"})))) == {run.code, other.code}
     assert client.post(reverse("runs:seen")).status_code == 302
     assert notice(client) == ""
     SynthesisRun.objects.filter(pk=other.pk).update(state=State.FAILED, release=None)
@@ -248,11 +219,7 @@ def test_the_page_of_a_run_that_ends_before_ones_eyes_takes_its_notice_away(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     run = finished(cast, dataset)
-    moving = (
-        browser(cast.steward)
-        .get(f"/runs/{run.code}/", headers={"HX-Request": "true"})
-        .content.decode()
-    )
+    moving = html_of(browser(cast.steward).get(f"/runs/{run.code}/", headers={"HX-Request": "true"}))
     assert re.search(r'id="run-notice"[^>]*hx-swap-oob="true"[^>]*data-count="0"', moving)
 
 
@@ -268,11 +235,11 @@ def test_an_expired_comparison_is_made_again_with_one_click(
     page = reverse("releases:compare", args=[run.release.code])
     assert client.get(page).status_code == 200
     Preview.objects.filter(kind=Preview.Kind.REPORT).delete()
-    expired = client.get(page, follow=True).content.decode()
+    expired = html_of(client.get(page, follow=True))
     assert "has expired" in expired
     assert client.post(reverse("runs:report", args=[run.release.code])).status_code == 302
     worker.table_errand(code=run.release.errands.get(state="waiting").code)
-    assert "Columns, worst first" in client.get(page, follow=True).content.decode()
+    assert "Columns, worst first" in html_of(client.get(page, follow=True))
 
 
 def test_a_comparison_that_can_no_longer_be_opened_is_made_again_too(
@@ -280,16 +247,9 @@ def test_a_comparison_that_can_no_longer_be_opened_is_made_again_too(
 ) -> None:
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
-    worker.table_errand(
-        code=services.request_report(release=run.release, actor=cast.steward).code
-    )
-    page, kept = (
-        reverse("releases:compare", args=[run.release.code]),
-        Preview.objects.filter(kind=Preview.Kind.REPORT),
-    )
-    preview_store.put(
-        dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"}
-    )
-    assert "Make it again" in client.get(page, follow=True).content.decode()
+    worker.table_errand(code=services.request_report(release=run.release, actor=cast.steward).code)
+    page, kept = reverse("releases:compare", args=[run.release.code]), Preview.objects.filter(kind=Preview.Kind.REPORT)
+    preview_store.put(dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"})
+    assert "Make it again" in html_of(client.get(page, follow=True))
     kept.update(store_name="0" * 32)
-    assert "Make it again" in client.get(page, follow=True).content.decode()
+    assert "Make it again" in html_of(client.get(page, follow=True))

@@ -15,6 +15,7 @@ from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 
 State = SynthesisRun.State
 Open = Callable[..., Client]
@@ -45,7 +46,7 @@ def post(client: Client, dataset: Dataset, **changes: str):
 def test_the_page_names_the_price_on_its_button_and_shows_the_ledger_after_it(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
-    page = browser(cast.steward).get(reverse("runs:new", args=[dataset.code])).content.decode()
+    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[dataset.code])))
     assert "Spend ε 1 and run" in page
     assert "differential privacy for one record added or removed" in page
     assert "this run 1" in page
@@ -57,7 +58,7 @@ def test_the_right_side_follows_what_is_typed(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     address = reverse("runs:estimate", args=[dataset.code])
-    page = browser(cast.steward).post(address, typed(epsilon="0.5")).content.decode()
+    page = html_of(browser(cast.steward).post(address, typed(epsilon="0.5")))
     assert "Spend ε 0.5 and run" in page
     assert not SynthesisRun.objects.exists()
 
@@ -70,7 +71,7 @@ def test_what_is_no_privacy_loss_is_refused_at_its_field_and_stays_typed(
     browser: Open, cast: Cast, dataset: Dataset, wrong: str
 ) -> None:
     answer = post(browser(cast.steward), dataset, epsilon=wrong)
-    page = answer.content.decode()
+    page = html_of(answer)
     assert answer.status_code == 200
     assert re.search(r'id="epsilon-errors"><div class="invalid-feedback', page)
     assert f'value="{wrong}"' in page
@@ -84,7 +85,7 @@ def test_what_is_no_privacy_loss_is_refused_at_its_field_and_stays_typed(
 def test_other_fields_say_what_is_wrong_with_them(
     browser: Open, cast: Cast, dataset: Dataset, field: str, wrong: str
 ) -> None:
-    page = post(browser(cast.steward), dataset, **{field: wrong}).content.decode()
+    page = html_of(post(browser(cast.steward), dataset, **{field: wrong}))
     assert re.search(rf'id="{field}-errors"><div class="invalid-feedback', page)
     assert f'value="{wrong}"' in page
 
@@ -100,7 +101,7 @@ def test_a_second_click_on_the_same_button_spends_nothing_more(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     client = browser(cast.steward)
-    page = client.get(reverse("runs:new", args=[dataset.code])).content.decode()
+    page = html_of(client.get(reverse("runs:new", args=[dataset.code])))
     found = re.search(r'name="request_key" value="([^"]+)"', page)
     assert found
     for _ in range(2):
@@ -114,10 +115,8 @@ def test_more_than_half_of_what_is_left_is_asked_for_twice(
     client = browser(cast.steward)
     first = post(client, dataset, epsilon="3", delta="3e-9")
     assert not SynthesisRun.objects.exists()
-    assert first.context[
-        "estimate"
-    ].forecast.waiting  # nobody waits for other methods after the button
-    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', first.content.decode())
+    assert first.context["estimate"].forecast.waiting  # nobody waits for other methods after the button
+    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', html_of(first))
     assert found
     assert (
         post(client, dataset, epsilon="3", delta="3e-9", confirmed="0" * 64).status_code == 200
@@ -133,22 +132,17 @@ def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     client = browser(cast.steward)
-    page = client.post(
-        reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1")
-    ).content.decode()
+    page = html_of(client.post(reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1")))
     assert re.search(r"<button[^>]*disabled", page)
-    found = re.search(
-        r'name="confirmed" value="([0-9a-f]{64})"',
-        post(client, dataset, epsilon="4.1").content.decode(),
-    )
+    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', html_of(post(client, dataset, epsilon="4.1")))
     answer = post(client, dataset, epsilon="4.1", confirmed=found[1] if found else "")
-    assert "left" in answer.content.decode()
+    assert "left" in html_of(answer)
     assert not SynthesisRun.objects.exists()
 
 
 def test_a_dataset_without_budget_says_which_step_is_missing(browser: Open, cast: Cast) -> None:
     made = scene.upload(steward=cast.steward, organisation=cast.organisation, name="Fresh")
-    page = browser(cast.steward).get(reverse("runs:new", args=[made.code])).content.decode()
+    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[made.code])))
     assert "describe its columns" in page
 
 
@@ -160,14 +154,14 @@ def test_the_moving_part_asks_again_until_the_run_is_over(
     client, address = browser(cast.steward), reverse("runs:run", args=[run.code])
     moving = client.get(address, headers={"HX-Request": "true"})
     assert moving.status_code == 200
-    assert 'hx-trigger="every 1s"' in moving.content.decode()
+    assert 'hx-trigger="every 1s"' in html_of(moving)
     worker.synthesize(code=run.code)
     over = client.get(address, headers={"HX-Request": "true"})
     assert over.status_code == 286
-    assert "hx-trigger" not in over.content.decode()
+    assert "hx-trigger" not in html_of(over)
     run.refresh_from_db()
     assert run.release is not None
-    assert reverse("releases:release", args=[run.release.code]) in over.content.decode()
+    assert reverse("releases:release", args=[run.release.code]) in html_of(over)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +179,7 @@ def test_cancelling_says_what_it_forfeits_before_it_does(
     SynthesisRun.objects.filter(pk=run.pk).update(state=state, answers_digest="x")
     address = reverse("runs:cancel", args=[run.code])
     client = browser(cast.steward)
-    assert words in client.get(address).content.decode()
+    assert words in html_of(client.get(address))
     run.refresh_from_db()
     assert run.state == state
     client.post(address)
@@ -199,7 +193,7 @@ def test_a_failed_run_shows_our_words_and_whether_anything_was_spent(
     run = scene.submit(steward=cast.steward, dataset=dataset)
     SynthesisRun.objects.filter(pk=run.pk).update(plan_digest="0" * 64)
     worker.synthesize(code=run.code)
-    page = browser(cast.steward).get(reverse("runs:run", args=[run.code])).content.decode()
+    page = html_of(browser(cast.steward).get(reverse("runs:run", args=[run.code])))
     assert "plans this run differently" in page
     assert "Nothing was spent" in page
 
@@ -209,12 +203,10 @@ def test_the_list_filters_by_state_and_words(
 ) -> None:
     kept = scene.submit(steward=cast.steward, dataset=dataset)
     client, address = browser(cast.steward), reverse("runs:index")
-    assert kept.code in client.get(address, {"state": "held", "q": "first"}).content.decode()
-    assert kept.code not in client.get(address, {"state": "finished"}).content.decode()
-    assert kept.code not in client.get(address, {"q": "elsewhere"}).content.decode()
-    assert (
-        kept.code in client.get(address, {"state": "nonsense", "page": "999"}).content.decode()
-    )
+    assert kept.code in html_of(client.get(address, {"state": "held", "q": "first"}))
+    assert kept.code not in html_of(client.get(address, {"state": "finished"}))
+    assert kept.code not in html_of(client.get(address, {"q": "elsewhere"}))
+    assert kept.code in html_of(client.get(address, {"state": "nonsense", "page": "999"}))
 
 
 # --- who may ------------------------------------------------------------------------------------------------------

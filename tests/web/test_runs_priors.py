@@ -17,6 +17,7 @@ from synthweb.runs import estimate as estimating
 from synthweb.runs import planning, priors
 from tests.conftest import Cast
 from tests.web import scene
+from tests.web.html import html_of
 from tests.web.test_releases_of_groups import TABLE
 
 Open = Callable[..., Client]
@@ -84,12 +85,9 @@ def test_the_new_release_page_shows_it(cast: Cast, browser: Open) -> None:
     dataset = scene.funded(cast, table=TABLE, document=DOMAIN)
     address, client = reverse("runs:estimate", args=[dataset.code]), browser(cast.steward)
     typed = {"mechanism": "on-the-map", "epsilon": "2", "delta": "1e-9", "name": "Commutes"}
-    text = client.post(address, typed).content.decode()
+    text = html_of(client.post(address, typed))
     assert "What is mixed in" in text and "over 100" in text
-    assert (
-        "What is mixed in"
-        not in client.post(address, typed | {"mechanism": "independent"}).content.decode()
-    )
+    assert "What is mixed in" not in html_of(client.post(address, typed | {"mechanism": "independent"}))
 
 
 @pytest.mark.django_db

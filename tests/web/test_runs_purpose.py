@@ -27,6 +27,7 @@ from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import SynthesisRun
 from tests.conftest import Cast
 from tests.web import rest, scene
+from tests.web.html import html_of
 
 Open = Callable[..., Client]
 DOMAIN = Domain.from_json(scene.DOMAIN)
@@ -179,7 +180,7 @@ pytestmark = pytest.mark.django_db
 
 def page_of(answer: HttpResponse) -> str:
     assert answer.status_code == 200
-    return html.unescape(answer.content.decode())
+    return html.unescape(html_of(answer))
 
 
 def test_the_page_has_a_list_of_columns_a_line_for_each_and_buttons_that_send_the_form(
@@ -435,7 +436,7 @@ def test_rest_is_strict_with_their_types_and_says_where(
     }
     answer = rest.Caller(cast.steward, "spend").send("/runs/", body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer)
-    assert "nobody" not in answer.content.decode()
+    assert "nobody" not in html_of(answer)
 
 
 @pytest.mark.parametrize(

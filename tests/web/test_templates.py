@@ -14,6 +14,7 @@ from django.test import RequestFactory
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import Me
 from tests.conftest import Cast
+from tests.web.html import compact
 
 TEMPLATES = sorted((Path(settings.BASE_DIR) / "templates").rglob("*.html"))
 
@@ -36,12 +37,8 @@ def test_one_entry_of_the_menu_is_marked(
 ) -> None:
     request = rf.get(page)
     request.user = cast.steward
-    context = {
-        "request": request,
-        "user": cast.steward,
-        "me": Me(roles=frozenset({Role.STEWARD})),
-    }
-    menu = render_to_string("components/nav.html", context)
+    context = {"request": request, "user": cast.steward, "me": Me(roles=frozenset({Role.STEWARD}))}
+    menu = compact(render_to_string("components/nav.html", context))
     assert re.findall(r'aria-current="page" href="[^"]+">(\w+)<', menu) == [marked]
 
 

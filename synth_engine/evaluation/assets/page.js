@@ -1,8 +1,9 @@
 // Draws the figures of an offline report as they come near the screen, in the tones of the reader's colour scheme.
 (() => {
   "use strict";
-  const figures = JSON.parse(document.getElementById("figures").textContent);
-  const TONES = { "#3d5a80": "--real", "#c8641b": "--synthetic", "#1d2530": "--ink", "#d9dee5": "--grid", "#f2f4f7": "--faint", "#b3202c": "--red-words" };
+  const numbers = document.getElementById("figures");
+  const figures = JSON.parse(numbers.textContent);
+  const TONES = JSON.parse(numbers.dataset.tones); // light tone → custom property
   const CONFIG = { displaylogo: false, modeBarButtons: [["toImage"]], toImageButtonOptions: { filename: "figure", scale: 2 } };
   const PAPER = 660;
   const drawn = new Set();
