@@ -99,7 +99,9 @@ def _table(found: list[Step], currency: str) -> Table:
 
 def _figure(found: list[Step], currency: str) -> dict[str, Any]:
     letter = GREEK[currency]
-    moments = [instant(step.entry.at) for step in found] + [instant(timezone.now())]  # the last step lasts until now
+    moments = [instant(step.entry.at) for step in found] + [
+        instant(timezone.now())
+    ]  # the last step lasts until now
     axis = {"gridcolor": style.QUIET, "zeroline": False, "linecolor": style.QUIET}
     return {
         "data": _traces(moments, [*found, found[-1]], currency),

@@ -67,13 +67,22 @@ def _trace(reference: Reference, step: int) -> dict[str, Any]:
         "y": [latitude for latitude, _ in reference.at[::step]],
         "text": list(reference.codes[::step]),
         "hovertemplate": "%{text}<br>%{y:.4f}, %{x:.4f}<extra></extra>",
-        "marker": {"color": style.INK, "size": 3 if len(reference) > 300 else 6, "opacity": 0.6},
+        "marker": {
+            "color": style.INK,
+            "size": 3 if len(reference) > 300 else 6,
+            "opacity": 0.6,
+        },
     }
 
 
 def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, Any]:
     middle = sum(latitude for latitude, _ in points) / len(points)
-    axis = {"gridcolor": style.QUIET, "zeroline": False, "linecolor": style.QUIET, "ticksuffix": "°"}
+    axis = {
+        "gridcolor": style.QUIET,
+        "zeroline": False,
+        "linecolor": style.QUIET,
+        "ticksuffix": "°",
+    }
     return {
         "height": 460,
         "margin": {"l": 56, "r": 12, "t": 8, "b": 36},

@@ -34,7 +34,7 @@ def compact(html: str) -> str:
 
 
 def _compact(html: str) -> str:
-    html = re.sub(r"\s+", " ", html)
+    html = re.sub(r"[ \t\r\n]+", " ", html)  # narrow blanks in numbers stay
     html = re.sub(r" ?(/?>)", r"\1", html)
     html = re.sub(r"> <", "><", html)
     html = re.sub(r"(<[^/][^>]*>) ", r"\1", html)

@@ -36,7 +36,9 @@ def test_a_new_person_gets_a_one_time_password_that_is_shown_once(
     cast: Cast, browser: Browser
 ) -> None:
     client = browser(cast.staff)
-    answer = client.post(PEOPLE, {"username": "ada", "full_name": "Ada", "roles": ["steward", "analyst"]})
+    answer = client.post(
+        PEOPLE, {"username": "ada", "full_name": "Ada", "roles": ["steward", "analyst"]}
+    )
     found = re.search(r'id="one-time">([^<]+)<', html_of(answer))
     assert found is not None
     assert "no-store" in answer["Cache-Control"]

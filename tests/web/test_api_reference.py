@@ -20,7 +20,9 @@ def test_every_address_and_object_of_the_document_is_on_the_page(
     client = browser(steward)
     document = json.loads(client.get("/api/v1/schema/", {"format": "json"}).content)
     page = html_of(client.get("/api/v1/docs/"))
-    operations = [operation for verbs in document["paths"].values() for operation in verbs.values()]
+    operations = [
+        operation for verbs in document["paths"].values() for operation in verbs.values()
+    ]
     ids = {operation["operationId"] for operation in operations if isinstance(operation, dict)}
     assert len(ids) > 20
     assert ids | {f"object-{name}" for name in document["components"]["schemas"]} <= set(
@@ -28,7 +30,9 @@ def test_every_address_and_object_of_the_document_is_on_the_page(
     )
 
 
-def test_every_link_to_an_object_leads_to_it(steward: User, browser: Callable[..., Client]) -> None:
+def test_every_link_to_an_object_leads_to_it(
+    steward: User, browser: Callable[..., Client]
+) -> None:
     page = html_of(browser(steward).get("/api/v1/docs/"))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
 

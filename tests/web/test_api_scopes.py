@@ -180,8 +180,15 @@ def test_each_scope_opens_what_the_table_says_and_nothing_else(cast: Cast) -> No
         for scopes, opens in (([scope], True), (others, False)):
             with undone():
                 response = ask(_with(user, *scopes), method, full, played=played, cast=cast)
-                opened = response.status_code < 400 or response.status_code == PAST_THE_SCOPE.get((method, route))
-                named = f"the scope '{scope}'" in html_of(response) if response.status_code == 403 else False
+                opened = (
+                    response.status_code < 400
+                    or response.status_code == PAST_THE_SCOPE.get((method, route))
+                )
+                named = (
+                    f"the scope '{scope}'" in html_of(response)
+                    if response.status_code == 403
+                    else False
+                )
             if opened is not opens or named is opens:
                 wrong.append(f"{method} {route} with {scopes}: {response.status_code}")
             if not opens and response["Content-Type"] != PROBLEM:

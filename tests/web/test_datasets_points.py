@@ -225,7 +225,9 @@ def test_a_sign_that_is_ticked_and_typed_is_twice_there_and_said(
         "do": "confirm:0",
         "total": "1",
     }
-    page = browser(cast.steward).post(reverse("datasets:describe", args=[found.code]), typed, follow=True)
+    page = browser(cast.steward).post(
+        reverse("datasets:describe", args=[found.code]), typed, follow=True
+    )
     assert "with one twice" in html_of(page) and "list each character once" in html_of(page)
 
 
@@ -238,7 +240,9 @@ def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
     assert "Read the table again" not in html_of(client.get(address))
     Preview.objects.update(expires_at=timezone.now())
     assert "Read the table again" in html_of(client.get(address))
-    preview_store.put(dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]})
+    preview_store.put(
+        dataset, Preview.Kind.TABLE, "", {"columns": [column["name"] for column in COLUMNS]}
+    )
     assert post(client, dataset).status_code == 302
     names = ["north", "east", "4711-Miller"]
     for kind in (Preview.Kind.TABLE, Preview.Kind.COLUMNS):
@@ -248,7 +252,9 @@ def test_who_sees_the_names_of_columns_is_on_record_and_sees_that_they_are_real(
     shown = html_of(client.get(address))
     assert opened.count() == before + 1
     assert "4711-Miller" in shown and "were read from your table" in shown
-    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(expires_at=timezone.now())
+    Preview.objects.filter(dataset=dataset, kind=Preview.Kind.TABLE).update(
+        expires_at=timezone.now()
+    )
     left = html_of(client.get(address))
     assert opened.count() == before + 1
     assert "4711-Miller" not in left and "far, east" in left and "red-bar" not in left

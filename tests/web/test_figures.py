@@ -74,14 +74,29 @@ def test_pages_take_the_tones_of_figures_from_one_place() -> None:
     script = (STATIC / "js" / "figures.js").read_text("utf-8")
     tokens = re.findall(r'"([\w-]+)"', script.split("const TOKENS = [")[1].split("]")[0])
     assert set(style.TONES) <= set(tokens)
-    sources = [*(STATIC / "js").glob("*.js"), *(STATIC / "css").glob("*.css"), *report_page.ASSETS.iterdir()]
+    sources = [
+        *(STATIC / "js").glob("*.js"),
+        *(STATIC / "css").glob("*.css"),
+        *report_page.ASSETS.iterdir(),
+    ]
     for colour in style.TONES["real"] + style.TONES["synthetic"]:
-        assert not [path.name for path in sources if path != tones.SHEET and colour in path.read_text("utf-8")]
+        assert not [
+            path.name
+            for path in sources
+            if path != tones.SHEET and colour in path.read_text("utf-8")
+        ]
 
 
 def test_the_ledger_draws_in_the_light_tones_of_the_budget() -> None:
-    light = (STATIC / "css" / "tokens.css").read_text("utf-8").split('[data-bs-theme="dark"]')[0]
-    for token, colour in (("held", HELD), ("charged", CHARGED), ("free", FREE), ("free-edge", EDGE)):
+    light = (
+        (STATIC / "css" / "tokens.css").read_text("utf-8").split('[data-bs-theme="dark"]')[0]
+    )
+    for token, colour in (
+        ("held", HELD),
+        ("charged", CHARGED),
+        ("free", FREE),
+        ("free-edge", EDGE),
+    ):
         assert f"--budget-{token}: {colour};" in light
 
 

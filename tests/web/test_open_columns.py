@@ -116,7 +116,9 @@ def test_the_price_of_learning_is_shown_before_it_is_paid(
 def test_methods_for_open_columns_are_not_offered_where_all_is_known(
     cast: Cast, browser: Callable[..., Client]
 ) -> None:
-    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[scene.funded(cast).code])))
+    page = html_of(
+        browser(cast.steward).get(reverse("runs:new", args=[scene.funded(cast).code]))
+    )
     assert "weak-domain" not in page
     assert "Learned first" not in page
 

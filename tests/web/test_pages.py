@@ -79,7 +79,11 @@ def _next(dataset: Dataset, client: Client) -> str:
 def _address_of_next(dataset: Dataset, client: Client) -> str:
     """Where the button of the next step leads."""
     html = html_of(client.get(f"/datasets/{dataset.code}/"))
-    return html.split('aria-label="Next step"')[1].split('<a class="btn btn-primary" href="')[1].split('"')[0]
+    return (
+        html.split('aria-label="Next step"')[1]
+        .split('<a class="btn btn-primary" href="')[1]
+        .split('"')[0]
+    )
 
 
 def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_the_receipt(
@@ -115,7 +119,9 @@ def test_the_page_of_a_dataset_leads_from_upload_to_compare_and_no_step_marks_th
 
 
 def test_a_refused_upload_says_on_its_page_what_to_mend(cast: Cast, browser: Browser) -> None:
-    dataset = scene.upload(steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n")
+    dataset = scene.upload(
+        steward=cast.steward, organisation=cast.organisation, table="a,b\n1,2\n3\n"
+    )
     html = html_of(browser(cast.steward).get(f"/datasets/{scene.read(dataset).code}/"))
     assert "could not be read" in html
     assert "<dt>Line</dt><dd>3</dd>" in html
@@ -279,10 +285,10 @@ def test_the_page_of_errors_is_folded_and_searched_without_a_script(
     cast: Cast, browser: Browser
 ) -> None:
     client = browser(cast.analyst)
-    assert client.get("/docs/errors/").content.decode().count("<details>") > 5
-    html = client.get("/docs/errors/", {"q": "seed"}).content.decode()
+    assert html_of(client.get("/docs/errors/")).count("<details>") > 5
+    html = html_of(client.get("/docs/errors/", {"q": "seed"}))
     assert 0 < int(html.split('data-shown="')[1].split('"')[0]) < 20
-    assert 'type="search"' not in client.get("/docs/ledger/").content.decode()
+    assert 'type="search"' not in html_of(client.get("/docs/ledger/"))
 
 
 @pytest.mark.parametrize(

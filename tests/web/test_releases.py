@@ -218,7 +218,9 @@ def test_rows_beyond_the_limits_are_refused(release: Release, cast: Cast, rows: 
 def test_the_form_refuses_what_is_no_number_and_keeps_it(
     release: Release, cast: Cast, browser: Open, wrong: str
 ) -> None:
-    page = html_of(browser(cast.steward).post(address("samples", release), {"rows": wrong, "seed": "mine"}))
+    page = html_of(
+        browser(cast.steward).post(address("samples", release), {"rows": wrong, "seed": "mine"})
+    )
     assert f'value="{wrong}"' in page
     assert 'value="mine"' in page
     assert "invalid-feedback" in page
@@ -243,7 +245,11 @@ def test_the_dictionary_says_what_every_column_means(
     assert rows[0]["values"] == "north, south"
     assert rows[1]["values"] == "0 to 99"
     text = html_of(browser(cast.steward).get(address("dictionary-csv", release)))
-    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == ["region", "age", "works"]
+    assert [row["column"] for row in csv.DictReader(io.StringIO(text))] == [
+        "region",
+        "age",
+        "works",
+    ]
 
 
 # --- sharing ------------------------------------------------------------------------------------------------------
@@ -342,7 +348,9 @@ def test_the_receipt_page_lists_every_call_and_verifies_here(
     page = html_of(client.get(address("receipt", release)))
     for column in ("region", "age", "works"):
         assert f"Counted every value of {column}" in page
-    assert "Verified." in html_of(client.get(address("verification", release), headers={"HX-Request": "true"}))
+    assert "Verified." in html_of(
+        client.get(address("verification", release), headers={"HX-Request": "true"})
+    )
 
 
 def test_a_tampered_receipt_is_not_verified_on_the_page(
@@ -519,7 +527,9 @@ def test_without_a_key_receipts_are_unsigned_and_say_so_and_marks_are_made_all_t
     assert document["marks"][0]["signed"] is None
     assert any("NOT SIGNED" in said for said in verifier.verify(document).sentences)
     assert browser(cast.auditor).get(address("marks-head", release)).status_code == 404
-    assert "no key to sign with" in html_of(browser(cast.auditor).get(address("receipt", release)))
+    assert "no key to sign with" in html_of(
+        browser(cast.auditor).get(address("receipt", release))
+    )
 
 
 STORED = Path(__file__).parents[1] / "privacy" / "receipts"

@@ -63,7 +63,9 @@ def test_a_comparison_begins_with_what_the_release_was_made_for(
         (line.distance for line in found.with_target), reverse=True
     )
     assert {line.name for line in found.listed} == {"region × age", "region × age × works"}
-    page = html.unescape(html_of(browser(cast.steward).get(reverse("releases:compare", args=[release.code]))))
+    page = html.unescape(
+        html_of(browser(cast.steward).get(reverse("releases:compare", args=[release.code])))
+    )
     assert page.index("Predicting works") < page.index('id="summary"')
     assert "age 2, region 0.5; every other column 1." in page
 
@@ -82,7 +84,9 @@ def test_an_analyst_sees_what_it_was_made_for_and_nothing_of_the_comparison(
 
 @pytest.mark.django_db
 def test_without_a_purpose_nothing_is_said(cast: Cast, browser: Open) -> None:
-    played = scene.play(steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation).release
-    assert asked.asked(played) is None
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    ).release
+    assert workload_report.asked(played) is None
     page = html_of(browser(cast.steward).get(reverse("releases:compare", args=[played.code])))
     assert 'id="purpose"' not in page

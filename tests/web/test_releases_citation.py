@@ -72,7 +72,9 @@ def test_a_sample_is_cited_by_its_release_and_its_commitment_and_without_its_see
     assert chain.receipt_of_sample(sample)["digest"] == release.receipt["digest"]
     assert sample.code in found.bibtex
     assert "tulip" not in found.plain + found.bibtex
-    page = html_of(browser(cast.steward).get(reverse("releases:sample", args=[release.code, sample.code])))
+    page = html_of(
+        browser(cast.steward).get(reverse("releases:sample", args=[release.code, sample.code]))
+    )
     assert 'data-copy="#citation-plain"' in page
 
 
@@ -211,7 +213,10 @@ def test_forty_five_columns_stay_within_the_drawing_and_no_two_names_meet() -> N
 def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
     release: Release, cast: Cast, browser: Open
 ) -> None:
-    client, address = browser(cast.steward), reverse("pages:dataset", args=[release.dataset.code])
+    client, address = (
+        browser(cast.steward),
+        reverse("pages:dataset", args=[release.dataset.code]),
+    )
     assert "not compared yet" in html_of(client.get(address))
     errand = runs.request_report(release=release, actor=cast.steward)
     assert "comparison under way" in html_of(client.get(address))
@@ -232,7 +237,9 @@ def test_a_dataset_says_where_each_comparison_stands_without_looking_at_one(
 
 # --- the receipt --------------------------------------------------------------------------------------------------
 @pytest.mark.django_db
-def test_the_calls_of_a_receipt_cost_what_they_add_up_in(release: Release, cast: Cast, browser: Open) -> None:
+def test_the_calls_of_a_receipt_cost_what_they_add_up_in(
+    release: Release, cast: Cast, browser: Open
+) -> None:
     page = html_of(browser(cast.steward).get(reverse("releases:receipt", args=[release.code])))
     costs = re.findall(r'data-name="Cost">(.) ', page)
     assert set(costs) == {"ρ"}

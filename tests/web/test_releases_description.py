@@ -111,7 +111,9 @@ def test_an_edited_description_is_kept_drawn_from_and_marked(
     )
     sample = Sample.objects.get()
     assert {row["region"] for row in rows_of(sample)} == {"north"}
-    assert "Edited." in html_of(browser(cast.analyst).get(address("sample", release, sample.code)))
+    assert "Edited." in html_of(
+        browser(cast.analyst).get(address("sample", release, sample.code))
+    )
     assert "edited" in html_of(browser(cast.analyst).get(address("samples", release)))
     assert citation.EDITED in citation.of_sample(sample).plain
     assert LedgerEntry.objects.count() == spent, "editing costs nothing"
@@ -196,8 +198,12 @@ def test_a_wrong_share_is_refused_with_column_rule_and_repair(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     document = northern(release)
-    next(entry for entry in document["columns"] if entry["column"] == "region")["shares"] = {"north": 0.5}
-    page = html_of(browser(cast.steward).post(address("description", release), upload(document)))
+    next(entry for entry in document["columns"] if entry["column"] == "region")["shares"] = {
+        "north": 0.5
+    }
+    page = html_of(
+        browser(cast.steward).post(address("description", release), upload(document))
+    )
     assert "region" in page
     assert "do not add up to 1" in page
     assert "change one so that they do" in page

@@ -79,7 +79,9 @@ def test_an_analyst_sees_maps_of_a_shared_release_and_nothing_real(
     client = browser(cast.analyst)
     assert client.get(address("map", release)).status_code == 404
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = client.get(address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"})
+    page = client.get(
+        address("map", release), {"near": "ISLE", "within": "30", "unit": "miles"}
+    )
     text = html_of(page)
     assert f'href="{address("map", release)}"' in text
     assert "How far those go who start within 30 miles of isle" in text
@@ -171,7 +173,9 @@ def test_a_steward_sees_them_beside_the_real_table_and_each_look_is_audited(
     )
     compared(release, client)
     before = AuditEntry.objects.filter(action="report.opened").count()
-    text = html_of(client.get(address("compare-map", release), {"near": "north", "within": "5"}))
+    text = html_of(
+        client.get(address("compare-map", release), {"near": "north", "within": "5"})
+    )
     assert AuditEntry.objects.filter(action="report.opened").count() == before + 1
     assert (
         "Real data, not differentially private" in text
@@ -208,5 +212,7 @@ def test_a_release_without_two_ends_has_no_such_tab(cast: Cast, browser: Open) -
         cast, mechanism="on-the-map", epsilon="2", name="Plain", table=TABLE, document=plain
     )
     client = browser(cast.steward)
-    assert address("map", made) not in html_of(client.get(reverse("releases:release", args=[made.code])))
+    assert address("map", made) not in html_of(
+        client.get(reverse("releases:release", args=[made.code]))
+    )
     assert "No two ends" in html_of(client.get(address("map", made)))

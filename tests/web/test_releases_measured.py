@@ -68,11 +68,13 @@ def test_the_page_is_for_whoever_may_see_the_release_and_holds_the_same_in_words
     assert browser(cast.analyst).get(address).status_code == 404
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     page = html_of(browser(cast.analyst).get(address))
-    found = measured.measured(release)
+    found = measurements.measured(release)
     for group in found.groups:
         assert group.name in page
     assert page.count('<rect class="pairs-cell') >= len(found.map.spots)
-    assert f'href="{address}"' in html_of(browser(cast.analyst).get(reverse("releases:release", args=[release.code])))
+    assert f'href="{address}"' in html_of(
+        browser(cast.analyst).get(reverse("releases:release", args=[release.code]))
+    )
 
 
 @pytest.mark.django_db

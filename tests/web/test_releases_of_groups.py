@@ -62,11 +62,17 @@ def test_its_pages_are_shown_and_say_what_was_drawn(
         "samples",
         "dictionary-json",
     ):
-        assert client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200, page
-    assert client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
+        assert (
+            client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200
+        ), page
+    assert (
+        client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
+    )
     overview = html_of(client.get(reverse("releases:release", args=[release.code])))
     assert reverse("releases:receipt", args=[release.code]) in overview
-    assert reverse("releases:measured", args=[release.code]) not in overview  # it counts no columns together
+    assert (
+        reverse("releases:measured", args=[release.code]) not in overview
+    )  # it counts no columns together
     receipt = html_of(client.get(reverse("releases:receipt", args=[release.code])))
     assert "Drew anew within public totals work × home" in receipt
     assert "Dirichlet-multinomial" in receipt

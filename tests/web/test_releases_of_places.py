@@ -63,7 +63,9 @@ def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
     assert measured not in html_of(client.get(reverse("releases:release", args=[release.code])))
     assert client.get(measured).status_code == 200
     description = reverse("releases:description", args=[release.code])
-    assert f'href="{description}"' not in html_of(client.get(reverse("releases:release", args=[release.code])))
+    assert f'href="{description}"' not in html_of(
+        client.get(reverse("releases:release", args=[release.code]))
+    )
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
         assert (
             client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200

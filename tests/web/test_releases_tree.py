@@ -138,11 +138,16 @@ def test_the_tab_is_for_whoever_may_draw_samples_and_for_models_with_a_tree(
     assert f'href="{address}"' in html_of(browser(cast.analyst).get(overview))
 
     without = {key: value for key, value in release.model.items() if key != "tree"}
-    Release.objects.filter(pk=release.pk).update(model=without)  # which nothing else does: what was read is kept
-    models_read.holds.cache_clear()
+    Release.objects.filter(pk=release.pk).update(
+        model=without
+    )  # which nothing else does: what was read is kept
+    model_cache.holds.cache_clear()
     assert f'href="{address}"' not in html_of(browser(cast.steward).get(overview))
     assert "keeps tables of columns" in html_of(browser(cast.steward).get(address))
-    assert browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code == 404
+    assert (
+        browser(cast.steward).get(reverse("releases:tree-csv", args=[release.code])).status_code
+        == 404
+    )
 
 
 @pytest.mark.django_db
@@ -186,7 +191,11 @@ def test_a_point_of_one_place_shows_where_its_records_have_the_other(
     assert 'id="place"' in plain and 'id="other-place"' not in plain
     query = "?place=home&to=work&halvings=2&size=1&north=41.2&east=-71.8"
     page = html_of(client.get(address + query))
-    assert re.findall(r'data-figure="([\w-]+)"', page) == ["place-data", "other-place-data", "depths-data"]
+    assert re.findall(r'data-figure="([\w-]+)"', page) == [
+        "place-data",
+        "other-place-data",
+        "depths-data",
+    ]
     squares = lines(client, release, query + "&what=other-place")
     total = sum(float(row["records"]) for row in squares)
     near = [

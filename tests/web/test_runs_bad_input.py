@@ -102,7 +102,9 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     choices = typed("param-degree", "9") | {"parameters_of": "independent"}
-    page = html_of(browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices))
+    page = html_of(
+        browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices)
+    )
     places = re.findall(r'id="([\w-]+-errors)"', page)
     assert sorted(set(places)) == sorted(places)
     assert {"epsilon-errors", "param-degree-errors"} <= set(places)
@@ -112,8 +114,15 @@ def test_every_place_of_an_error_comes_once_also_when_the_method_changes(
 def test_the_fields_of_a_method_just_chosen_come_with_their_defaults(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
-    choices = {"mechanism": "bayesian-network", "parameters_of": "independent", "epsilon": "1", "delta": "1e-9"}
-    page = html_of(browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices))
+    choices = {
+        "mechanism": "bayesian-network",
+        "parameters_of": "independent",
+        "epsilon": "1",
+        "delta": "1e-9",
+    }
+    page = html_of(
+        browser(cast.steward).post(reverse("runs:estimate", args=[dataset.code]), choices)
+    )
     schema = mechanisms.REGISTRY["bayesian-network"].parameters["properties"]
     for name, rule in schema.items():
         assert re.search(rf'name="param-{name}"[^>]*value="{rule["default"]}"', page), name

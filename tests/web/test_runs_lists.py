@@ -82,9 +82,20 @@ def test_a_list_pages_sorts_and_filters_and_keeps_both(
     assert 'rel="prev" href="?sort=-' in page
     few = html_of(client.get(address, {"q": "Copy 00", "sort": key}))
     assert len(codes_in(few)) == 10
-    assert f'href="?q=Copy+00&amp;sort=-{key}"' in few, "another click turns the order and keeps the words"
+    assert f'href="?q=Copy+00&amp;sort=-{key}"' in few, (
+        "another click turns the order and keeps the words"
+    )
     assert codes_in(html_of(client.get(address, {"mechanism": "bayesian-network"}))) == []
-    assert len(codes_in(html_of(client.get(address, {"mechanism": "independent", "dataset": dataset.code})))) == 25
+    assert (
+        len(
+            codes_in(
+                html_of(
+                    client.get(address, {"mechanism": "independent", "dataset": dataset.code})
+                )
+            )
+        )
+        == 25
+    )
     usual = codes_in(html_of(client.get(address)))
     assert codes_in(html_of(client.get(address, {"sort": "nonsense"}))) == usual
     assert codes_in(html_of(client.get(address, {"sort": made}))) == usual
@@ -148,16 +159,24 @@ def test_a_run_like_an_earlier_one_begins_with_its_choices_and_never_with_its_se
     assert "Spend ε 0.25 and run" in page
     assert "tulip of mine" not in page
     assert browser(cast.steward).get(address, {"like": "nothing"}).status_code == 404
-    assert f"{address}?like={run.code}" in html_of(browser(cast.steward).get(f"/runs/{run.code}/"))
-    assert f"{address}?like={run.code}" in html_of(browser(cast.steward).get(f"/releases/{run.release.code}/"))
+    assert f"{address}?like={run.code}" in html_of(
+        browser(cast.steward).get(f"/runs/{run.code}/")
+    )
+    assert f"{address}?like={run.code}" in html_of(
+        browser(cast.steward).get(f"/releases/{run.release.code}/")
+    )
 
 
 def test_choices_of_a_method_that_is_gone_are_left_out(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     run = finished(cast, dataset)
-    SynthesisRun.objects.filter(pk=run.pk).update(spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"})
-    page = html_of(browser(cast.steward).get(reverse("runs:new", args=[dataset.code]), {"like": run.code}))
+    SynthesisRun.objects.filter(pk=run.pk).update(
+        spec={"mechanism": "bygone", "epsilon": "3", "delta": "0"}
+    )
+    page = html_of(
+        browser(cast.steward).get(reverse("runs:new", args=[dataset.code]), {"like": run.code})
+    )
     assert re.search(r'value="auto" checked', page)
 
 
@@ -204,7 +223,10 @@ def test_a_failed_run_is_told_too_and_one_that_went_on_has_a_new_end(
     assert notice(client) == "1 run has failed"
     other = finished(cast, dataset)
     assert notice(client) == "2 runs have ended"
-    assert set(codes_in(html_of(client.get("/runs/", {"seen": "no"})))) == {run.code, other.code}
+    assert set(codes_in(html_of(client.get("/runs/", {"seen": "no"})))) == {
+        run.code,
+        other.code,
+    }
     assert client.post(reverse("runs:seen")).status_code == 302
     assert notice(client) == ""
     SynthesisRun.objects.filter(pk=other.pk).update(state=State.FAILED, release=None)
@@ -219,7 +241,9 @@ def test_the_page_of_a_run_that_ends_before_ones_eyes_takes_its_notice_away(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     run = finished(cast, dataset)
-    moving = html_of(browser(cast.steward).get(f"/runs/{run.code}/", headers={"HX-Request": "true"}))
+    moving = html_of(
+        browser(cast.steward).get(f"/runs/{run.code}/", headers={"HX-Request": "true"})
+    )
     assert re.search(r'id="run-notice"[^>]*hx-swap-oob="true"[^>]*data-count="0"', moving)
 
 
@@ -247,9 +271,16 @@ def test_a_comparison_that_can_no_longer_be_opened_is_made_again_too(
 ) -> None:
     client, run = browser(cast.steward), finished(cast, dataset)
     assert run.release is not None
-    worker.table_errand(code=services.request_report(release=run.release, actor=cast.steward).code)
-    page, kept = reverse("releases:compare", args=[run.release.code]), Preview.objects.filter(kind=Preview.Kind.REPORT)
-    preview_store.put(dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"})
+    worker.table_errand(
+        code=services.request_report(release=run.release, actor=cast.steward).code
+    )
+    page, kept = (
+        reverse("releases:compare", args=[run.release.code]),
+        Preview.objects.filter(kind=Preview.Kind.REPORT),
+    )
+    preview_store.put(
+        dataset, Preview.Kind.REPORT, run.release.code, {"schema": "of another version"}
+    )
     assert "Make it again" in html_of(client.get(page, follow=True))
     kept.update(store_name="0" * 32)
     assert "Make it again" in html_of(client.get(page, follow=True))

@@ -115,7 +115,9 @@ def test_more_than_half_of_what_is_left_is_asked_for_twice(
     client = browser(cast.steward)
     first = post(client, dataset, epsilon="3", delta="3e-9")
     assert not SynthesisRun.objects.exists()
-    assert first.context["estimate"].forecast.waiting  # nobody waits for other methods after the button
+    assert first.context[
+        "estimate"
+    ].forecast.waiting  # nobody waits for other methods after the button
     found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', html_of(first))
     assert found
     assert (
@@ -132,9 +134,14 @@ def test_what_cannot_be_paid_has_no_button_and_cannot_be_posted(
     browser: Open, cast: Cast, dataset: Dataset
 ) -> None:
     client = browser(cast.steward)
-    page = html_of(client.post(reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1")))
+    page = html_of(
+        client.post(reverse("runs:estimate", args=[dataset.code]), typed(epsilon="4.1"))
+    )
     assert re.search(r"<button[^>]*disabled", page)
-    found = re.search(r'name="confirmed" value="([0-9a-f]{64})"', html_of(post(client, dataset, epsilon="4.1")))
+    found = re.search(
+        r'name="confirmed" value="([0-9a-f]{64})"',
+        html_of(post(client, dataset, epsilon="4.1")),
+    )
     answer = post(client, dataset, epsilon="4.1", confirmed=found[1] if found else "")
     assert "left" in html_of(answer)
     assert not SynthesisRun.objects.exists()

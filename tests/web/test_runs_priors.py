@@ -87,7 +87,9 @@ def test_the_new_release_page_shows_it(cast: Cast, browser: Open) -> None:
     typed = {"mechanism": "on-the-map", "epsilon": "2", "delta": "1e-9", "name": "Commutes"}
     text = html_of(client.post(address, typed))
     assert "What is mixed in" in text and "over 100" in text
-    assert "What is mixed in" not in html_of(client.post(address, typed | {"mechanism": "independent"}))
+    assert "What is mixed in" not in html_of(
+        client.post(address, typed | {"mechanism": "independent"})
+    )
 
 
 @pytest.mark.django_db

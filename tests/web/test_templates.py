@@ -37,7 +37,11 @@ def test_one_entry_of_the_menu_is_marked(
 ) -> None:
     request = rf.get(page)
     request.user = cast.steward
-    context = {"request": request, "user": cast.steward, "me": Me(roles=frozenset({Role.STEWARD}))}
+    context = {
+        "request": request,
+        "user": cast.steward,
+        "me": Me(roles=frozenset({Role.STEWARD})),
+    }
     menu = compact(render_to_string("components/nav.html", context))
     assert re.findall(r'aria-current="page" href="[^"]+">(\w+)<', menu) == [marked]
 
