@@ -29,7 +29,7 @@ from synth_engine.confidential import counts, growth, noise
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import SecureSampler
 from synth_engine.domain import Domain, Integer, Weak
-from synth_engine.hierarchy import Points, Rule
+from synth_engine.hierarchy import Rule, SpatialHierarchy
 from synth_engine.measurement import Noise
 from synth_engine.privacy import trees
 from synth_engine.values import from_json
@@ -91,7 +91,7 @@ def of_points(number: int) -> None:
         )
     )
     points = prefixes.hierarchy(domain, domain.names)
-    assert isinstance(points, Points)
+    assert isinstance(points, SpatialHierarchy)
     encoding, codes = timed(lambda: prefixes.of_codes(points, columns, domain))
     sorting, _ = timed(lambda: np.sort(codes))
     held = peak()

@@ -21,7 +21,7 @@ from synth_engine.codec import places, prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
-from synth_engine.hierarchy import Points
+from synth_engine.hierarchy import SpatialHierarchy
 from synth_engine.spec import Spec
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ class Source:
 
     domain: Domain
     supported: Domain | None
-    points: Points
+    points: SpatialHierarchy
     columns: Codes
     sorted: npt.NDArray[np.uint64]
     far: dict[str, Floats]
@@ -60,7 +60,7 @@ def source(folder: Path) -> Source:
     table = pq.read_table(EXAMPLE / "commutes.parquet", columns=list(domain.names))
     columns = codec.encode(domain, {name: table[name].cast("string") for name in domain.names})
     points = prefixes.hierarchy(domain, domain.names)
-    assert isinstance(points, Points)
+    assert isinstance(points, SpatialHierarchy)
     blocks = folder / BLOCKS
     supported = None
     if blocks.exists():
@@ -94,7 +94,7 @@ def inside(domain: Domain, name: str) -> tuple[float, float]:
 
 
 def cells(
-    points: Points, codes: npt.NDArray[np.uint64], depth: int
+    points: SpatialHierarchy, codes: npt.NDArray[np.uint64], depth: int
 ) -> tuple[npt.NDArray[np.uint64], Floats]:
     """Of sorted codes: the nodes of that depth that hold any, and how many each holds."""
     found = points.prefix(codes, depth)
@@ -103,7 +103,7 @@ def cells(
 
 
 def emd(
-    points: Points, real: npt.NDArray[np.uint64], synthetic: npt.NDArray[np.uint64]
+    points: SpatialHierarchy, real: npt.NDArray[np.uint64], synthetic: npt.NDArray[np.uint64]
 ) -> Floats:
     """Cumulated over depths 0 to DEPTHS, as a share of the records. Both sorted."""
     found = []
@@ -117,7 +117,7 @@ def emd(
     return np.cumsum(found)
 
 
-def resample(points: Points, real: npt.NDArray[np.uint64]) -> Floats:
+def resample(points: SpatialHierarchy, real: npt.NDArray[np.uint64]) -> Floats:
     """The expected value for a resample: the mean deviation of a count is nearly its root times sqrt(2 / pi)."""
     found = []
     for depth in range(DEPTHS + 1):

@@ -27,7 +27,7 @@ from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import string_recall, tallies, trees
 from synth_engine.formats import Dialect, Kind
-from synth_engine.hierarchy import Words
+from synth_engine.hierarchy import StringHierarchy
 from synth_engine.measurement import Answers
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model
@@ -408,7 +408,7 @@ def _real_texts(
     return [dataclasses.replace(found, read=told)]
 
 
-def _of_texts(model: Model, words: Words, values: Strings) -> Domain:
+def _of_texts(model: Model, words: StringHierarchy, values: Strings) -> Domain:
     """Its column of texts alone, as one of unknown texts of this set."""
     known = model.domain.attribute(words.columns[0])
     column = Weak(

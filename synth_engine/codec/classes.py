@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from synth_engine.domain import Domain, Integer, Number
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.partitions import Partition
-from synth_engine.hierarchy import Taxonomy
-from synth_engine.hierarchy.base import MOST_SYMBOLS
+from synth_engine.hierarchy import TaxonomyHierarchy
+from synth_engine.hierarchy.base import MAX_SYMBOLS
 
 
-def taxonomy(domain: Domain, name: str) -> Taxonomy:
+def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:
     """Of one column. "Other" and missing are classes of their own, beside the widest: every record is then in the tree, as in
     a table of counts, and whoever adds up classes has all records. Errors: DomainError where partitions do not nest, or
     a class has too many parts."""
@@ -29,7 +29,7 @@ def taxonomy(domain: Domain, name: str) -> Taxonomy:
             label = f"({label})"
         taken.add(label)
         paths.append((label,) * (len(nested) + 1))
-    return Taxonomy(columns=(name,), paths=tuple(paths))
+    return TaxonomyHierarchy(columns=(name,), paths=tuple(paths))
 
 
 def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:
@@ -70,4 +70,4 @@ def divisible(domain: Domain, name: str) -> bool:
         return True
     if isinstance(attribute, Integer | Number):
         return attribute.missing is None and attribute.value_count > 1
-    return attribute.size <= MOST_SYMBOLS
+    return attribute.size <= MAX_SYMBOLS

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from synth_engine.domain import Domain, Integer, Number
 from synth_engine.errors import DomainError
-from synth_engine.hierarchy import Points, Support, Supported
+from synth_engine.hierarchy import GazetteerHierarchy, SpatialHierarchy, Support
 
 LEAST_SIDE = 1e-4
 """Degrees of a box around points that lie on a line, or all in one place: about ten metres."""
@@ -77,7 +77,10 @@ def _bins(domain: Domain, name: str, values: Floats) -> NDArray[np.intp]:
 
 
 def support(
-    points: Supported, site: Site, *, positions: tuple[NDArray[np.int64], NDArray[np.int64]]
+    points: GazetteerHierarchy,
+    site: Site,
+    *,
+    positions: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> Support:
     """The points of a site as a hierarchy needs them. positions: in which part of latitude and longitude each lies."""
     axes = tuple(axis for axis, name in enumerate(points.sides) if name in site.columns)
@@ -99,9 +102,9 @@ def support(
     )
 
 
-def bits(points: Points, site: Site) -> NDArray[np.uint64]:
+def bits(points: SpatialHierarchy, site: Site) -> NDArray[np.uint64]:
     """Of a column of codes: the bits of each value's point."""
-    assert isinstance(points, Supported)  # noqa: S101 - it has a site
+    assert isinstance(points, GazetteerHierarchy)  # noqa: S101 - it has a site
     found = next(
         each for each in points.supports if points.sides[each.axes[0]] == site.columns[0]
     )

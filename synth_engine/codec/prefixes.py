@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from synth_engine.codec import classes, gazetteers
 from synth_engine.domain import Domain, Integer, Number, Weak
 from synth_engine.errors import DomainError
-from synth_engine.hierarchy import Codes, Hierarchy, Points, Product, Supported, Taxonomy, Words
+from synth_engine.hierarchy import (
+    Codes,
+    GazetteerHierarchy,
+    Hierarchy,
+    ProductHierarchy,
+    SpatialHierarchy,
+    StringHierarchy,
+    TaxonomyHierarchy,
+)
 from synth_engine.hierarchy.points import BITS
 from synth_engine.values.strings import Strings
 
@@ -22,7 +30,11 @@ FINEST = 16
 
 
 def hierarchy(
-    domain: Domain, columns: Sequence[str], *, together: bool = True, texts: Words | None = None
+    domain: Domain,
+    columns: Sequence[str],
+    *,
+    together: bool = True,
+    texts: StringHierarchy | None = None,
 ) -> Hierarchy:
     """Of columns of numbers, points in the box of their bounds, as fine as all of their bins allow; of columns of codes that
     have public points, these points in the box around them; where there are public points, only cells that have some. Of
@@ -53,16 +65,18 @@ def _product(
     *,
     sided: Sequence[str],
     together: bool,
-    texts: Words | None,
-) -> Taxonomy | Product:
-    found: list[Points | Taxonomy | Words] = (
+    texts: StringHierarchy | None,
+) -> TaxonomyHierarchy | ProductHierarchy:
+    found: list[SpatialHierarchy | TaxonomyHierarchy | StringHierarchy] = (
         [_points(domain, sided, together=together)] if sided else []
     )
     for name in columns:
         attribute = domain.attribute(name)
         if texts is not None and name in texts.columns:
             found.append(texts)
-        elif isinstance(attribute, Weak) and not any(isinstance(each, Words) for each in found):
+        elif isinstance(attribute, Weak) and not any(
+            isinstance(each, StringHierarchy) for each in found
+        ):
             found.append(words(attribute))
         elif isinstance(attribute, Weak) or not attribute.size:
             raise attribute.error(
@@ -71,12 +85,12 @@ def _product(
             )
         elif name not in sided:
             found.append(classes.taxonomy(domain, name))
-    if len(columns) == 1 and isinstance(found[0], Taxonomy):
+    if len(columns) == 1 and isinstance(found[0], TaxonomyHierarchy):
         return found[0]
-    return Product(columns=tuple(columns), components=tuple(found))
+    return ProductHierarchy(columns=tuple(columns), components=tuple(found))
 
 
-def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Points:
+def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> SpatialHierarchy:
     found = gazetteers.sites(domain, columns)
     coded = {site.columns[0]: site for site in found if site.of_codes}
     sides = [
@@ -97,9 +111,9 @@ def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Points
         "together": together,
     }
     if not found:
-        return Points(columns=tuple(columns), **box)
+        return SpatialHierarchy(columns=tuple(columns), **box)
     names = tuple(side.name for side in sides for _ in side.low)
-    points = Supported(columns=tuple(columns), sides=names, supports=(), **box)
+    points = GazetteerHierarchy(columns=tuple(columns), sides=names, supports=(), **box)
     supports = tuple(
         gazetteers.support(points, site, positions=_parts(points, site, domain))
         for site in found
@@ -145,7 +159,7 @@ class _Side:
 
 
 def _parts(
-    points: Points, site: gazetteers.Site, domain: Domain
+    points: SpatialHierarchy, site: gazetteers.Site, domain: Domain
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """In which part of latitude and of longitude each public point lies."""
     if not site.of_codes:
@@ -160,20 +174,20 @@ def _parts(
     return found[0], found[1]
 
 
-def _positions(points: Points, size: int) -> NDArray[np.int64]:
+def _positions(points: SpatialHierarchy, size: int) -> NDArray[np.int64]:
     """In which part of a coordinate each of its bins begins."""
     found: NDArray[np.int64] = np.arange(size) * points.parts // size
     return found
 
 
-def words(attribute: Weak) -> Words:
+def words(attribute: Weak) -> StringHierarchy:
     """The signs of a column of unknown texts. Errors: DomainError if its texts are not those over an alphabet."""
     values = attribute.values
     if not isinstance(values, Strings):
         raise attribute.error(
             "texts that are not those over an alphabet", repair='declare the set "strings"'
         )
-    return Words(
+    return StringHierarchy(
         columns=(attribute.name,),
         alphabet=values.alphabet,
         shortest=values.min_length,
@@ -186,15 +200,15 @@ def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Doma
     width and a power of two of them are its parts. Where cells have public points, a record in a cell without any is moved to
     the nearest, by itself; the code of one that lies nowhere means nothing. Of classes the code is that of the value. Of texts, whose
     values have no bins, the codes themselves are given (`ranked`)."""
-    if isinstance(found, Words):
+    if isinstance(found, StringHierarchy):
         given: Codes = columns[found.columns[0]]
         return given
-    if isinstance(found, Taxonomy):
+    if isinstance(found, TaxonomyHierarchy):
         codes: Codes = found.codes[columns[found.columns[0]]]
         return codes
-    if isinstance(found, Product):
+    if isinstance(found, ProductHierarchy):
         return found.joined([of_codes(each, columns, domain) for each in found.components])
-    assert isinstance(found, Points)  # noqa: S101 - the only ones that are counted by bins
+    assert isinstance(found, SpatialHierarchy)  # noqa: S101 - the only ones that are counted by bins
     coded = {
         site.columns[0]: site
         for site in gazetteers.sites(domain, found.columns)
@@ -210,7 +224,7 @@ def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Doma
         bits = gazetteers.bits(found, coded[name])
         tables.append(np.append(bits, np.repeat(bits[:1], domain.sizes[name] - bits.size)))
     codes = found.looked_up([columns[name] for name in found.columns], tables)
-    return found.supported(codes) if isinstance(found, Supported) else codes
+    return found.supported(codes) if isinstance(found, GazetteerHierarchy) else codes
 
 
 def partial(domain: Domain, columns: Sequence[str]) -> bool:
@@ -234,14 +248,16 @@ def nowhere(
     return lacking
 
 
-def first_bins(points: Points, positions: NDArray[np.int64], *, size: int) -> NDArray[np.int64]:
+def first_bins(
+    points: SpatialHierarchy, positions: NDArray[np.int64], *, size: int
+) -> NDArray[np.int64]:
     """The first bin of each part of a coordinate that has so many; of part i + 1 it is the end of part i."""
     found: NDArray[np.int64] = -(-positions * size // points.parts)
     return found
 
 
 def ranked(
-    texts: Words, domain: Domain, ranks: Sequence[int]
+    texts: StringHierarchy, domain: Domain, ranks: Sequence[int]
 ) -> tuple[Codes, NDArray[np.bool_]]:
     """Codes of texts from their numbers within the public set, and which of these are of a text at all: "other" and missing
     are not."""

@@ -14,7 +14,7 @@ from synth_engine.codec.commutes import Commute
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
-from synth_engine.hierarchy import Codes, Hierarchy, Partition, Words, words_of
+from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy, words_of
 from synth_engine.measurement import Merged
 from synth_engine.privacy.unit import VOTE
 
@@ -129,7 +129,7 @@ Sorted = tuple[Codes, NDArray[np.int64] | None]
 def by_leaf(rows: Rows, hierarchy: Hierarchy) -> Sorted:
     """Codes, increasing, and how many records have each, None where every record has its own; records without a code count
     nowhere. Exact, and it tells what occurs: for `growth`, and for comparisons that are not private."""
-    if isinstance(hierarchy, Words):
+    if isinstance(hierarchy, StringHierarchy):
         values, codes, inside = _texts(rows, hierarchy)
         counted = np.bincount(values, minlength=codes.size)[inside]
         order = np.argsort(codes[inside])
@@ -143,7 +143,7 @@ def by_leaf(rows: Rows, hierarchy: Hierarchy) -> Sorted:
 def by_part(
     rows: Rows,
     hierarchy: Hierarchy,
-    partition: Partition,
+    partition: NodeSet,
     *,
     by: tuple[str, ...] = (),
     leaves: Sorted | None = None,
@@ -156,7 +156,7 @@ def by_part(
         return np.bincount(lie, weights=leaves[1], minlength=len(partition) + 1)[:-1].astype(
             np.int64
         )
-    if isinstance(hierarchy, Words):
+    if isinstance(hierarchy, StringHierarchy):
         values, codes, inside = _texts(rows, hierarchy)
         parts = np.where(inside, partition.places(hierarchy, codes), len(partition))[values]
     else:
@@ -180,7 +180,9 @@ def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] |
     return prefixes.of_codes(hierarchy, columns, rows.domain), lacking
 
 
-def _texts(rows: Rows, words: Words) -> tuple[NDArray[np.int32], Codes, NDArray[np.bool_]]:
+def _texts(
+    rows: Rows, words: StringHierarchy
+) -> tuple[NDArray[np.int32], Codes, NDArray[np.bool_]]:
     """Of every record the place of its text, and of those texts the codes, and which of them are of the set at all."""
     (name,) = words.columns
     values, times = rows.ranked(name)

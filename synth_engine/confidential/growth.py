@@ -17,9 +17,9 @@ from synth_engine.hierarchy import (
     Growth,
     Hierarchy,
     Rule,
-    children,
-    discounted,
-    order,
+    child_level,
+    discount_cells,
+    public_order,
     ranges,
 )
 from synth_engine.measurement import Counts, Noise
@@ -66,7 +66,7 @@ def grown(
     opened: list[Counts] = []
     counts: list[Counts] = []
     while prefixes.size and len(opened) < rule.depth:
-        level = children(hierarchy, prefixes, len(opened), depth=rule.depth)
+        level = child_level(hierarchy, prefixes, len(opened), depth=rule.depth)
         first, last, tally = ranges(
             codes,
             level.prefixes,
@@ -95,11 +95,11 @@ def grown(
             if rule.spread == "chance":
                 _discount(left, start, end, reached, rule.discount, sampler=sampler)
             else:
-                left = discounted(
+                left = discount_cells(
                     left,
                     start,
                     end,
-                    order(codes),
+                    public_order(codes),
                     rule.discount,
                     fullest=rule.spread == "fullest",
                 )

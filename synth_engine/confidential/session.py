@@ -24,8 +24,8 @@ from synth_engine.domain.resolution import VALUES, way_of
 from synth_engine.domain.resolution import parting as public_parting
 from synth_engine.domain.resolution import ways as public_ways
 from synth_engine.errors import PrivacyError
-from synth_engine.hierarchy import Growth, Hierarchy, Partition, Rule, parts
-from synth_engine.hierarchy.growth import MOST_NODES
+from synth_engine.hierarchy import Growth, Hierarchy, NodeSet, Rule, draw_distinct
+from synth_engine.hierarchy.growth import MAX_NODES
 from synth_engine.measurement import (
     Call,
     Candidate,
@@ -107,7 +107,7 @@ class SecureSampler:
         return growth.kept(vector, threshold=threshold, noise=noise, noisy=self.counts)
 
     def part(self, sizes: Counts, number: int) -> Counts:
-        return parts(sizes, number, uniform=growth.uniform)
+        return draw_distinct(sizes, number, uniform=growth.uniform)
 
 
 class RoomSession:
@@ -281,7 +281,7 @@ class RoomSession:
 
     def leaves(
         self,
-        partition: Partition,
+        partition: NodeSet,
         *,
         noise: Noise,
         by: Clique = (),
@@ -293,9 +293,9 @@ class RoomSession:
         partition.check(hierarchy)
         shape = (len(partition), *self._shape(by))
         cells = len(partition) * int(np.prod(shape[1:]))
-        if cells > MOST_NODES or set(by) & set(partition.columns):
+        if cells > MAX_NODES or set(by) & set(partition.columns):
             raise PrivacyError(
-                f"leaves have at most {MOST_NODES:,} cells, and are counted by other columns than theirs"
+                f"leaves have at most {MAX_NODES:,} cells, and are counted by other columns than theirs"
             )
         if threshold is not None and (threshold < 1 or noise.law != "discrete-laplace"):
             raise PrivacyError("leaves are kept from 1 on, with discrete Laplace noise")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from synth_engine.codec.places import EARTH_RADIUS_KM, KILOMETRES_A_MILE
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_cells
-from synth_engine.hierarchy import Hierarchy, Points, Product
+from synth_engine.hierarchy import Hierarchy, ProductHierarchy, SpatialHierarchy
 
 FEET_A_MILE = 5280
 LISTED = 5
@@ -53,17 +53,24 @@ def of_depth(hierarchy: Hierarchy, domain: Domain, depth: int) -> tuple[Size, ..
     if found is None:
         return ()
     points, at = found
-    own = int(hierarchy.own_levels(at)[depth]) if isinstance(hierarchy, Product) else depth
+    own = (
+        int(hierarchy.own_levels(at)[depth])
+        if isinstance(hierarchy, ProductHierarchy)
+        else depth
+    )
     return tuple(_size(points, site, own) for site in tree_cells.sites(points, domain))
 
 
-def _points(hierarchy: Hierarchy) -> tuple[Points, int] | None:
+def _points(hierarchy: Hierarchy) -> tuple[SpatialHierarchy, int] | None:
     """The points of a hierarchy, and which of its components they are."""
-    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
-    return next(((each, at) for at, each in enumerate(parts) if isinstance(each, Points)), None)
+    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
+    return next(
+        ((each, at) for at, each in enumerate(parts) if isinstance(each, SpatialHierarchy)),
+        None,
+    )
 
 
-def _size(points: Points, site: tree_cells.Site, level: int) -> Size:
+def _size(points: SpatialHierarchy, site: tree_cells.Site, level: int) -> Size:
     north, east = (
         math.radians(points.high[axis] - points.low[axis])
         * EARTH_RADIUS_KM

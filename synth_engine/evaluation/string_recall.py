@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from synth_engine.evaluation import strings, wording
 from synth_engine.evaluation.trees import Occupied, occupied
-from synth_engine.hierarchy import Words
+from synth_engine.hierarchy import StringHierarchy
 
 Entry = dict[str, Any]
 DIGITS = 9
 
 
-def of_texts(words: Words, texts: NDArray[Any], places: NDArray[np.int64]) -> Occupied:
+def of_texts(
+    words: StringHierarchy, texts: NDArray[Any], places: NDArray[np.int64]
+) -> Occupied:
     """Of a synthetic column: different texts, and the place among them of each record. What is no text over the alphabet, such
     as one with a mark behind it, counts nowhere."""
     counts = np.bincount(places, minlength=len(texts)).astype(np.int64)
@@ -31,7 +33,9 @@ def of_texts(words: Words, texts: NDArray[Any], places: NDArray[np.int64]) -> Oc
 def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied]) -> list[Entry]:
     """One for each column of texts that both sides have counted."""
     other = {each.hierarchy.columns: each for each in synthetic}
-    mine = [each for each in real if isinstance(each.hierarchy, Words) and each.records]
+    mine = [
+        each for each in real if isinstance(each.hierarchy, StringHierarchy) and each.records
+    ]
     return [
         _entry(each, other[each.hierarchy.columns])
         for each in mine
@@ -41,7 +45,7 @@ def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied]) -> list[Ent
 
 def _entry(real: Occupied, synthetic: Occupied) -> Entry:
     words = real.hierarchy
-    assert isinstance(words, Words)  # noqa: S101 - the caller looked
+    assert isinstance(words, StringHierarchy)  # noqa: S101 - the caller looked
     scale = real.records / max(1, synthetic.records)
     first = strings.tally(real.codes, real.counts)
     second = strings.tally(synthetic.codes, np.rint(synthetic.counts * scale).astype(np.int64))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.hierarchy import Supported
+from synth_engine.hierarchy import GazetteerHierarchy
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Spots:
 def of(tree: Any, axes: tuple[int, int]) -> Spots | None:
     """None for a place without public points, or whose records the model has anywhere in a cell."""
     points = tree.hierarchy
-    if not isinstance(points, Supported):
+    if not isinstance(points, GazetteerHierarchy):
         return None
     support = next((each for each in points.supports if each.axes == axes), None)
     placed = getattr(tree, "placed", "density")

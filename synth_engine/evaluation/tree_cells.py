@@ -17,8 +17,8 @@ from synth_engine.codec.places import EARTH_RADIUS_KM
 from synth_engine.domain import Domain, Integer, Number, Place
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import tree_anchors
-from synth_engine.hierarchy import Hierarchy, Points
-from synth_engine.hierarchy.base import Paths
+from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
+from synth_engine.hierarchy.base import PathHierarchy
 
 MOST_HALVINGS = 7
 """Of each side of a map: 16,384 squares, as many as a screen can tell apart."""
@@ -131,7 +131,7 @@ def profile(tree: Cells) -> list[Depth]:
 
 def sites(points: Hierarchy, domain: Domain) -> list[Site]:
     """The places of the domain whose columns are in the hierarchy of a tree, and its columns of codes that have public points."""
-    if not isinstance(points, Points):
+    if not isinstance(points, SpatialHierarchy):
         return []
     pairs = {
         place.name: tuple(map(points.axes.index, place.columns))
@@ -144,7 +144,7 @@ def sites(points: Hierarchy, domain: Domain) -> list[Site]:
     return [Site(name=name, north=north, east=east) for name, (north, east) in pairs.items()]
 
 
-def _has(points: Points, place: Place) -> bool:
+def _has(points: SpatialHierarchy, place: Place) -> bool:
     return set(place.columns) <= set(points.columns)
 
 
@@ -194,7 +194,7 @@ def _spread(tree: Cells, site: Site, mass: Floats, *, halvings: int) -> Floats:
     return found
 
 
-def edges(points: Points, domain: Domain, axis: int, *, halvings: int) -> Floats:
+def edges(points: SpatialHierarchy, domain: Domain, axis: int, *, halvings: int) -> Floats:
     """Where parts of a side begin and end: at edges of the bins that are counted, or evenly where points are public ones."""
     attribute = domain.attribute(points.axes[axis])
     starts = np.arange((1 << halvings) + 1) << (points.resolution - halvings)
@@ -268,7 +268,7 @@ def within(tree: Cells, site: Site, chosen: Square) -> Floats:
 def node(tree: Cells, symbols: Sequence[int]) -> Node:
     """What lies below a sequence of symbols, none of which ends it."""
     paths = tree.hierarchy
-    assert isinstance(paths, Paths)  # noqa: S101 - the caller looked
+    assert isinstance(paths, PathHierarchy)  # noqa: S101 - the caller looked
     codes, mass, depth = paths.path(tree.cells), shares(tree), len(symbols)
     asked = np.array(symbols, dtype=np.uint8)
     reached = np.minimum(tree.levels, depth)
@@ -299,7 +299,7 @@ def node(tree: Cells, symbols: Sequence[int]) -> Node:
     return Node(share=float(mass[under].sum()) + here, depth=None, children=children, ends=here)
 
 
-def _points(tree: Cells) -> Points:
+def _points(tree: Cells) -> SpatialHierarchy:
     points = tree.hierarchy
-    assert isinstance(points, Points)  # noqa: S101 - the caller looked
+    assert isinstance(points, SpatialHierarchy)  # noqa: S101 - the caller looked
     return points

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.evaluation.tree_cells import Cells, Floats, shares
-from synth_engine.hierarchy import Hierarchy, Points, Product, Taxonomy, Words
+from synth_engine.hierarchy import (
+    Hierarchy,
+    ProductHierarchy,
+    SpatialHierarchy,
+    StringHierarchy,
+    TaxonomyHierarchy,
+)
 from synth_engine.hierarchy.taxonomy import Path
 
 
@@ -52,16 +58,20 @@ class Class:
 
 def of_points(tree: Cells) -> Cells | None:
     """The tree as its points see it; None where it has none."""
-    if isinstance(tree.hierarchy, Points):
+    if isinstance(tree.hierarchy, SpatialHierarchy):
         return tree
-    return next((side for side in _sides(tree) if isinstance(side.hierarchy, Points)), None)
+    return next(
+        (side for side in _sides(tree) if isinstance(side.hierarchy, SpatialHierarchy)), None
+    )
 
 
 def of_texts(tree: Cells) -> Cells | None:
     """The tree as its texts see it; None where it has none."""
-    if isinstance(tree.hierarchy, Words):
+    if isinstance(tree.hierarchy, StringHierarchy):
         return tree
-    return next((side for side in _sides(tree) if isinstance(side.hierarchy, Words)), None)
+    return next(
+        (side for side in _sides(tree) if isinstance(side.hierarchy, StringHierarchy)), None
+    )
 
 
 def widest(tree: Cells) -> tuple[tuple[str, str], ...]:
@@ -95,18 +105,18 @@ def texts_within(tree: Cells, column: str, name: str) -> tuple[Cells, float]:
 
 def of_classes(tree: Cells) -> dict[str, Cells]:
     """The tree as each column with classes sees it, by name."""
-    if isinstance(tree.hierarchy, Taxonomy):
+    if isinstance(tree.hierarchy, TaxonomyHierarchy):
         return {tree.hierarchy.columns[0]: tree}
     return {
         side.hierarchy.columns[0]: side
         for side in _sides(tree)
-        if isinstance(side.hierarchy, Taxonomy)
+        if isinstance(side.hierarchy, TaxonomyHierarchy)
     }
 
 
 def _sides(tree: Cells) -> list[Side]:
     whole = tree.hierarchy
-    if not isinstance(whole, Product):
+    if not isinstance(whole, ProductHierarchy):
         return []
     return [
         Side(
@@ -188,7 +198,7 @@ def _by_value(tree: Cells, least: int) -> Floats:
     return found
 
 
-def _taxonomy(tree: Cells) -> Taxonomy:
+def _taxonomy(tree: Cells) -> TaxonomyHierarchy:
     classes = tree.hierarchy
-    assert isinstance(classes, Taxonomy)  # noqa: S101 - the caller looked
+    assert isinstance(classes, TaxonomyHierarchy)  # noqa: S101 - the caller looked
     return classes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from synth_engine.hierarchy import Points, Words
+from synth_engine.hierarchy import SpatialHierarchy, StringHierarchy
 from synth_engine.mechanisms import Model
 from synth_engine.models.trees import factory, taxonomy
-from synth_engine.models.trees.diagnostics import Notes, Why
+from synth_engine.models.trees.diagnostics import TreeDiagnostics, Why
 
 Of = Literal["points", "texts", "classes"]
 """What lies in a tree."""
@@ -74,15 +74,17 @@ def sentences(model: Model) -> tuple[str, ...]:
     hierarchy = model.tree.hierarchy
     of: Of = (
         "texts"
-        if isinstance(hierarchy, Words)
+        if isinstance(hierarchy, StringHierarchy)
         else "points"
-        if isinstance(hierarchy, Points)
+        if isinstance(hierarchy, SpatialHierarchy)
         else "classes"
     )
     return said(model.notes, of=of, rows=model.rows, root_alone=factory.root_alone(model.tree))
 
 
-def said(notes: Notes | None, *, of: Of, rows: int, root_alone: bool) -> tuple[str, ...]:
+def said(
+    notes: TreeDiagnostics | None, *, of: Of, rows: int, root_alone: bool
+) -> tuple[str, ...]:
     """The same of a model of which these parts are at hand. root_alone: whether its tree has its root and nothing below."""
     if root_alone:
         return (bare(of),)
@@ -95,17 +97,19 @@ def bare(of: Of) -> str:
     return _BARE.format(what=_WHAT[of]) + _HELPS.format(coarser=_COARSER[of])
 
 
-def noise(notes: Notes, *, of: Of, rows: int) -> str:
+def noise(notes: TreeDiagnostics, *, of: Of, rows: int) -> str:
     """Empty for a tree in which something stood out."""
     if not notes.noise:
         return ""
-    said = _NOISE.format(node=_NODES[of], what=_WHAT[of], least=notes.opened_from, rows=rows)
+    said = _NOISE.format(
+        node=_NODES[of], what=_WHAT[of], least=notes.min_records_to_split, rows=rows
+    )
     return said + _HELPS.format(coarser=_COARSER[of])
 
 
-def ended(notes: Notes, *, of: Of = "points") -> str:
+def ended(notes: TreeDiagnostics, *, of: Of = "points") -> str:
     """Empty for a tree that ended where noise did, nearly everywhere."""
-    if (found := notes.ended) is None:
+    if (found := notes.stop_reason) is None:
         return ""
     many = "" if found.cells == 1 else "s"
     cells = (

@@ -21,7 +21,7 @@ from synth_engine.codec import places, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import cell_sizes, wording
-from synth_engine.hierarchy import Codes, Hierarchy, Points
+from synth_engine.hierarchy import Codes, Hierarchy, SpatialHierarchy
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -92,7 +92,7 @@ def entries(
 ) -> list[dict[str, Any]]:
     """One entry for every hierarchy of points that both sides have counted."""
     found = {each.hierarchy.columns: each for each in synthetic}
-    mine = [each for each in real if isinstance(each.hierarchy, Points)]
+    mine = [each for each in real if isinstance(each.hierarchy, SpatialHierarchy)]
     pairs = [
         (each, found[each.hierarchy.columns])
         for each in mine
@@ -146,7 +146,7 @@ def _kilometres(
 def diagonal(hierarchy: Hierarchy) -> float:
     """Kilometres along the diagonal of a box of degrees, of which every two coordinates are north and east of a place: of
     several places, of all of them together, the root of the sum of squares."""
-    assert isinstance(hierarchy, Points)  # noqa: S101 - the only ones with a box
+    assert isinstance(hierarchy, SpatialHierarchy)  # noqa: S101 - the only ones with a box
     (south, west), (north, east) = (
         (ends[0::2], ends[1::2]) for ends in (hierarchy.low, hierarchy.high)
     )

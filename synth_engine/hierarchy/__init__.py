@@ -7,40 +7,40 @@ in the order of their codes. Everything here is public: no budget, no rows.
 
 from __future__ import annotations
 
-from synth_engine.hierarchy.areas import areas, beginnings
+from synth_engine.hierarchy.areas import divide_into_areas, frequent_prefixes
 from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
-from synth_engine.hierarchy.discount import discounted, order
-from synth_engine.hierarchy.growth import Growth, Level, Rule, children, parts
-from synth_engine.hierarchy.partition import Partition, ordered, unopened
-from synth_engine.hierarchy.points import Points
-from synth_engine.hierarchy.product import Product, words_of
+from synth_engine.hierarchy.discount import discount_cells, public_order
+from synth_engine.hierarchy.growth import Growth, Level, Rule, child_level, draw_distinct
+from synth_engine.hierarchy.partition import NodeSet, leaf_nodes, sort_nodes
+from synth_engine.hierarchy.points import SpatialHierarchy
+from synth_engine.hierarchy.product import ProductHierarchy, words_of
 from synth_engine.hierarchy.search import ranges
-from synth_engine.hierarchy.supported import Support, Supported
-from synth_engine.hierarchy.taxonomy import Taxonomy
-from synth_engine.hierarchy.words import Words
+from synth_engine.hierarchy.supported import GazetteerHierarchy, Support
+from synth_engine.hierarchy.taxonomy import TaxonomyHierarchy
+from synth_engine.hierarchy.words import StringHierarchy
 
 __all__ = [
     "Codes",
+    "GazetteerHierarchy",
     "Growth",
     "Hierarchy",
     "Level",
-    "Partition",
-    "Points",
+    "NodeSet",
     "Prefixes",
-    "Product",
+    "ProductHierarchy",
     "Rule",
+    "SpatialHierarchy",
+    "StringHierarchy",
     "Support",
-    "Supported",
-    "Taxonomy",
-    "Words",
-    "areas",
-    "beginnings",
-    "children",
-    "discounted",
-    "order",
-    "ordered",
-    "parts",
+    "TaxonomyHierarchy",
+    "child_level",
+    "discount_cells",
+    "divide_into_areas",
+    "draw_distinct",
+    "frequent_prefixes",
+    "leaf_nodes",
+    "public_order",
     "ranges",
-    "unopened",
+    "sort_nodes",
     "words_of",
 ]

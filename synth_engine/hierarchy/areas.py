@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Codes, Hierarchy
-from synth_engine.hierarchy.estimate import Leaves
+from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.hierarchy.growth import Growth
-from synth_engine.hierarchy.partition import Partition, ordered
+from synth_engine.hierarchy.partition import NodeSet, sort_nodes
 
 Floats = npt.NDArray[np.float64]
 
 
-def areas(
-    grown: Growth, hierarchy: Hierarchy, leaves: Leaves, *, least: float, most: int
-) -> Partition:
+def divide_into_areas(
+    grown: Growth, hierarchy: Hierarchy, leaves: LeafEstimates, *, least: float, most: int
+) -> NodeSet:
     """Parts that cover the hierarchy: opened nodes of at least so many records, by their estimated counts, are divided, the
     fullest first, as long as there are at most `most` parts. A function of the tree, which was paid for."""
     root = hierarchy.root()
@@ -32,14 +32,16 @@ def areas(
         levels = np.concatenate([levels[kept], np.full(children.size, place + 1)])
         prefixes = np.concatenate([prefixes[kept], children])
         able = np.intersect1d(level.prefixes[opened], children)
-        counts = sums(hierarchy, leaves, able, level=place + 1)
+        counts = opened_node_counts(hierarchy, leaves, able, level=place + 1)
         fullest = able[np.argsort(-counts, kind="stable")][: int((counts >= least).sum())]
         each = hierarchy.branching(place + 2)[-1] if place + 1 < hierarchy.depth else 1
         divided = fullest[: max(0, (most - levels.size) // max(1, each - 1))]
-    return ordered(hierarchy.columns, levels, prefixes)
+    return sort_nodes(hierarchy.columns, levels, prefixes)
 
 
-def beginnings(hierarchy: Hierarchy, leaves: Leaves, *, least: float, most: int) -> Partition:
+def frequent_prefixes(
+    hierarchy: Hierarchy, leaves: LeafEstimates, *, least: float, most: int
+) -> NodeSet:
     """Parts that hold all records of the leaves: nodes of at least so many are divided, into those of their children that have
     leaves, down to leaves themselves; of more than `most` parts, the emptiest nodes are left whole. What is in no leaf is in no
     part, or in one by chance."""
@@ -64,11 +66,13 @@ def beginnings(hierarchy: Hierarchy, leaves: Leaves, *, least: float, most: int)
             )
         _, first = np.unique(prefixes, return_index=True)
         if first.size <= most:
-            return ordered(hierarchy.columns, levels[first], prefixes[first])
+            return sort_nodes(hierarchy.columns, levels[first], prefixes[first])
         least *= 1.5
 
 
-def sums(hierarchy: Hierarchy, leaves: Leaves, nodes: Codes, *, level: int) -> Floats:
+def opened_node_counts(
+    hierarchy: Hierarchy, leaves: LeafEstimates, nodes: Codes, *, level: int
+) -> Floats:
     """The estimated counts of nodes of one depth, each of them opened."""
     above = hierarchy.prefix(leaves.prefixes, level)
     order = np.argsort(nodes, kind="stable")

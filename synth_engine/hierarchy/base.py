@@ -16,7 +16,7 @@ Codes = npt.NDArray[Any]
 """Of records, in an order in which those of every node stand together: uint64, or bytes of fixed width."""
 Prefixes = npt.NDArray[Any]
 """Of nodes of one depth: the smallest code that may lie below each. The same type as codes."""
-MOST_SYMBOLS = 255
+MAX_SYMBOLS = 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class Hierarchy(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths(Hierarchy):
+class PathHierarchy(Hierarchy):
     """Codes that are sequences of symbols 1 … 255, a byte each; where one ends, the rest is 0."""
 
     @property

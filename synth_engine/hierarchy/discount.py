@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def order(codes: Codes) -> npt.NDArray[np.uint64]:
+def public_order(codes: Codes) -> npt.NDArray[np.uint64]:
     """A public place for each code, as if by chance: so that it is not always the first corner of a node that pays."""
     if codes.dtype == np.uint64:
         mixed = codes.copy()
@@ -30,7 +30,7 @@ def order(codes: Codes) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-def discounted(
+def discount_cells(
     left: Counts,
     starts: Counts,
     ends: Counts,

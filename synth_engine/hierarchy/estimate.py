@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Hierarchy, Prefixes
 from synth_engine.hierarchy.growth import Growth, Level
-from synth_engine.hierarchy.partition import Partition
+from synth_engine.hierarchy.partition import NodeSet
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,11 +27,11 @@ class _Noise(Protocol):
     def variance(self) -> float: ...
 
 
-class Counted(Protocol):
+class CountTable(Protocol):
     """Noisy counts of nodes, one each."""
 
     @property
-    def partition(self) -> Partition: ...
+    def partition(self) -> NodeSet: ...
 
     @property
     def noise(self) -> _Noise: ...
@@ -41,7 +41,7 @@ class Counted(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Leaves:
+class LeafEstimates:
     """The nodes that were not opened: depth, smallest code and estimated count of each; the counts add up to the total."""
 
     levels: npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ def total(
     *,
     own: tuple[float, float] | None,
     variance: float = 0.0,
-    counted: Sequence[Counted] = (),
+    counted: Sequence[CountTable] = (),
 ) -> float:
     """The number of records. own: a noisy count of all of them and its variance, if there is one; the others as in `leaves`."""
     levels = list(growth.levels(hierarchy))
@@ -81,8 +81,8 @@ def leaves(
     *,
     total: float,
     variance: float = 0.0,
-    counted: Sequence[Counted] = (),
-) -> Leaves:
+    counted: Sequence[CountTable] = (),
+) -> LeafEstimates:
     """Counts of the unopened nodes. variance: of each noisy count of the tree's own; or counted: tables of counts of its
     nodes, where it has none. Errors: ValueError where they are of other nodes, or a node at which the tree ends has none."""
     levels = list(growth.levels(hierarchy))
@@ -92,14 +92,16 @@ def leaves(
     given = np.array([max(total, 0.0)])
     found = []
     for level, estimate, opened in zip(levels, estimates, growth.opened, strict=True):
-        counts = settled(estimate.counts, estimate.variances, sums=given, parents=level.parents)
+        counts = project_nonnegative(
+            estimate.counts, estimate.variances, sums=given, parents=level.parents
+        )
         closed = np.ones(len(level), dtype=np.bool_)
         closed[opened] = False
         found.append(
             (np.full(int(closed.sum()), level.level), level.prefixes[closed], counts[closed])
         )
         given = counts[opened]
-    return Leaves(
+    return LeafEstimates(
         levels=np.concatenate([one[0] for one in found]).astype(np.int64),
         prefixes=np.concatenate([one[1] for one in found]),
         counts=np.concatenate([one[2] for one in found]),
@@ -107,7 +109,7 @@ def leaves(
 
 
 def _own(
-    levels: Sequence[Level], growth: Growth, *, variance: float, counted: Sequence[Counted]
+    levels: Sequence[Level], growth: Growth, *, variance: float, counted: Sequence[CountTable]
 ) -> list[_Estimate]:
     """Of each depth, from the first on: every node's own count; of infinite variance where it was not counted."""
     if not counted:
@@ -162,7 +164,7 @@ def _from_below(
     return found[::-1]
 
 
-def settled(
+def project_nonnegative(
     counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDArray[np.int64]
 ) -> Floats:
     """The nearest counts, by their variances, that are not negative and add up to what each parent has. parents: of each

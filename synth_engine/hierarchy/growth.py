@@ -14,7 +14,7 @@ from synth_engine.hierarchy.base import Hierarchy, Prefixes
 Name = Literal["basic", "improved", "privtree"]
 Spread = Literal["chance", "evenly", "fullest"]
 Counts = npt.NDArray[np.int64]
-MOST_NODES = 20_000_000
+MAX_NODES = 20_000_000
 """Of one depth, with their siblings: where more would be drawn, none is opened. It is opened nodes that are counted, which
 are public once the tree is."""
 
@@ -105,7 +105,7 @@ class Level:
         return len(self.prefixes)
 
 
-def children(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: int) -> Level:
+def child_level(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: int) -> Level:
     """The public layout of what lies below opened nodes of depth `level`: all children that exist."""
     found = hierarchy.below(prefixes, level)
     there = hierarchy.exists(found, level + 1)
@@ -115,7 +115,7 @@ def children(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: int
     if not there.all():
         kept = there.ravel()
         found, parents, opens = found[kept], parents[kept], opens[kept]
-    deeper = level + 1 < depth and len(parents) <= MOST_NODES
+    deeper = level + 1 < depth and len(parents) <= MAX_NODES
     return Level(
         level=level + 1,
         prefixes=found,
@@ -147,7 +147,7 @@ class Growth:
         """The layout of each depth that was looked at. Errors: ValueError where the tree is not of this hierarchy."""
         prefixes = hierarchy.root()
         for place, opened in enumerate(self.opened):
-            found = children(hierarchy, prefixes, place, depth=self.rule.depth)
+            found = child_level(hierarchy, prefixes, place, depth=self.rule.depth)
             if opened.size and not (
                 opened[0] >= 0 and opened[-1] < len(found) and np.all(np.diff(opened) > 0)
             ):
@@ -187,7 +187,7 @@ class Growth:
         )
 
 
-def parts(sizes: Counts, number: int, *, uniform: Callable[[Counts], Counts]) -> Counts:
+def draw_distinct(sizes: Counts, number: int, *, uniform: Callable[[Counts], Counts]) -> Counts:
     """For each of these sizes, different numbers below it, each set of them as likely as another (Floyd 1987): shape
     (sizes, number). Of smaller sizes, all numbers below `number`. uniform: a number below each bound, from whoever asks."""
     taken = np.tile(np.arange(number), (sizes.size, 1))

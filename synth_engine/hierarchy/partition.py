@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
-from synth_engine.hierarchy.growth import MOST_NODES, Growth
+from synth_engine.hierarchy.growth import MAX_NODES, Growth
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Partition:
+class NodeSet:
     """Nodes of the hierarchy over `columns`: depth and smallest code of each, in the order of their codes. They need not
     cover it: a record in no part is counted nowhere. Public, or a function of answers that were paid for."""
 
@@ -81,17 +81,17 @@ class Partition:
         ]
 
 
-def ordered(
+def sort_nodes(
     columns: Sequence[str], levels: npt.NDArray[np.int64], prefixes: Prefixes
-) -> Partition:
+) -> NodeSet:
     """The partition of these nodes, in whatever order they come."""
     order = np.argsort(prefixes, kind="stable")
-    return Partition(
+    return NodeSet(
         columns=tuple(columns), levels=levels[order].astype(np.int64), prefixes=prefixes[order]
     )
 
 
-def unopened(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_NODES) -> Partition:
+def leaf_nodes(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_NODES) -> NodeSet:
     """The nodes at which a tree ends, at most so many: where there were more, it ends at a smaller depth. Errors:
     ValueError where the tree is not of this hierarchy."""
     levels, opened = list(growth.levels(hierarchy)), list(growth.opened)
@@ -122,4 +122,4 @@ def unopened(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_NODES) ->
         mine[one] = False
         found[0][places[mine]], found[1][places[mine]] = level.level, level.prefixes[mine]
         start = places[one]
-    return Partition(columns=growth.columns, levels=found[0], prefixes=found[1])
+    return NodeSet(columns=growth.columns, levels=found[0], prefixes=found[1])

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Hierarchy, Paths, Prefixes
-from synth_engine.hierarchy.points import Points
-from synth_engine.hierarchy.taxonomy import Taxonomy
-from synth_engine.hierarchy.words import Words
+from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, Hierarchy, PathHierarchy, Prefixes
+from synth_engine.hierarchy.points import SpatialHierarchy
+from synth_engine.hierarchy.taxonomy import TaxonomyHierarchy
+from synth_engine.hierarchy.words import StringHierarchy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Product(Paths):
+class ProductHierarchy(PathHierarchy):
     """Points, classifications and texts of different columns. In each round every component that has a further depth goes one
     deeper, the one with the fewest children first, so that what is coarse comes before what is fine; one that has ended is
     passed over. A symbol is that of the component whose turn it is; of points and texts, one more than there. A text that has
     ended has one child where its turn comes, which is its end again."""
 
-    components: tuple[Points | Taxonomy | Words, ...]
+    components: tuple[SpatialHierarchy | TaxonomyHierarchy | StringHierarchy, ...]
 
     def __post_init__(self) -> None:
         named = [name for component in self.components for name in component.columns]
@@ -37,17 +37,23 @@ class Product(Paths):
                 repair="name each column once",
             )
         for component in self.components:
-            if isinstance(component, Points) and component.branching(1)[0] > MOST_SYMBOLS:
+            if (
+                isinstance(component, SpatialHierarchy)
+                and component.branching(1)[0] > MAX_SYMBOLS
+            ):
                 component.refuse(
-                    f"cells with more than {MOST_SYMBOLS} parts beside classes",
+                    f"cells with more than {MAX_SYMBOLS} parts beside classes",
                     repair="halve one side after another",
                 )
-            if isinstance(component, Words) and len(component.alphabet) >= MOST_SYMBOLS:
+            if (
+                isinstance(component, StringHierarchy)
+                and len(component.alphabet) >= MAX_SYMBOLS
+            ):
                 component.refuse(
-                    f"an alphabet of {MOST_SYMBOLS} signs beside other columns",
+                    f"an alphabet of {MAX_SYMBOLS} signs beside other columns",
                     repair="leave the rare ones out",
                 )
-            if isinstance(component, Taxonomy) and any(
+            if isinstance(component, TaxonomyHierarchy) and any(
                 component.symbols(level)[0] == 0 for level in range(component.depth)
             ):
                 component.refuse(
@@ -76,13 +82,15 @@ class Product(Paths):
     def together(self) -> bool:
         """Whether points are halved along all coordinates at once."""
         return all(
-            component.together for component in self.components if isinstance(component, Points)
+            component.together
+            for component in self.components
+            if isinstance(component, SpatialHierarchy)
         )
 
     def symbols(self, level: int) -> npt.NDArray[np.int64]:
         at, own = self.schedule[level]
         component = self.components[at]
-        return component.symbols(own) + (not isinstance(component, Taxonomy))
+        return component.symbols(own) + (not isinstance(component, TaxonomyHierarchy))
 
     def opens(self, level: int) -> npt.NDArray[np.bool_]:
         return Hierarchy.opens(self, level)
@@ -95,9 +103,9 @@ class Product(Paths):
     def own(self, prefixes: Prefixes, at: int) -> Prefixes:
         """Of nodes in a row: the node of one component."""
         component, path = self.components[at], self.path(prefixes)[:, self._turns(at)]
-        if isinstance(component, Taxonomy):
+        if isinstance(component, TaxonomyHierarchy):
             return component.code(path)
-        if isinstance(component, Words):
+        if isinstance(component, StringHierarchy):
             return component.code(np.maximum(path, 1) - np.uint8(1))
         found = np.zeros(len(path), dtype=np.uint64)
         for level, shift in enumerate(_shifts(component)):
@@ -109,8 +117,10 @@ class Product(Paths):
         found = np.zeros((len(codes[0]), self.width), dtype=np.uint8)
         for at, (component, own) in enumerate(zip(self.components, codes, strict=True)):
             turns = self._turns(at)
-            if isinstance(component, Taxonomy | Words):
-                found[:, turns] = component.path(own) + np.uint8(isinstance(component, Words))
+            if isinstance(component, TaxonomyHierarchy | StringHierarchy):
+                found[:, turns] = component.path(own) + np.uint8(
+                    isinstance(component, StringHierarchy)
+                )
                 continue
             last = np.uint64(component.branching(1)[0] - 1)
             for level, shift in enumerate(_shifts(component)):
@@ -121,7 +131,7 @@ class Product(Paths):
         flat = np.asarray(prefixes).reshape(-1)
         found = np.ones(flat.size, dtype=np.bool_)
         for at, component in enumerate(self.components):
-            if type(component) is not Points:
+            if type(component) is not SpatialHierarchy:
                 found &= component.exists(self.own(flat, at), int(self.own_levels(at)[level]))
         return found.reshape(np.shape(prefixes))
 
@@ -142,13 +152,13 @@ class Product(Paths):
         return {"kind": "product", "columns": list(self.columns), "components": components}
 
 
-def words_of(hierarchy: Hierarchy) -> Words | None:
+def words_of(hierarchy: Hierarchy) -> StringHierarchy | None:
     """What reads texts in a hierarchy, alone or beside others, if it has any."""
-    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
-    return next((each for each in parts if isinstance(each, Words)), None)
+    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
+    return next((each for each in parts if isinstance(each, StringHierarchy)), None)
 
 
-def _shifts(points: Points) -> list[np.uint64]:
+def _shifts(points: SpatialHierarchy) -> list[np.uint64]:
     """How far the bits of each symbol of a code are from its end."""
     step = points.branching(1)[0].bit_length() - 1
     return [np.uint64((points.depth - level - 1) * step) for level in range(points.depth)]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from synth_engine.hierarchy.base import Codes, Prefixes
 
 Places = npt.NDArray[np.int64]
-_MOST_CHILDREN = 256
+_MAX_CHILDREN = 256
 _FEW = 32
 """Codes for each child of a node: so many are tallied as fast as they would be searched."""
 
@@ -56,7 +56,7 @@ def _ranges(
 ) -> tuple[Places, Places, Places]:
     first = np.empty(prefixes.size, dtype=np.int64)
     last, tally = np.empty_like(first), np.empty_like(first)
-    numbers = np.empty(_MOST_CHILDREN + 1, dtype=np.int64)
+    numbers = np.empty(_MAX_CHILDREN + 1, dtype=np.int64)
     child = 0
     while child < prefixes.size:
         parent, beyond = parents[child], child + 1
@@ -82,7 +82,7 @@ def _ranges(
 @numba.njit(cache=True)
 def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
     """The s for which each prefix is 2^s beyond the one before it, or -1."""
-    if not 1 < last - first <= _MOST_CHILDREN:
+    if not 1 < last - first <= _MAX_CHILDREN:
         return -1
     step, shift = np.uint64(prefixes[first + 1]) - np.uint64(prefixes[first]), 0
     while shift < 63 and step >> np.uint64(shift + 1):

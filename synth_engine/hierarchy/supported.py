@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Codes, Prefixes
-from synth_engine.hierarchy.points import BITS, Points
+from synth_engine.hierarchy.points import BITS, SpatialHierarchy
 
 _CHUNK = 16
 """Bits that are moved at once, by a table."""
@@ -38,7 +38,7 @@ class Support:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Supported(Points):
+class GazetteerHierarchy(SpatialHierarchy):
     """Points of a box with gazetteers. `sides`: the column that each coordinate belongs to, which is one for both
     coordinates of a column of codes."""
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Paths, Prefixes
+from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, PathHierarchy, Prefixes
 
 Path = tuple[str, ...]
 Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taxonomy(Paths):
+class TaxonomyHierarchy(PathHierarchy):
     """Values as paths of class names, such as ("Rhode Island", "Newport", "Middletown"). A value may end above another:
     it is then a child of its own, symbol 0, of the class that it names."""
 
@@ -38,9 +38,9 @@ class Taxonomy(Paths):
                 "a value without a class",
                 repair="give the way to each value, the widest class first",
             )
-        if max(self._widths) > MOST_SYMBOLS:
+        if max(self._widths) > MAX_SYMBOLS:
             self.refuse(
-                f"a class with more than {MOST_SYMBOLS} parts", repair="put a level between"
+                f"a class with more than {MAX_SYMBOLS} parts", repair="put a level between"
             )
 
     @property
@@ -106,7 +106,7 @@ class Taxonomy(Paths):
     ) -> tuple[Places, Places]:
         """Which values lie in nodes of these depths: in `order`, from the first on below the last."""
         codes, ends = self.codes[self.order], self.path(prefixes).copy()
-        ends[np.arange(self.width) >= np.asarray(levels)[:, None]] = MOST_SYMBOLS
+        ends[np.arange(self.width) >= np.asarray(levels)[:, None]] = MAX_SYMBOLS
         return np.searchsorted(codes, prefixes), np.searchsorted(
             codes, self.code(ends), side="right"
         )

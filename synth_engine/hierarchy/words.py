@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy.base import MOST_SYMBOLS, Codes, Paths, Prefixes
+from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, PathHierarchy, Prefixes
 
-LONGEST = 1_000
+MAX_STRING_LENGTH = 1_000
 Case = Literal["as it is", "lower", "upper"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Paths):
+class StringHierarchy(PathHierarchy):
     """Texts of `shortest` to `longest` signs of the alphabet. Symbol 0 is the end, symbol i the i-th sign. `case`: what is
     done to a text before it is read."""
 
@@ -32,17 +32,17 @@ class Words(Paths):
             self.refuse(
                 "an alphabet that is empty or has a sign twice", repair="list each sign once"
             )
-        if len(self.alphabet) > MOST_SYMBOLS:
+        if len(self.alphabet) > MAX_SYMBOLS:
             self.refuse(
-                f"an alphabet of more than {MOST_SYMBOLS} signs",
+                f"an alphabet of more than {MAX_SYMBOLS} signs",
                 repair="leave the rare ones out",
             )
         if type(self.longest) is not int or type(self.shortest) is not int:
             self.refuse("a length that is no whole number", repair="give shortest and longest")
-        if not 0 <= self.shortest <= self.longest <= LONGEST or self.longest < 1:
+        if not 0 <= self.shortest <= self.longest <= MAX_STRING_LENGTH or self.longest < 1:
             self.refuse(
                 "lengths that contradict each other",
-                repair=f"0 <= shortest <= longest <= {LONGEST}",
+                repair=f"0 <= shortest <= longest <= {MAX_STRING_LENGTH}",
             )
         if self.case not in get_args(Case):
             self.refuse(
@@ -141,7 +141,7 @@ class Words(Paths):
         }
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Words:
+    def from_json(cls, obj: Mapping[str, Any]) -> StringHierarchy:
         """What `to_json` wrote. Errors: KeyError, TypeError, DomainError."""
         facts = {key: value for key, value in obj.items() if key not in ("kind", "columns")}
         return cls(columns=tuple(obj["columns"]), **facts)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy import Hierarchy, Level, Prefixes, children
+from synth_engine.hierarchy import Hierarchy, Level, Prefixes, child_level
 from synth_engine.inference.jit import compiled
 
 Counts = npt.NDArray[np.int64]
@@ -76,7 +76,9 @@ class Allocation:
         empty = Level(level=0, prefixes=self._prefixes[:0], parents=none, opens=none > 0)
         if not whole.size:
             return empty
-        level = children(self._hierarchy, self._prefixes[whole], self._level, depth=self._depth)
+        level = child_level(
+            self._hierarchy, self._prefixes[whole], self._level, depth=self._depth
+        )
         some, parents = np.unique(level.parents, return_inverse=True)
         self._opens[np.delete(whole, some)] = False
         return replace(level, parents=parents.astype(np.int64)) if len(level) else empty

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy import Partition
+from synth_engine.hierarchy import NodeSet
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Clique, Counts
 
@@ -79,7 +79,7 @@ class Leaves:
     """Noisy counts of the parts of a hierarchy: int64, shape (parts, …), with an axis for each attribute of `by`. Where there
     is a threshold, what does not reach it is 0."""
 
-    partition: Partition
+    partition: NodeSet
     by: Clique = ()
     noise: Noise
     threshold: int | None = None
@@ -116,7 +116,7 @@ class Leaves:
         """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, prefixes = arrays["levels"], arrays["prefixes"]
         found = cls(
-            partition=Partition(
+            partition=NodeSet(
                 columns=tuple(header["columns"]), levels=levels, prefixes=prefixes
             ),
             by=tuple(header["by"]),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from synth_engine.hierarchy import Growth, Partition, Rule
+from synth_engine.hierarchy import Growth, NodeSet, Rule
 from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Call, Candidate, Clique, Merged
@@ -78,7 +78,7 @@ class Session(Protocol):
 
     def leaves(
         self,
-        partition: Partition,
+        partition: NodeSet,
         *,
         noise: Noise,
         by: Clique = (),

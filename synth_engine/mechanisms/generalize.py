@@ -224,7 +224,7 @@ class GeneralizePlan(Plan):
     ) -> tuple[npt.NDArray[np.float64], list[Group]]:
         counts = table.values.astype(np.float64).ravel()
         one = np.zeros(counts.size, dtype=np.int64)
-        settled = estimate.settled(
+        settled = estimate.project_nonnegative(
             counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=one
         )
         least = max(float(self.config.k), DROWNED * math.sqrt(table.noise.variance))

@@ -20,7 +20,7 @@ from synth_engine.models import conditional
 Weights = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]
-LARGEST = 1 << 22
+MAX_CELLS = 1 << 22
 """Cells over the codes themselves of a table that is still written out."""
 _NAMES = 50
 
@@ -34,7 +34,7 @@ def in_order(attribute: Attribute) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Merged:
+class Binning:
     """`bins`: the bin of each code, 0 to b - 1, every bin used; int64, shape (codes,). `within`: the weights of the codes,
     their one-way table, of which each bin's part says how its records are spread over its codes; same shape."""
 
@@ -91,20 +91,20 @@ class Merged:
         }
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Merged:
+    def from_json(cls, obj: Mapping[str, Any]) -> Binning:
         bins, within = (np.array(obj[name], dtype=np.int64) for name in ("bins", "within"))
         return cls(attribute=str(obj["attribute"]), bins=bins, within=within)
 
 
-def shape(domain: Domain, clique: Clique, merged: Mapping[str, Merged]) -> tuple[int, ...]:
+def shape(domain: Domain, clique: Clique, merged: Mapping[str, Binning]) -> tuple[int, ...]:
     """Of a table of the model: by bins where an attribute has them."""
     return tuple(merged[name].size if name in merged else domain.sizes[name] for name in clique)
 
 
-def possible(domain: Domain, clique: Clique, merged: Mapping[str, Merged]) -> Truth:
+def possible(domain: Domain, clique: Clique, merged: Mapping[str, Binning]) -> Truth:
     """Which cells of a table the constraints allow: of bins, those with a combination of codes that can be. Where that
     were too many combinations, all are taken to be."""
-    if prod(domain.shape(clique)) > LARGEST:
+    if prod(domain.shape(clique)) > MAX_CELLS:
         return np.ones(shape(domain, clique, merged), dtype=np.bool_)
     allowed: Truth = restricting.possible(domain, clique)
     for axis, name in enumerate(clique):
@@ -118,13 +118,13 @@ def possible(domain: Domain, clique: Clique, merged: Mapping[str, Merged]) -> Tr
     return allowed
 
 
-def over_codes(clique: Clique, table: Floats, merged: Mapping[str, Merged]) -> Floats | None:
+def over_codes(clique: Clique, table: Floats, merged: Mapping[str, Binning]) -> Floats | None:
     """The weights of a table spread over the codes of its bins; None where that were too many cells."""
     codes = [
         merged[name].bins.size if name in merged else size
         for name, size in zip(clique, table.shape, strict=True)
     ]
-    if prod(codes) > LARGEST:
+    if prod(codes) > MAX_CELLS:
         return None
     return reduce(
         lambda found, axis: _spread(found, axis, merged.get(clique[axis])),
@@ -133,7 +133,7 @@ def over_codes(clique: Clique, table: Floats, merged: Mapping[str, Merged]) -> F
     )
 
 
-def _spread(table: Floats, axis: int, one: Merged | None) -> Floats:
+def _spread(table: Floats, axis: int, one: Binning | None) -> Floats:
     if one is None:
         return table
     spread = one.spread

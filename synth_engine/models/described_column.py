@@ -16,9 +16,9 @@ from synth_engine.models.weights import WHOLE, Weights
 
 TOLERANCE = 1e-6
 """How far shares may be from adding up to 1, for people who round."""
-LARGEST_TABLE = 1_000_000
+MAX_TABLE_CELLS = 1_000_000
 """Cells of one table."""
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 
 Floats = npt.NDArray[np.float64]
 Texts = Mapping[str, tuple[str, ...]]
@@ -42,7 +42,7 @@ class DescribedColumn:
         unknown = [str(key) for key in entry if key not in known]
         if unknown:
             raise self._wrong(
-                f"unknown field {unknown[0][:LONGEST_NAME]!r}",
+                f"unknown field {unknown[0][:MAX_NAME_LENGTH]!r}",
                 f"known are {', '.join(sorted(known))}",
             )
 
@@ -61,9 +61,9 @@ class DescribedColumn:
                 "change the order of columns",
             )
         parents = tuple(value)
-        if self._cells(parents) > LARGEST_TABLE:
+        if self._cells(parents) > MAX_TABLE_CELLS:
             raise self._wrong(
-                f"its table has more than {LARGEST_TABLE:,} cells", 'take a name off "given"'
+                f"its table has more than {MAX_TABLE_CELLS:,} cells", 'take a name off "given"'
             )
         return parents
 

@@ -17,22 +17,22 @@ from synth_engine.domain.document import MAX_DEPTH
 from synth_engine.domain.document import parse as _json
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
-from synth_engine.models.binning import Merged
+from synth_engine.models.binning import Binning
 from synth_engine.models.described_column import (
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     TOLERANCE,
     DescribedColumn,
     Texts,
     is_share,
     whole,
 )
-from synth_engine.models.model import LARGEST_SAMPLE, WHOLE, Model, Node, Table, Weights
+from synth_engine.models.model import MAX_SAMPLE_ROWS, WHOLE, Model, Node, Table, Weights
 from synth_engine.privacy import receipt
 
 SCHEMA = "synth_engine/description/1"
 DIGITS = 10
 """Decimals of a share: enough to tell one of `WHOLE` parts from the next."""
-LARGEST_MODEL = 4_000_000
+MAX_MODEL_CELLS = 4_000_000
 """Cells, of all tables together."""
 _FIELDS = {
     "schema",
@@ -100,7 +100,7 @@ def read(document: object) -> Model:
     unknown = [str(key) for key in document if key not in _FIELDS]
     if unknown:
         raise InputError(
-            f"unknown field {unknown[0][:LONGEST_NAME]!r}",
+            f"unknown field {unknown[0][:MAX_NAME_LENGTH]!r}",
             repair=f"known are {', '.join(sorted(_FIELDS))}",
         )
     domain = Domain.from_json(document.get("domain"))
@@ -150,7 +150,7 @@ def labels(attribute: Attribute) -> tuple[str, ...]:
 # --- out ----------------------------------------------------------------------------------------------------------
 
 
-def _texts(domain: Domain, merged: Sequence[Merged]) -> Texts:
+def _texts(domain: Domain, merged: Sequence[Binning]) -> Texts:
     """The labels by which tables name the values of each column; those of bins are numbers, from "bin 1" on."""
     of = {one.attribute: one.size for one in merged}
     return {
@@ -161,7 +161,7 @@ def _texts(domain: Domain, merged: Sequence[Merged]) -> Texts:
     }
 
 
-def _bins(one: Merged, texts: Sequence[str]) -> dict[str, Any]:
+def _bins(one: Binning, texts: Sequence[str]) -> dict[str, Any]:
     """The labels of each bin, and the shares of the values themselves."""
     found: list[list[str]] = [[] for _ in range(one.size)]
     for text, number in zip(texts, one.bins.tolist(), strict=True):
@@ -210,7 +210,7 @@ def _sizes(most: int) -> list[str]:
 def _mechanism(value: object) -> str:
     if (
         not isinstance(value, str)
-        or not 1 <= len(value) <= LONGEST_NAME
+        or not 1 <= len(value) <= MAX_NAME_LENGTH
         or not value.isprintable()
     ):
         raise InputError("mechanism is not a name", repair="leave the one that was there")
@@ -218,9 +218,9 @@ def _mechanism(value: object) -> str:
 
 
 def _rows(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= LARGEST_SAMPLE:
+    if type(value) is not int or not 0 <= value <= MAX_SAMPLE_ROWS:
         raise InputError(
-            f"rows is not a whole number from 0 to {LARGEST_SAMPLE}",
+            f"rows is not a whole number from 0 to {MAX_SAMPLE_ROWS}",
             repair="give how many there are",
         )
     return value
@@ -251,9 +251,9 @@ def _columns(texts: Texts, given: object) -> tuple[tuple[Node, ...], tuple[Table
     read = [
         DescribedColumn(texts, entry, before=names[:place]) for place, entry in enumerate(given)
     ]
-    if sum(one.cells for one in read) > LARGEST_MODEL:
+    if sum(one.cells for one in read) > MAX_MODEL_CELLS:
         raise InputError(
-            f"the tables have more than {LARGEST_MODEL:,} cells",
+            f"the tables have more than {MAX_MODEL_CELLS:,} cells",
             repair='take names off "given"',
         )
     tables = tuple(
@@ -276,15 +276,15 @@ def _targets(texts: Texts, given: object) -> tuple[Table, ...]:
         read.append(
             DescribedColumn(texts, entry, before=[other for other in texts if other != name])
         )
-    if sum(one.cells for one in read) > LARGEST_MODEL:
+    if sum(one.cells for one in read) > MAX_MODEL_CELLS:
         raise InputError(
-            f"the targets have more than {LARGEST_MODEL:,} cells",
+            f"the targets have more than {MAX_MODEL_CELLS:,} cells",
             repair="take some of them away",
         )
     return tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
 
 
-def _merged(domain: Domain, given: object) -> tuple[Merged, ...]:
+def _merged(domain: Domain, given: object) -> tuple[Binning, ...]:
     """The bins of large columns: every label of a column in one of them."""
     if not isinstance(given, Mapping) or not all(
         isinstance(one, Mapping) for one in given.values()
@@ -302,7 +302,7 @@ def _merged(domain: Domain, given: object) -> tuple[Merged, ...]:
             {name: texts}, {"column": name, "shares": one.get("shares")}, before=[]
         ).weights()
         found.append(
-            Merged(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares)
+            Binning(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares)
         )
     return tuple(found)
 

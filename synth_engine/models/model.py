@@ -22,16 +22,16 @@ from synth_engine.inference import flow, record_refinement, topological
 from synth_engine.models import binning as bins
 from synth_engine.models import conditional, group_sizes, network
 from synth_engine.models import refinement as finishing
-from synth_engine.models.binning import Merged
+from synth_engine.models.binning import Binning
 from synth_engine.models.network import Codes as Codes
 from synth_engine.models.network import Node as Node
 from synth_engine.models.network import Table as Table
-from synth_engine.models.sparse_table import Cells
+from synth_engine.models.sparse_table import SparseTable
 from synth_engine.models.trees import factory
-from synth_engine.models.trees.diagnostics import Notes
-from synth_engine.models.trees.spatial import Tree
-from synth_engine.models.trees.strings import PrefixTree
-from synth_engine.models.trees.taxonomy import ClassTree
+from synth_engine.models.trees.diagnostics import TreeDiagnostics
+from synth_engine.models.trees.spatial import SpatialTree
+from synth_engine.models.trees.strings import StringTree
+from synth_engine.models.trees.taxonomy import ProductTree
 from synth_engine.models.weights import WHOLE as WHOLE
 from synth_engine.models.weights import Weights as Weights
 from synth_engine.models.weights import generator as generator
@@ -42,9 +42,9 @@ SCHEMA = "synth_engine/model/1"
 SCHEMA_WITH_TARGETS = "synth_engine/model/2"
 """Of models with targets or bins, which an older version would draw wrongly."""
 SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
-LARGEST_SAMPLE = 10**9
+MAX_SAMPLE_ROWS = 10**9
 POPULATION = 1_000_000
-MOST_CELLS = 4_000_000
+MAX_TARGET_CELLS = 4_000_000
 """Of all targets together."""
 
 Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
@@ -77,10 +77,10 @@ class Model:
     groups: Weights | None = None
     targets: tuple[Table, ...] = ()
     synthesis: Synthesis = "finish"
-    merged: tuple[Merged, ...] = ()
+    merged: tuple[Binning, ...] = ()
     tree: factory.AnyTree | None = None
-    cells: Cells | None = None
-    notes: Notes | None = None
+    cells: SparseTable | None = None
+    notes: TreeDiagnostics | None = None
 
     def __post_init__(self) -> None:
         if self.rows < 0:
@@ -97,7 +97,7 @@ class Model:
                 "the tables of the model do not cover the domain",
                 repair="use the model of this release",
             )
-        beside = self.tree.attached if isinstance(self.tree, Tree | PrefixTree) else None
+        beside = self.tree.attached if isinstance(self.tree, SpatialTree | StringTree) else None
         if beside is not None and not beside.sizes.items() <= self.domain.sizes.items():
             raise InputError(
                 "the columns beside the tree are malformed",
@@ -132,9 +132,9 @@ class Model:
                 "a target of the model is not of 2 or 3 columns",
                 repair="use the model of this release",
             )
-        if sum(table.weights.size for table in self.targets) > MOST_CELLS:
+        if sum(table.weights.size for table in self.targets) > MAX_TARGET_CELLS:
             raise InputError(
-                f"the targets of the model have more than {MOST_CELLS:,} cells",
+                f"the targets of the model have more than {MAX_TARGET_CELLS:,} cells",
                 repair="take larger bins",
             )
 
@@ -166,8 +166,8 @@ class Model:
         smaller than the model's own number of rows is a simple random part of one of that size, so that a
         small one looks like a sample and not like the commonest values over and over.
         """
-        if type(rows) is not int or not 0 <= rows <= LARGEST_SAMPLE:
-            raise SpecError(f"rows must be a whole number from 0 to {LARGEST_SAMPLE}")
+        if type(rows) is not int or not 0 <= rows <= MAX_SAMPLE_ROWS:
+            raise SpecError(f"rows must be a whole number from 0 to {MAX_SAMPLE_ROWS}")
         whole = (
             record_refinement.part(POPULATION, len(self.domain.sizes))
             if self._mended
@@ -204,7 +204,7 @@ class Model:
         """Of the columns whose codes do not say what a table has: for each, texts, and the place among them of each record
         of `sample`."""
         if (
-            not isinstance(self.tree, PrefixTree | ClassTree)
+            not isinstance(self.tree, StringTree | ProductTree)
             or (texts := factory.texts(self.tree)) is None
         ):
             return {}
@@ -313,7 +313,7 @@ class Model:
         return tuple(found)
 
     @cached_property
-    def _bins(self) -> dict[str, Merged]:
+    def _bins(self) -> dict[str, Binning]:
         return {one.attribute: one for one in self.merged}
 
     @cached_property
@@ -373,7 +373,7 @@ class Model:
             ):
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
-            merged = tuple(Merged.from_json(one) for one in obj.get("merged", ()))
+            merged = tuple(Binning.from_json(one) for one in obj.get("merged", ()))
             of = {one.attribute: one for one in merged}
             tables, targets = (
                 tuple(Table.from_json(one, domain, of) for one in obj.get(part, ()))
@@ -396,8 +396,8 @@ class Model:
                 synthesis=obj.get("synthesis", "finish"),
                 merged=merged,
                 tree=factory.read(obj["tree"], domain) if "tree" in obj else None,
-                cells=Cells.from_json(obj["cells"]) if "cells" in obj else None,
-                notes=Notes.from_json(obj["notes"]) if "notes" in obj else None,
+                cells=SparseTable.from_json(obj["cells"]) if "cells" in obj else None,
+                notes=TreeDiagnostics.from_json(obj["notes"]) if "notes" in obj else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(

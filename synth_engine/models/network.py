@@ -15,7 +15,7 @@ from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
 from synth_engine.models import conditional
-from synth_engine.models.binning import Merged
+from synth_engine.models.binning import Binning
 from synth_engine.models.weights import WHOLE, Weights, generator, round_to_total
 
 Codes = dict[str, npt.NDArray[np.uint16]]
@@ -28,7 +28,7 @@ class Table:
     clique: Clique
     weights: Weights
 
-    def check(self, domain: Domain, merged: Mapping[str, Merged]) -> None:
+    def check(self, domain: Domain, merged: Mapping[str, Binning]) -> None:
         """Errors: InputError for another shape than the domain and the bins give it, and for weights that are none."""
         shape, weights = bins.shape(domain, self.clique, merged), self.weights
         if (
@@ -46,7 +46,7 @@ class Table:
 
     @classmethod
     def from_json(
-        cls, obj: Mapping[str, Any], domain: Domain, merged: Mapping[str, Merged]
+        cls, obj: Mapping[str, Any], domain: Domain, merged: Mapping[str, Binning]
     ) -> Table:
         """Errors: KeyError, TypeError, ValueError, OverflowError."""
         clique = tuple(obj["clique"])

@@ -27,7 +27,7 @@ def finished(
     *,
     targets: Wished,
     domain: Domain,
-    merged: Mapping[str, bins.Merged],
+    merged: Mapping[str, bins.Binning],
     enforce: bool,
     rng: np.random.Generator,
 ) -> Codes:
@@ -50,7 +50,7 @@ def finished(
     return dict(zip(names, found, strict=True))
 
 
-def judged(domain: Domain, merged: Mapping[str, bins.Merged]) -> list[Component]:
+def judged(domain: Domain, merged: Mapping[str, bins.Binning]) -> list[Component]:
     """What of the constraints can be judged before codes are drawn within their bins."""
     return [
         component for component in domain.components if not set(component.columns) & set(merged)
@@ -58,7 +58,7 @@ def judged(domain: Domain, merged: Mapping[str, bins.Merged]) -> list[Component]
 
 
 def _kept(
-    domain: Domain, merged: Mapping[str, bins.Merged], place: Mapping[str, int]
+    domain: Domain, merged: Mapping[str, bins.Binning], place: Mapping[str, int]
 ) -> tuple[list[tuple[Axes, Truth]], list[Axes]]:
     """Tables of cells that may be entered, and, where these were too large, attributes to be changed together only."""
     allowed: list[tuple[Axes, Truth]] = []
@@ -66,7 +66,7 @@ def _kept(
     for component in judged(domain, merged):
         clique = component.columns
         axes = tuple(place[name] for name in clique)
-        if len(axes) <= 3 and prod(domain.shape(clique)) <= bins.LARGEST:
+        if len(axes) <= 3 and prod(domain.shape(clique)) <= bins.MAX_CELLS:
             allowed.append((axes, np.ascontiguousarray(restricting.possible(domain, clique))))
         else:
             tied.append(axes)

@@ -15,7 +15,7 @@ from synth_engine.models.weights import WHOLE, Weights, round_to_total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Cells:
+class SparseTable:
     """`cells`: those of the table of `clique` that are not empty, int64, as the first code times the size of the second column
     plus the second code, in order. Their `weights` add up to `WHOLE`."""
 
@@ -60,7 +60,7 @@ class Cells:
         }
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Cells:
+    def from_json(cls, obj: Mapping[str, Any]) -> SparseTable:
         """Errors: KeyError, TypeError, ValueError."""
         first, second = obj["clique"]
         return cls(

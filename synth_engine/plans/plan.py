@@ -179,11 +179,11 @@ class Plan(ABC):
         return ""
 
     @property
-    def grown_over(self) -> Hierarchy | None:
+    def tree_hierarchy(self) -> Hierarchy | None:
         """The hierarchy of its tree; None of a method without one."""
         return None
 
-    def opened_from(self, rows: int | None = None) -> int | None:  # noqa: ARG002 - for those that grow a tree
+    def min_records_to_split(self, rows: int | None = None) -> int | None:  # noqa: ARG002 - for those that grow a tree
         """About how many records it takes for a node of its tree to be opened, from public facts alone: where there are fewer in
         all, most likely none is below the first depth. None of a method without a tree. `rows` as in `expected_error`."""
         return None

@@ -208,11 +208,11 @@ class StagedPlan(Plan):
             most = max(most // 2, domain_learning.FORESEEN)
 
     @property
-    def grown_over(self) -> Hierarchy | None:
-        return self._outlook.grown_over
+    def tree_hierarchy(self) -> Hierarchy | None:
+        return self._outlook.tree_hierarchy
 
-    def opened_from(self, rows: int | None = None) -> int | None:
-        return self._outlook.opened_from(rows)
+    def min_records_to_split(self, rows: int | None = None) -> int | None:
+        return self._outlook.min_records_to_split(rows)
 
     @property
     def _outlook(self) -> Plan:

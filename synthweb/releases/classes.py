@@ -13,7 +13,7 @@ from synth_engine.evaluation import tree_classes
 from synth_engine.evaluation.tree_cells import Cells
 from synth_engine.evaluation.tree_classes import Class, Part
 from synth_engine.evaluation.tree_figures import number
-from synth_engine.hierarchy import Taxonomy
+from synth_engine.hierarchy import TaxonomyHierarchy
 
 DEEPEST = 50  # of what an address may ask for
 
@@ -147,7 +147,7 @@ def named(domain: Domain, column: str) -> tuple[str, ...]:
 def of_cells(side: Cells) -> list[list[str]]:
     """The class of every cell, level by level, empty where the tree ended before."""
     classes = side.hierarchy
-    assert isinstance(classes, Taxonomy)  # noqa: S101 - the caller looked
+    assert isinstance(classes, TaxonomyHierarchy)  # noqa: S101 - the caller looked
     return [_padded(path, classes.depth) for path in classes.decode(side.cells)]
 
 

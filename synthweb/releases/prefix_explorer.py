@@ -10,8 +10,8 @@ from django.http import QueryDict
 
 from synth_engine.evaluation import tree_cells, tree_classes
 from synth_engine.evaluation.tree_figures import number
-from synth_engine.hierarchy import Words
-from synth_engine.hierarchy.words import LONGEST
+from synth_engine.hierarchy import StringHierarchy
+from synth_engine.hierarchy.words import MAX_STRING_LENGTH
 
 HEAD = ("beginning", "signs", "ends")
 """Of what `of_cells` says."""
@@ -99,8 +99,8 @@ def explore(tree: tree_cells.Cells, asked: str, *, rows: float) -> Explorer:
     )
 
 
-def _read(words: Words, asked: str) -> tuple[str, str]:
-    text = asked[:LONGEST]
+def _read(words: StringHierarchy, asked: str) -> tuple[str, str]:
+    text = asked[:MAX_STRING_LENGTH]
     text = (
         text.lower()
         if words.case == "lower"
@@ -116,7 +116,7 @@ def _read(words: Words, asked: str) -> tuple[str, str]:
 
 
 def _line(
-    child: tree_cells.Child, text: str, words: Words, *, whole: float, rows: float
+    child: tree_cells.Child, text: str, words: StringHierarchy, *, whole: float, rows: float
 ) -> Line:
     longer = text if child.ended else text + words.alphabet[child.symbol - 1]
     return Line(
@@ -150,7 +150,7 @@ def of_cells(side: tree_cells.Cells) -> list[tuple[str, int, str]]:
     ]
 
 
-def _words(tree: tree_cells.Cells) -> Words:
+def _words(tree: tree_cells.Cells) -> StringHierarchy:
     words = tree.hierarchy
-    assert isinstance(words, Words)  # noqa: S101 - the caller looked
+    assert isinstance(words, StringHierarchy)  # noqa: S101 - the caller looked
     return words

@@ -24,9 +24,9 @@ from synth_engine.evaluation import (
     tree_notes,
 )
 from synth_engine.evaluation.cards import Card
-from synth_engine.hierarchy import Hierarchy, Points, Words
+from synth_engine.hierarchy import Hierarchy, SpatialHierarchy, StringHierarchy
 from synth_engine.mechanisms import Model
-from synth_engine.models.trees.diagnostics import Notes
+from synth_engine.models.trees.diagnostics import TreeDiagnostics
 from synthweb.releases import classes, prefix_explorer
 from synthweb.releases.model_cache import holds, model_of
 from synthweb.releases.models import Release
@@ -120,7 +120,7 @@ class Told:
 
     of: tree_notes.Of
     root_alone: bool
-    notes: Notes | None
+    notes: TreeDiagnostics | None
     rows: int
 
     @property
@@ -150,7 +150,7 @@ def told(release: Release) -> Told | None:
     return Told(
         of=tree_notes.of_what(kind),
         root_alone=found.filter(roots).exists(),
-        notes=None if notes is None else Notes.from_json(notes),
+        notes=None if notes is None else TreeDiagnostics.from_json(notes),
         rows=rows,
     )
 
@@ -259,9 +259,9 @@ def lines(release: Release, what: str, query: QueryDict) -> Lines | None:
     match what:
         case "depths":
             return _depths(model.tree, rows=model.rows)
-        case "cells" if not isinstance(model.tree.hierarchy, Words):
+        case "cells" if not isinstance(model.tree.hierarchy, StringHierarchy):
             return _cells(model)
-        case "texts" if isinstance(model.tree.hierarchy, Words):
+        case "texts" if isinstance(model.tree.hierarchy, StringHierarchy):
             return prefix_explorer.lines(model.tree, rows=model.rows)
         case "place" | "other-place":
             found = maps(model, query)
@@ -314,7 +314,7 @@ def _sides(
 
 def _coordinates(points: Hierarchy) -> Iterator[str]:
     """Each column, and of one of codes its two degrees."""
-    assert isinstance(points, Points)  # noqa: S101 - the caller looked
+    assert isinstance(points, SpatialHierarchy)  # noqa: S101 - the caller looked
     for axis, name in enumerate(points.axes):
         coded = points.axes.count(name) == 2
         yield (

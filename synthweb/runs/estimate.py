@@ -180,7 +180,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             rows=rows,
             epsilon=proposal.spec.epsilon,
             assumed=source == planning.ASSUMED,
-            opened_from=proposal.plan.opened_from(rows),
+            min_records_to_split=proposal.plan.min_records_to_split(rows),
         ),
         learning=learning.told(error),
         priors=priors.told(proposal.plan, assumes=error.get("assumes", "")),
@@ -210,7 +210,7 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
 
 def _cells(proposal: Proposal) -> str:
     """How large cells of its tree are, depth by depth; empty of a method without a tree of places."""
-    found = proposal.plan.grown_over
+    found = proposal.plan.tree_hierarchy
     return "" if found is None else cell_sizes.listed(found, proposal.plan.domain)
 
 

@@ -39,25 +39,29 @@ def told(
     rows: int,
     epsilon: Fraction,
     assumed: bool,
-    opened_from: int | None = None,
+    min_records_to_split: int | None = None,
 ) -> Enough:
-    """The engine's verdict as sentences. `opened_from`: of a plan that grows a tree, about how many records it takes for a node to
+    """The engine's verdict as sentences. `min_records_to_split`: of a plan that grows a tree, about how many records it takes for a node to
     be divided; it counts no code of a place by itself."""
-    if opened_from is not None and rows < opened_from:
+    if min_records_to_split is not None and rows < min_records_to_split:
         return _nothing_opens(
-            domain, rows=rows, epsilon=epsilon, opened_from=opened_from, assumed=assumed
+            domain,
+            rows=rows,
+            epsilon=epsilon,
+            min_records_to_split=min_records_to_split,
+            assumed=assumed,
         )
     verdict = sample_size.verdict(domain, rows=rows, epsilon=epsilon)
     reason, advice = _reason(domain, verdict), tuple(_advice(domain, verdict))
-    if opened_from is not None:
-        reason = f"{reason} {_divided(domain, opened_from)}."
+    if min_records_to_split is not None:
+        reason = f"{reason} {_divided(domain, min_records_to_split)}."
         weak = verdict.lost or tuple(
             domain.sizes
         )  # where no column is lost, pairs of any may be
         if verdict.level != "enough" and set(weak) <= set(placed(domain)):
             verdict, reason, advice = (
                 replace(verdict, level="thin"),
-                _of_cells(domain, rows, opened_from),
+                _of_cells(domain, rows, min_records_to_split),
                 (),
             )
     certain = verdict.level == "enough"
@@ -72,29 +76,29 @@ def told(
     )
 
 
-def _of_cells(domain: Domain, rows: int, opened_from: int) -> str:
+def _of_cells(domain: Domain, rows: int, min_records_to_split: int) -> str:
     """Of a tree of places that have more codes than noise bears."""
-    most = rows // opened_from
+    most = rows // min_records_to_split
     cells = "one cell is" if most == 1 else f"{grouped(most)} cells are"
     return (
-        f"{_divided(domain, opened_from)}, so that about {cells} divided at a depth, at most: places are kept as finely as "
+        f"{_divided(domain, min_records_to_split)}, so that about {cells} divided at a depth, at most: places are kept as finely as "
         "there are records, and no single code of them has to hold more than its noise."
     )
 
 
 def _nothing_opens(
-    domain: Domain, *, rows: int, epsilon: Fraction, opened_from: int, assumed: bool
+    domain: Domain, *, rows: int, epsilon: Fraction, min_records_to_split: int, assumed: bool
 ) -> Enough:
     """Of a tree that most likely ends where it begins."""
     what = "which texts there are" if threshold_tree.texts_of(domain) else "where records lie"
     return Enough(
         level="too-little",
         title=TITLES["too-little"],
-        reason=f"{_divided(domain, opened_from)}, and there are {grouped(rows)} in all. Most likely nothing is divided below the "
+        reason=f"{_divided(domain, min_records_to_split)}, and there are {grouped(rows)} in all. Most likely nothing is divided below the "
         f"first depth; what such a release says of {what} is mostly noise, and the budget would be spent for nothing.",
         advice=(
-            f"About {grouped(opened_from)} records are the least, if all lie together; with these records, an ε of about "
-            f"{float(epsilon) * opened_from / rows:.2g}. A custodian decides whether that is acceptable.",
+            f"About {grouped(min_records_to_split)} records are the least, if all lie together; with these records, an ε of about "
+            f"{float(epsilon) * min_records_to_split / rows:.2g}. A custodian decides whether that is acceptable.",
             "Choose a method that asks less of the table: the forecast below ε says what each gives.",
             "If none of this will do, publish a few totals instead of a table.",
         ),
@@ -102,9 +106,9 @@ def _nothing_opens(
     )
 
 
-def _divided(domain: Domain, opened_from: int) -> str:
+def _divided(domain: Domain, min_records_to_split: int) -> str:
     node = "A beginning of a text" if threshold_tree.texts_of(domain) else "A cell"
-    return f"{node} is divided from about {grouped(opened_from)} records on at this ε"
+    return f"{node} is divided from about {grouped(min_records_to_split)} records on at this ε"
 
 
 def _reason(domain: Domain, verdict: sample_size.Verdict) -> str:

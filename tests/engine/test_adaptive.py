@@ -20,8 +20,8 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Number, Order
 from synth_engine.errors import DomainError, InputError, SpecError
-from synth_engine.hierarchy import Growth, Points, Rule, estimate
-from synth_engine.hierarchy.partition import Partition
+from synth_engine.hierarchy import Growth, Rule, SpatialHierarchy, estimate
+from synth_engine.hierarchy.partition import NodeSet
 from synth_engine.measurement import Answers, Leaves, Noise
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.models import description
@@ -77,7 +77,7 @@ def test_counts_of_siblings_are_the_nearest_that_are_not_negative(
     family = np.repeat(np.arange(parents), rng.integers(1, 9, parents))
     counts, variances = rng.normal(2, 9, family.size), rng.uniform(0.3, 4, family.size)
     sums = np.where(rng.random(parents) < 0.2, 0.0, rng.uniform(0, 40, parents))
-    found = estimate.settled(counts, variances, sums=sums, parents=family)
+    found = estimate.project_nonnegative(counts, variances, sums=sums, parents=family)
     assert (found >= 0).all() and np.allclose(np.bincount(family, weights=found), sums)
     moved = (found - counts) / variances
     for parent in np.flatnonzero(sums > 0):
@@ -88,7 +88,7 @@ def test_counts_of_siblings_are_the_nearest_that_are_not_negative(
 
 def test_a_tree_of_counts_is_solved_as_least_squares_does() -> None:
     """Two depths of a line: with counts far above zero, the same as the normal equations."""
-    line = Points(columns=("x",), low=(0,), high=(1,), resolution=2)
+    line = SpatialHierarchy(columns=("x",), low=(0,), high=(1,), resolution=2)
     rule = Rule(name="basic", depth=2, threshold=1)
     counts = (np.array([70, 41]), np.array([30, 35, 25, 12]))
     grown = Growth(
@@ -157,7 +157,7 @@ def test_the_same_seed_gives_the_same_rows_and_models_are_kept_as_they_are() -> 
 def test_records_stay_in_the_cells_that_have_weight() -> None:
     _, _, model = released(epsilon="8")
     tree = model.tree
-    assert tree is not None and isinstance(POINTS, Points)
+    assert tree is not None and isinstance(POINTS, SpatialHierarchy)
     drawn = model.sample(5_000, seed="s")
     codes = prefixes.of_codes(POINTS, drawn, SQUARE)
     lengths = np.array(
@@ -221,17 +221,15 @@ def test_the_rule_for_a_budget_costs_no_more_and_hardly_less(
 
 def test_counts_above_and_below_are_solved_as_least_squares_does() -> None:
     """Opened without counts: of a node no one counted, what its children add up to."""
-    line = Points(columns=("x",), low=(0,), high=(1,), resolution=2)
+    line = SpatialHierarchy(columns=("x",), low=(0,), high=(1,), resolution=2)
     rule = Rule(name="improved", depth=2, threshold=1, discount=3)
     grown = Growth(
         columns=("x",), rule=rule, opened=(np.array([0, 1]), np.array([], dtype=np.int64))
     )
-    above = Partition(
+    above = NodeSet(
         columns=("x",), levels=np.array([1]), prefixes=np.array([0], dtype=np.uint64)
     )
-    ends = Partition(
-        columns=("x",), levels=np.full(4, 2), prefixes=np.arange(4, dtype=np.uint64)
-    )
+    ends = NodeSet(columns=("x",), levels=np.full(4, 2), prefixes=np.arange(4, dtype=np.uint64))
     sharp, blunt = (Noise(law="discrete-laplace", scale=Fraction(scale)) for scale in (1, 4))
     counted = (
         Leaves(partition=above, noise=blunt, values=np.array([70])),
@@ -254,8 +252,8 @@ def test_counts_above_and_below_are_solved_as_least_squares_does() -> None:
             estimate.leaves(grown, line, total=9.0, counted=wrong)
 
 
-def _odd(line: Points) -> Partition:
-    return Partition(
+def _odd(line: SpatialHierarchy) -> NodeSet:
+    return NodeSet(
         columns=line.columns, levels=np.full(2, 2), prefixes=np.array([1, 9], dtype=np.uint64)
     )
 

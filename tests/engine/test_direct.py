@@ -18,7 +18,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Order, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
-from synth_engine.hierarchy import Words
+from synth_engine.hierarchy import StringHierarchy
 from synth_engine.inference.topdown_allocation import Allocation, centred
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
@@ -88,7 +88,7 @@ def test_records_are_handed_down_to_the_last() -> None:
 
 
 def test_texts_are_handed_down_sign_by_sign_until_they_end() -> None:
-    words = Words(columns=("word",), alphabet="ab", longest=2, shortest=1)
+    words = StringHierarchy(columns=("word",), alphabet="ab", longest=2, shortest=1)
     allocation = Allocation(words, depth=2, stop=0)
     allocation.begin(5)
     allocation.divide(np.array([5, 0]), rng=np.random.default_rng(1))

@@ -16,16 +16,16 @@ from synth_engine.errors import DomainError
 from synth_engine.hierarchy import (
     Growth,
     Hierarchy,
-    Points,
     Rule,
-    Taxonomy,
-    Words,
-    children,
+    SpatialHierarchy,
+    StringHierarchy,
+    TaxonomyHierarchy,
+    child_level,
     ranges,
 )
 from synth_engine.values import from_json
 
-WORDS = Words(columns=("word",), alphabet="abc", shortest=1, longest=4, case="lower")
+WORDS = StringHierarchy(columns=("word",), alphabet="abc", shortest=1, longest=4, case="lower")
 PLACES = (
     ("RI", "Newport", "Middletown"),
     ("RI", "Newport", "Newport"),
@@ -33,16 +33,18 @@ PLACES = (
     ("CT",),
     ("CT", "Windham"),
 )
-TOWNS = Taxonomy(columns=("town",), paths=PLACES)
+TOWNS = TaxonomyHierarchy(columns=("town",), paths=PLACES)
 
 
-def box(dimensions: int, resolution: int, *, together: bool = True) -> Points:
+def box(dimensions: int, resolution: int, *, together: bool = True) -> SpatialHierarchy:
     names = tuple(f"c{axis}" for axis in range(dimensions))
     low, high = (
         tuple(-1.0 * axis for axis in range(dimensions)),
         tuple(2.0 + axis for axis in range(dimensions)),
     )
-    return Points(columns=names, low=low, high=high, resolution=resolution, together=together)
+    return SpatialHierarchy(
+        columns=names, low=low, high=high, resolution=resolution, together=together
+    )
 
 
 @settings(max_examples=40)
@@ -70,14 +72,14 @@ def test_a_point_lies_in_every_node_above_it(
 
 
 def test_codes_of_two_coordinates_are_the_known_ones() -> None:
-    points = Points(columns=("north", "east"), low=(0, 0), high=(4, 4), resolution=2)
+    points = SpatialHierarchy(columns=("north", "east"), low=(0, 0), high=(4, 4), resolution=2)
     codes = points.encode(
         np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [2, 0], [3, 3], [4, 4]], dtype=float)
     )
     assert codes.tolist() == [0, 1, 2, 3, 4, 8, 15, 15]
     assert points.below(points.root(), 0).tolist() == [[0, 4, 8, 12]]
     assert points.branching() == (4, 4) and points.cells() == 16
-    apart = Points(
+    apart = SpatialHierarchy(
         columns=("north", "east"), low=(0, 0), high=(4, 4), resolution=2, together=False
     )
     assert apart.branching() == (2, 2, 2, 2)
@@ -91,7 +93,7 @@ def test_codes_of_two_coordinates_are_the_known_ones() -> None:
 def test_the_children_of_a_node_are_apart_and_hold_what_it_holds(hierarchy: Hierarchy) -> None:
     nodes, seen = hierarchy.root(), []
     for level in range(hierarchy.depth):
-        found = children(hierarchy, nodes, level, depth=hierarchy.depth)
+        found = child_level(hierarchy, nodes, level, depth=hierarchy.depth)
         assert (np.sort(found.prefixes) == found.prefixes).all(), "in the order of codes"
         above = hierarchy.prefix(found.prefixes, level)
         assert (above == nodes[found.parents]).all()
@@ -121,9 +123,9 @@ def test_a_classification_has_the_nodes_that_are_declared() -> None:
     codes = TOWNS.encode(list(PLACES))
     assert TOWNS.decode(codes) == list(PLACES)
     assert TOWNS.member(("CT",)) and not TOWNS.member(("RI",))
-    top = children(TOWNS, TOWNS.root(), 0, depth=3)
+    top = child_level(TOWNS, TOWNS.root(), 0, depth=3)
     assert TOWNS.decode(top.prefixes) == [("RI",), ("CT",)]
-    below = children(TOWNS, top.prefixes, 1, depth=3)
+    below = child_level(TOWNS, top.prefixes, 1, depth=3)
     assert TOWNS.decode(below.prefixes) == [
         ("RI", "Newport"),
         ("RI", "Kent"),
@@ -160,9 +162,9 @@ def test_a_box_that_makes_no_sense_is_refused(
         "high": (1.0, 1.0),
         "resolution": 4,
     }
-    Points(**sound)
+    SpatialHierarchy(**sound)
     with pytest.raises(DomainError, match=rule) as refused:
-        Points(**sound | changes)
+        SpatialHierarchy(**sound | changes)
     assert refused.value.repair and (column is None or refused.value.column == column)
 
 
@@ -178,7 +180,7 @@ def test_a_box_that_makes_no_sense_is_refused(
 def test_a_point_that_the_box_does_not_hold_is_refused_by_column_and_without_its_value(
     point: tuple[float, float], rule: str, column: str
 ) -> None:
-    points = Points(columns=("lat", "lon"), low=(0, 0), high=(1, 1), resolution=3)
+    points = SpatialHierarchy(columns=("lat", "lon"), low=(0, 0), high=(1, 1), resolution=3)
     with pytest.raises(DomainError, match=rule) as refused:
         points.encode(np.array([[0.1, 0.2], point]))
     assert refused.value.column == column and str(point[0]) not in refused.value.text
@@ -205,7 +207,7 @@ def test_an_alphabet_that_makes_no_sense_is_refused(changes: dict[str, Any], rul
         "case": "lower",
     }
     with pytest.raises(DomainError, match=rule):
-        Words(**sound | changes)
+        StringHierarchy(**sound | changes)
 
 
 @pytest.mark.parametrize("text", ["abd", "", "aaaaa"])
@@ -220,7 +222,7 @@ def test_a_classification_that_makes_no_sense_is_refused(
     paths: tuple[tuple[str, ...], ...],
 ) -> None:
     with pytest.raises(DomainError):
-        Taxonomy(columns=("w",), paths=paths)
+        TaxonomyHierarchy(columns=("w",), paths=paths)
     with pytest.raises(DomainError):
         TOWNS.encode([("RI", "Bristol")])
 
@@ -264,7 +266,7 @@ def test_bins_of_numbers_are_parts_of_the_box() -> None:
         )
     )
     points = prefixes.hierarchy(domain, ("x", "y"))
-    assert isinstance(points, Points) and points.resolution == 5  # 32 bins and 100
+    assert isinstance(points, SpatialHierarchy) and points.resolution == 5  # 32 bins and 100
     codes = prefixes.of_codes(points, {"x": np.arange(100), "y": np.arange(100) % 32}, domain)
     positions = points.positions(codes)
     assert (np.diff(positions[:, 0]) >= 0).all() and set(positions[:, 0]) == set(range(32))
@@ -283,7 +285,11 @@ def test_what_makes_no_hierarchy_is_refused_by_name() -> None:
         )
     )
     found = prefixes.hierarchy(domain, ("word",))
-    assert isinstance(found, Words) and (found.alphabet, found.shortest, found.longest) == (
+    assert isinstance(found, StringHierarchy) and (
+        found.alphabet,
+        found.shortest,
+        found.longest,
+    ) == (
         "ab",
         1,
         3,

@@ -14,7 +14,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place
 from synth_engine.errors import InputError, SpecError
-from synth_engine.hierarchy import Growth, Points, Rule, areas, estimate
+from synth_engine.hierarchy import Growth, Rule, SpatialHierarchy, divide_into_areas, estimate
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
 from synth_engine.spec import Spec
@@ -185,7 +185,7 @@ def test_the_forecast_and_the_needs_count_all_columns() -> None:
 
 def test_areas_divide_full_nodes_first_and_cover_everything() -> None:
     """A line of four parts: of its halves the full one alone is divided, and none where records are too few or parts too many."""
-    line = Points(columns=("x",), low=(0,), high=(1,), resolution=2)
+    line = SpatialHierarchy(columns=("x",), low=(0,), high=(1,), resolution=2)
     counts = (np.array([90, 30]), np.array([60, 30, 20, 10]))
     grown = Growth(
         columns=("x",),
@@ -196,7 +196,7 @@ def test_areas_divide_full_nodes_first_and_cover_everything() -> None:
     leaves = estimate.leaves(grown, line, variance=1.0, total=120.0)
 
     def levels(least: float, most: int) -> list[int]:
-        found = areas(grown, line, leaves, least=least, most=most)
+        found = divide_into_areas(grown, line, leaves, least=least, most=most)
         found.check(line)
         assert found.places(
             line, line.encode(np.array([[0.1], [0.4], [0.6], [0.9]]))

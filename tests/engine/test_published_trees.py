@@ -17,12 +17,19 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer, Text, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
-from synth_engine.hierarchy import Growth, Points, Rule, Words, ordered, unopened
+from synth_engine.hierarchy import (
+    Growth,
+    Rule,
+    SpatialHierarchy,
+    StringHierarchy,
+    leaf_nodes,
+    sort_nodes,
+)
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.trees import threshold_tree
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
-from synth_engine.models.trees.strings import PrefixTree
+from synth_engine.models.trees.strings import StringTree
 from synth_engine.privacy import trees as privacy_trees
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -95,7 +102,7 @@ def test_what_is_drawn_survives_the_codec_and_says_what_is_cut() -> None:
         "adaptive-improved", rows_of(COMMON), partial="marked", threshold=2_500
     )
     model = plan.fit(answers)
-    assert isinstance(model.tree, PrefixTree) and model.tree.partial.any()
+    assert isinstance(model.tree, StringTree) and model.tree.partial.any()
     table = mechanisms.draw_table(model, 3_000, "s")
     column = model.domain.attribute("word")
     assert isinstance(column, Text)
@@ -111,7 +118,7 @@ def test_what_is_drawn_survives_the_codec_and_says_what_is_cut() -> None:
     }
     assert set(table["word"][cut].str.removesuffix("…")) <= beginnings
     assert all(SIGNS.rank(text) is not None for text in table["word"][~cut])
-    whole = replace(model, tree=replace(model.tree, partly="whole"))
+    whole = replace(model, tree=replace(model.tree, incomplete_prefixes="whole"))
     assert not mechanisms.draw_table(whole, 3_000, "s")["word"].str.contains("…").any()
 
 
@@ -204,7 +211,7 @@ def test_a_threshold_is_of_records_whatever_their_parts() -> None:
             ),
         )
         assert isinstance(plan, threshold_tree.TreePlan)
-        rule, noise = plan.grown_by()
+        rule, noise = plan.growth_rule()
         assert rule.threshold == 40 * parts and not plan.advice
         assert rule.discount >= privacy_trees.least_discount(
             scale=noise.scale, threshold=rule.threshold
@@ -240,7 +247,7 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
 
     low = plan_of(1)
     assert low.advice in low.expected_error()["assumes"] and "below the noise" in low.advice
-    assert low.grown_by()[0].threshold == low.grown_by()[0].parts  # it is taken as it is
+    assert low.growth_rule()[0].threshold == low.growth_rule()[0].parts  # it is taken as it is
     enough = int(low.advice.split("Take ")[1].split(" or")[0].replace(",", ""))
     assert (
         plan_of(enough).advice == plan_of(0).advice == ""
@@ -256,23 +263,25 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
 
 
 def test_where_a_tree_ends_is_said_in_the_order_of_codes() -> None:
-    words = Words(columns=("w",), alphabet="ab", shortest=1, longest=3)
+    words = StringHierarchy(columns=("w",), alphabet="ab", shortest=1, longest=3)
     rule = Rule(name="improved", depth=3, threshold=1, discount=9)
     opened = (np.array([0]), np.array([1, 2]), np.array([], dtype=np.int64))
-    found = unopened(Growth(columns=("w",), rule=rule, opened=opened), words)
+    found = leaf_nodes(Growth(columns=("w",), rule=rule, opened=opened), words)
     assert list(zip(found.levels.tolist(), words.decode(found.prefixes), strict=True)) == [
         (2, "a"), (3, "aa"), (3, "aaa"), (3, "aab"), (3, "ab"), (3, "aba"), (3, "abb"), (1, "b"),
     ]  # fmt: skip
     found.check(words)
-    again = ordered(("w",), found.levels, found.prefixes)
+    again = sort_nodes(("w",), found.levels, found.prefixes)
     assert again.digest == found.digest
-    cut = unopened(Growth(columns=("w",), rule=rule, opened=opened), words, most=6)
+    cut = leaf_nodes(Growth(columns=("w",), rule=rule, opened=opened), words, most=6)
     assert [*zip(cut.levels.tolist(), words.decode(cut.prefixes), strict=True)] == [
         (2, "a"), (2, "aa"), (2, "ab"), (1, "b"),
     ]  # fmt: skip
-    points = Points(columns=("x",), low=(0.0,), high=(1.0,), resolution=2)
+    points = SpatialHierarchy(columns=("x",), low=(0.0,), high=(1.0,), resolution=2)
     whole = (np.array([0, 1]), np.array([], dtype=np.int64))
-    found = unopened(Growth(columns=("x",), rule=replace(rule, depth=2), opened=whole), points)
+    found = leaf_nodes(
+        Growth(columns=("x",), rule=replace(rule, depth=2), opened=whole), points
+    )
     assert found.prefixes.tolist() == [0, 1, 2, 3]
 
 
@@ -383,7 +392,7 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
     }
     domain = Domain.from_json({"schema": "synth_engine/domain/1", "attributes": [document]})
     assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain
-    words = Words(columns=("word",), alphabet="abcdefghij", shortest=1, longest=6)
+    words = StringHierarchy(columns=("word",), alphabet="abcdefghij", shortest=1, longest=6)
     nodes = words.encode(
         ["ca", "cb", "d", "e"]
     )  # beginnings, but for d, which has ended; none but the first has completions
@@ -396,10 +405,10 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
         np.full(4, 250.0),
         completions=attribute.completions,
     )
-    assert isinstance(tree, PrefixTree) and tree.partial.tolist() == [True, True, False, True]
+    assert isinstance(tree, StringTree) and tree.partial.tolist() == [True, True, False, True]
     model = Model(
         mechanism="adaptive",
-        domain=threshold_tree.settled(domain),
+        domain=threshold_tree.resolve_domain(domain),
         rows=8_000,
         tables=(),
         tree=tree,

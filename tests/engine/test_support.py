@@ -18,8 +18,8 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Place, Points, Source
 from synth_engine.errors import DomainError, InputError
-from synth_engine.hierarchy import Rule, Supported, children
-from synth_engine.hierarchy.partition import unopened
+from synth_engine.hierarchy import GazetteerHierarchy, Rule, child_level
+from synth_engine.hierarchy.partition import leaf_nodes
 from synth_engine.measurement import Answers, Noise
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import Pure
@@ -53,9 +53,9 @@ MIXED = Domain(
 )
 
 
-def supported(domain: Domain, *, together: bool = True) -> Supported:
+def supported(domain: Domain, *, together: bool = True) -> GazetteerHierarchy:
     found = prefixes.hierarchy(domain, domain.names, together=together)
-    assert isinstance(found, Supported)
+    assert isinstance(found, GazetteerHierarchy)
     return found
 
 
@@ -110,7 +110,7 @@ def test_children_without_points_are_never_looked_at_and_single_points_never_ope
     points = supported(ONE)
     nodes, seen = points.root(), 0
     for level in range(points.depth):
-        found = children(points, nodes, level, depth=points.depth)
+        found = child_level(points, nodes, level, depth=points.depth)
         assert points.exists(found.prefixes, level + 1).all()
         first, last = points.inside(points.supports[0], found.prefixes, level + 1)
         assert (last - first)[found.opens].min(initial=2) > 1
@@ -209,7 +209,7 @@ def test_records_whose_code_is_not_declared_lie_nowhere() -> None:
     )
     sharp = Noise(law="discrete-laplace", scale=Fraction(1, 32))
     found = open_.grow(MIXED.names, rule=Rule(name="basic", depth=1, threshold=1), noise=sharp)
-    everything = unopened(found, points)
+    everything = leaf_nodes(found, points)
     assert found.counts[0].sum() == 3 == open_.leaves(everything, noise=sharp).values.sum()
 
 

@@ -16,7 +16,7 @@ from synth_engine.domain import Categorical, Domain, Impossible, Integer, Order
 from synth_engine.domain.conditions import Range
 from synth_engine.errors import InputError
 from synth_engine.models import description
-from synth_engine.models.binning import Merged
+from synth_engine.models.binning import Binning
 from synth_engine.models.model import WHOLE, Model, Node, Table, whole_weights
 
 Floats = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def model(*rules: Any, keeping: bool = True, triples: bool = False) -> Model:
         tables=tuple(table(*clique) for clique, _ in chain),
         network=tuple(Node(attribute=clique[-1], parents=parents) for clique, parents in chain),
         targets=tuple([*pairs, table("shop", "size", "price")] if triples else pairs),
-        merged=(Merged(attribute="price", bins=BINS, within=within),),
+        merged=(Binning(attribute="price", bins=BINS, within=within),),
     )
 
 
@@ -126,7 +126,7 @@ def test_codes_are_drawn_within_their_bins() -> None:
 def test_a_bin_without_weight_is_spread_evenly() -> None:
     within = np.where(BINS == 0, 0, WHOLE // 150).astype(np.int64)
     within[-1] += WHOLE - within.sum()
-    one = Merged(attribute="price", bins=BINS, within=within)
+    one = Binning(attribute="price", bins=BINS, within=within)
     found = one.drawn(np.zeros(500, dtype=np.uint16), rng=np.random.default_rng(0))
     assert np.bincount(found, minlength=200)[:50].tolist() == [10] * 50
 

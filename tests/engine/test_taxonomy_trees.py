@@ -19,8 +19,8 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Date, Domain, Integer, Partition, Place, Points
 from synth_engine.errors import DomainError, InputError
-from synth_engine.hierarchy import Product, Taxonomy, children
-from synth_engine.hierarchy.points import Points as Box
+from synth_engine.hierarchy import ProductHierarchy, TaxonomyHierarchy, child_level
+from synth_engine.hierarchy.points import SpatialHierarchy as Box
 from synth_engine.models.model import Model
 from synth_engine.spec import Spec
 
@@ -92,7 +92,7 @@ def cells(codes: dict[str, np.ndarray]) -> np.ndarray:
 
 def test_partitions_that_nest_are_the_levels_of_a_classification() -> None:
     found = prefixes.hierarchy(TRADES, ("trade",))
-    assert isinstance(found, Taxonomy) and found.branching() == (
+    assert isinstance(found, TaxonomyHierarchy) and found.branching() == (
         6,
         4,
         5,
@@ -104,11 +104,11 @@ def test_partitions_that_nest_are_the_levels_of_a_classification() -> None:
         len(set(codes.tolist())) == 82
         and prefixes.nowhere(found, {"trade": np.arange(82)}, TRADES) is None
     )
-    top = children(found, found.root(), 0, depth=3)
+    top = child_level(found, found.root(), 0, depth=3)
     assert (
         top.opens.tolist() == [True] * 4 + [False] * 2
     )  # other and missing have nothing below
-    below = children(found, top.prefixes[:1], 1, depth=3)
+    below = child_level(found, top.prefixes[:1], 1, depth=3)
     assert found.decode(below.prefixes) == [("A", f"A{group}") for group in range(4)]
 
 
@@ -134,7 +134,7 @@ def test_a_class_named_as_what_is_not_known_is_told_apart() -> None:
 
 def test_several_columns_go_deeper_by_turns_and_back() -> None:
     found = prefixes.hierarchy(ALL, ALL.names)
-    assert isinstance(found, Product)
+    assert isinstance(found, ProductHierarchy)
     points, trades, ages = found.components
     assert (
         isinstance(points, Box)

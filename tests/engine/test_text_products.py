@@ -19,7 +19,13 @@ from synth_engine.domain import Categorical, Domain, Integer, Partition, Weak
 from synth_engine.domain.completions import Completions
 from synth_engine.errors import DomainError, InputError
 from synth_engine.evaluation import tree_cells, tree_classes, tree_notes
-from synth_engine.hierarchy import Points, Product, Taxonomy, Words, children
+from synth_engine.hierarchy import (
+    ProductHierarchy,
+    SpatialHierarchy,
+    StringHierarchy,
+    TaxonomyHierarchy,
+    child_level,
+)
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
@@ -71,12 +77,12 @@ def released(
 
 def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_child() -> None:
     found = prefixes.hierarchy(DOMAIN, DOMAIN.names)
-    assert isinstance(found, Product)
+    assert isinstance(found, ProductHierarchy)
     words, bands, regions = found.components
     assert (
-        isinstance(words, Words)
-        and isinstance(bands, Taxonomy)
-        and isinstance(regions, Taxonomy)
+        isinstance(words, StringHierarchy)
+        and isinstance(bands, TaxonomyHierarchy)
+        and isinstance(regions, TaxonomyHierarchy)
     )
     # bands and halves, the first sign; regions of a half and the second sign or the end; then signs alone
     assert found.branching() == (2, 3, 10, 2, 11, 11, 11, 11, 11) and found.depth == len(
@@ -90,7 +96,7 @@ def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_chil
         assert (found.own(joined, at) == codes).all()
     nodes, level_above = found.root(), 0
     for level in range(1, found.depth + 1):
-        below = children(found, nodes, level_above, depth=found.depth).prefixes
+        below = child_level(found, nodes, level_above, depth=found.depth).prefixes
         mine = found.prefix(joined, level)
         assert np.unique(below).size == below.size and np.isin(mine, below).all()
         assert found.exists(mine, level).all()
@@ -99,7 +105,7 @@ def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_chil
         found.joined([words.encode(["a"]), bands.codes[:1], regions.codes[:1]]), 5
     )
     assert not found.divides(ended, 5).any()  # nothing is left to tell apart
-    assert len(children(found, ended, 5, depth=found.depth)) == 1
+    assert len(child_level(found, ended, 5, depth=found.depth)) == 1
     wrong = np.array([bytes([1, 1, 2, 1, 1, 5])], dtype=ended.dtype)  # a sign after the end
     early = np.array([bytes([1, 1, 1])], dtype=ended.dtype)  # no text is empty
     unknown = np.array([bytes([1, 1, 12])], dtype=ended.dtype)  # the alphabet has ten signs
@@ -205,7 +211,9 @@ def test_points_and_texts_make_one_tree_too() -> None:
         ranked={"query": rows.ranked("query")},
     )
     found = prefixes.hierarchy(domain, domain.names)
-    assert isinstance(found, Product) and isinstance(found.components[0], Points)
+    assert isinstance(found, ProductHierarchy) and isinstance(
+        found.components[0], SpatialHierarchy
+    )
     spec = Spec(mechanism="adaptive", epsilon=Fraction(2), parameters=TOGETHER["adaptive"])
     plan = mechanisms.plan(domain, spec)
     model = plan.fit(plan.run(open_session(held, domain=domain, cap=plan.loss)))
@@ -322,8 +330,8 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
     assert 0.25 * looked < resources.nodes(hierarchy, grown.rule, 20_000) < 5 * looked
     less, more = plan.needs(2_000), plan.needs(200_000)
     assert less.seconds < more.seconds < 10 and less.memory_bytes < more.memory_bytes
-    least = plan.opened_from(20_000)
-    assert plan.grown_over is not None and plan.grown_over.columns == plan.domain.names
+    least = plan.min_records_to_split(20_000)
+    assert plan.tree_hierarchy is not None and plan.tree_hierarchy.columns == plan.domain.names
     assert least is not None and 0.5 * grown.rule.threshold <= least <= 2 * (
         grown.rule.threshold + grown.rule.discount
     )
@@ -341,7 +349,7 @@ def test_a_tree_whose_every_depth_costs_reads_as_many_signs_as_one_of_texts_alon
         Domain(attributes=(long, BAND)),
         Spec(mechanism="adaptive-basic", epsilon=Fraction(1), parameters={}),
     )
-    assert plan.grown_by()[0].depth == 21  # type: ignore[attr-defined]
+    assert plan.growth_rule()[0].depth == 21  # type: ignore[attr-defined]
 
 
 # ---- what a tree shows ---------------------------------------------------------------------------------------------------
@@ -357,7 +365,7 @@ def test_texts_of_a_class_are_listed_by_themselves() -> None:
     texts = tree_classes.of_texts(tree)
     assert texts is not None
     words = texts.hierarchy
-    assert isinstance(words, Words)
+    assert isinstance(words, StringHierarchy)
     symbol = words.alphabet.index("a") + 1
     first = np.array([text[0] for text in TEXTS])[truth["query"]]
     whole = tree_cells.node(texts, [])
@@ -374,7 +382,7 @@ def test_texts_of_a_class_are_listed_by_themselves() -> None:
 
 
 def test_cells_that_end_while_those_of_other_classes_go_on_are_told() -> None:
-    words = Words(columns=("query",), alphabet="ab", longest=3)
+    words = StringHierarchy(columns=("query",), alphabet="ab", longest=3)
     side = tree_classes.Side(
         hierarchy=words,
         levels=np.array([0, 1, 2, 3]),

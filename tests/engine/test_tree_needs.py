@@ -104,7 +104,7 @@ def test_with_classes_a_basic_tree_is_as_deep_as_records_and_budget_bear() -> No
             Spec(mechanism="adaptive-basic", epsilon=Fraction(epsilon), parameters=parameters),
         )
         assert isinstance(plan, threshold_tree.TreePlan)
-        return plan.grown_by(records)[0].depth
+        return plan.growth_rule(records)[0].depth
 
     deepest = prefixes.hierarchy(TRADES, TRADES.names).depth
     assert depth(10**9, "1") == deepest and depth(0, "1") == 1

@@ -83,19 +83,19 @@ def test_nothing_stands_out_of_an_empty_table_nineteen_times_out_of_twenty() -> 
             levels.append((looked, opened))
             looked = 16 * opened
         counts = [(drawn(looked), noise) for looked, _ in levels]
-        wrong += diagnostics.opened_more(levels, chance=chance) or diagnostics.stands_out(
-            counts
-        )
+        wrong += diagnostics.opens_more_than_noise(
+            levels, chance=chance
+        ) or diagnostics.stands_out(counts)
     assert 0.005 * tables < wrong < 0.05 * tables
 
 
 def test_more_nodes_or_one_larger_count_than_noise_gives_stand_out() -> None:
     noise = Noise(law="discrete-laplace", scale=Fraction(5))
-    assert not diagnostics.opened_more([(16, 1)], chance=1 / 32) and diagnostics.opened_more(
-        [(16, 6)], chance=1 / 32
-    )
-    assert not diagnostics.opened_more([(16, 1), (16, 1)], chance=1 / 32)
-    assert diagnostics.opened_more([(16, 0), (16, 6)], chance=1 / 32)
+    assert not diagnostics.opens_more_than_noise(
+        [(16, 1)], chance=1 / 32
+    ) and diagnostics.opens_more_than_noise([(16, 6)], chance=1 / 32)
+    assert not diagnostics.opens_more_than_noise([(16, 1), (16, 1)], chance=1 / 32)
+    assert diagnostics.opens_more_than_noise([(16, 0), (16, 6)], chance=1 / 32)
     assert not diagnostics.stands_out(
         [(np.array([3, -60, 22]), noise)]
     ) and not diagnostics.stands_out([(np.array([-90]), noise)])
@@ -139,7 +139,9 @@ def test_from_how_many_records_on_is_known_before_the_run(mechanism: str) -> Non
     spec = Spec(mechanism=mechanism, epsilon=Fraction(1))
     model = fitted(mechanism, domain, one_place(domain, 500))
     assert model.notes is not None
-    assert mechanisms.plan(domain, spec).opened_from() == model.notes.opened_from
+    assert (
+        mechanisms.plan(domain, spec).min_records_to_split() == model.notes.min_records_to_split
+    )
 
 
 def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without_one_do_not() -> (
@@ -156,15 +158,15 @@ def test_methods_with_columns_beside_a_tree_say_it_of_the_tree_and_those_without
     for domain in (places, texts, persons):
         found = mechanisms.plan(
             domain, Spec(mechanism="adaptive", epsilon=Fraction(1))
-        ).opened_from(1_000)
+        ).min_records_to_split(1_000)
         more = mechanisms.plan(
             domain, Spec(mechanism="adaptive", epsilon=Fraction(1, 10))
-        ).opened_from(1_000)
+        ).min_records_to_split(1_000)
         assert found is not None and more is not None and 5 * found < more < 20 * found
     assert (
-        mechanisms.plan(places, Spec(mechanism="independent", epsilon=Fraction(1))).opened_from(
-            1_000
-        )
+        mechanisms.plan(
+            places, Spec(mechanism="independent", epsilon=Fraction(1))
+        ).min_records_to_split(1_000)
         is None
     )
 
@@ -180,7 +182,7 @@ def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(
         domain, records = square(), 100
         plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1, 10)))
         for _ in range(9):  # where the number itself depends on how many there are
-            records = max(1, int(times * (plan.opened_from(records) or 0)))
+            records = max(1, int(times * (plan.min_records_to_split(records) or 0)))
         found = [
             fitted(mechanism, domain, one_place(domain, records), epsilon="1/10")
             for _ in range(120)
@@ -196,8 +198,8 @@ def test_with_fewer_records_in_all_the_tree_most_likely_ends_at_its_first_depth(
 def test_one_place_that_holds_everything_is_told_where_cells_end(mechanism: str) -> None:
     """With hardly any noise: else the places beside it have now and then as much as is divided."""
     model = fitted(mechanism, square(16), one_place(square(16), 50_000), epsilon="100")
-    assert model.notes is not None and model.notes.ended is not None
-    ended = model.notes.ended
+    assert model.notes is not None and model.notes.stop_reason is not None
+    ended = model.notes.stop_reason
     assert (ended.why, ended.depth, ended.cells) == ("bins", 4, 1) and ended.share > 0.9
     (said,) = tree_notes.sentences(model)
     assert (
@@ -209,17 +211,17 @@ def test_one_place_that_holds_everything_is_told_where_cells_end(mechanism: str)
 def test_what_ended_a_tree_is_told_apart() -> None:
     held = one_place(square(16), 50_000)
     by_depth = fitted("adaptive", square(16), held, depth=3).notes
-    assert by_depth is not None and by_depth.ended is not None
-    assert (by_depth.ended.why, by_depth.ended.depth) == ("depth", 3)
+    assert by_depth is not None and by_depth.stop_reason is not None
+    assert (by_depth.stop_reason.why, by_depth.stop_reason.depth) == ("depth", 3)
     wide = square(4096, sides=6)
     by_codes = fitted("adaptive", wide, one_place(wide, 20_000), epsilon="5").notes
-    assert by_codes is not None and by_codes.ended is not None
-    assert (by_codes.ended.why, by_codes.ended.depth) == ("codes", 10)
+    assert by_codes is not None and by_codes.stop_reason is not None
+    assert (by_codes.stop_reason.why, by_codes.stop_reason.depth) == ("codes", 10)
     assert "64 bits" in tree_notes.ended(by_codes)
     rng = np.random.default_rng(1)
     spread = {name: rng.integers(0, 4096, 3_000) for name in square(4096).names}
     by_noise = fitted("adaptive", square(4096), spread).notes
-    assert by_noise is not None and by_noise.ended is None and not by_noise.noise
+    assert by_noise is not None and by_noise.stop_reason is None and not by_noise.noise
 
 
 def test_a_tree_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,10 +229,14 @@ def test_a_tree_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     rng = np.random.default_rng(1)
     codes = {name: rng.integers(0, 64, 20_000) for name in square().names}
     model = fitted("adaptive", square(), codes, epsilon="4")
-    assert model.notes is not None and model.notes.ended is not None and model.tree is not None
     assert (
-        model.notes.ended.why == "nodes"
-        and model.notes.ended.depth == model.tree.levels.max() < 4
+        model.notes is not None
+        and model.notes.stop_reason is not None
+        and model.tree is not None
+    )
+    assert (
+        model.notes.stop_reason.why == "nodes"
+        and model.notes.stop_reason.depth == model.tree.levels.max() < 4
     )
     (said,) = tree_notes.sentences(model)
     assert "cut off at depth" in said and "more cells than can be stored" in said
@@ -239,8 +245,8 @@ def test_a_tree_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(growing, "MOST_NODES", 3)
-    monkeypatch.setattr(diagnostics, "MOST_NODES", 3)
+    monkeypatch.setattr(growing, "MAX_NODES", 3)
+    monkeypatch.setattr(diagnostics, "MAX_NODES", 3)
     points = prefixes.hierarchy(square(), square().names)
     rule = Rule(name="basic", depth=5, threshold=10)
     grown = Growth(
@@ -253,7 +259,7 @@ def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(
     ends = np.ones(4, dtype=np.int64), level.prefixes, grown.counts[0]
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
     found = diagnostics.of_growth(grown, points, noise=noise, counted=(), ends=ends, rows=62)
-    assert found.ended == diagnostics.Ended(
+    assert found.stop_reason == diagnostics.StopReason(
         why="nodes", depth=1, cells=1, share=round(50 / 62, 4)
     )
 
@@ -266,11 +272,11 @@ def test_classes_and_texts_end_where_nothing_is_left_to_tell_apart() -> None:
     codes = {"trade": np.full(30_000, 3), **one_place(square(16), 30_000)}
     found = fitted("adaptive-improved", domain, codes, epsilon="4").notes
     assert (
-        found is not None and found.ended is not None and found.ended.why == "bins"
+        found is not None and found.stop_reason is not None and found.stop_reason.why == "bins"
     )  # places might be finer
     alone = Domain(attributes=(trade,), partitions=(halves,))
     model = fitted("adaptive-improved", alone, {"trade": codes["trade"]}, epsilon="4")
-    assert model.notes is not None and model.notes.ended is None and not model.notes.noise
+    assert model.notes is not None and model.notes.stop_reason is None and not model.notes.noise
     nobody = [
         fitted("privtree", alone, {"trade": []}, epsilon="1/1000") for _ in range(6)
     ]  # 19 times of 20 it is told

@@ -18,11 +18,11 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
-from synth_engine.hierarchy import Words, beginnings
-from synth_engine.hierarchy.estimate import Leaves
+from synth_engine.hierarchy import StringHierarchy, frequent_prefixes
+from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import hierarchical_shrinkage
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.trees.string_covariates import WordedPlan
+from synth_engine.mechanisms.trees.string_covariates import StringCovariatePlan
 from synth_engine.models.model import Model
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
@@ -108,7 +108,7 @@ def apart(one: dict[str, np.ndarray], other: dict[str, np.ndarray], *names: str)
 def test_texts_and_columns_go_together_as_they_did(delta: str) -> None:
     plan, answers, model = released(BAND, REGION, SHIFT, delta=delta)
     truth, found = asked(), drawn(model)
-    assert isinstance(plan, WordedPlan) and list(model.domain.names) == [
+    assert isinstance(plan, StringCovariatePlan) and list(model.domain.names) == [
         "query",
         "band",
         "region",
@@ -227,7 +227,7 @@ def test_the_forecast_and_the_needs_count_all_columns() -> None:
 
 
 def test_frequent_texts_and_beginnings_are_parts_and_cover_every_leaf() -> None:
-    words = Words(columns=("w",), alphabet="abc", shortest=1, longest=4)
+    words = StringHierarchy(columns=("w",), alphabet="abc", shortest=1, longest=4)
     nodes = [
         ("a", 1, 0),
         ("aa", 60, 1),
@@ -239,14 +239,14 @@ def test_frequent_texts_and_beginnings_are_parts_and_cover_every_leaf() -> None:
     codes = words.encode([text for text, _, _ in nodes])
     levels = np.array([len(text) + ended for text, _, ended in nodes])
     keep = np.argsort(codes)[1:]  # but for the beginning "a", in which others lie
-    leaves = Leaves(
+    leaves = LeafEstimates(
         levels=levels[keep],
         prefixes=codes[keep],
         counts=np.array([float(n) for _, n, _ in nodes])[keep],
     )
 
     def parts(least: float, most: int = 99) -> list[tuple[str, int]]:
-        found = beginnings(words, leaves, least=least, most=most)
+        found = frequent_prefixes(words, leaves, least=least, most=most)
         found.check(words)
         assert found.places(words, leaves.prefixes).max() < len(found)
         return list(zip(words.decode(found.prefixes), found.levels.tolist(), strict=True))

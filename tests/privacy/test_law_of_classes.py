@@ -17,7 +17,14 @@ from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Partition
-from synth_engine.hierarchy import Codes, Hierarchy, Prefixes, Product, Rule, Taxonomy
+from synth_engine.hierarchy import (
+    Codes,
+    Hierarchy,
+    Prefixes,
+    ProductHierarchy,
+    Rule,
+    TaxonomyHierarchy,
+)
 from synth_engine.privacy.loss import Pure
 from tests.privacy import exact
 from tests.privacy.test_law_of_grow import (
@@ -99,7 +106,7 @@ def test_a_tree_of_classes_costs_what_any_tree_does(domain: Domain) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occupied(Taxonomy):
+class Occupied(TaxonomyHierarchy):
     """Only classes in which somebody is, and one where nobody is anywhere."""
 
     held: Codes
@@ -115,13 +122,14 @@ class Occupied(Taxonomy):
 
 
 def only_occupied(found: Hierarchy, rows: Rows, domain: Domain) -> Hierarchy:
-    if isinstance(found, Product):
+    if isinstance(found, ProductHierarchy):
         alone = tuple(only_occupied(each, rows, domain) for each in found.components)
-        return Product(columns=found.columns, components=alone)  # type: ignore[arg-type]
-    assert isinstance(found, Taxonomy)
+        return ProductHierarchy(columns=found.columns, components=alone)  # type: ignore[arg-type]
+    assert isinstance(found, TaxonomyHierarchy)
     held = prefixes.of_codes(found, {name: rows.codes(name) for name in found.columns}, domain)
     return Occupied(
-        **{each.name: getattr(found, each.name) for each in fields(Taxonomy)}, held=held
+        **{each.name: getattr(found, each.name) for each in fields(TaxonomyHierarchy)},
+        held=held,
     )
 
 

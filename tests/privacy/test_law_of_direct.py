@@ -16,7 +16,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
-from synth_engine.hierarchy import Partition
+from synth_engine.hierarchy import NodeSet
 from synth_engine.measurement import Counts, Leaves, Noise
 from synth_engine.mechanisms.trees.direct import DirectPlan
 from synth_engine.plans.plan import Plan
@@ -123,7 +123,7 @@ def test_what_is_divided_must_not_follow_from_true_counts(
     """A room that leaves parts out because of who is in them."""
     original = RoomSession.leaves
 
-    def leaves(session: RoomSession, partition: Partition, *, noise: Noise) -> Leaves:
+    def leaves(session: RoomSession, partition: NodeSet, *, noise: Noise) -> Leaves:
         found = original(session, partition, noise=noise)
         if len(session.calls) > 1:
             return found

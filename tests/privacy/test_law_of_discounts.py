@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine.errors import PrivacyError, VerificationError
-from synth_engine.hierarchy import Rule, discounted, order
+from synth_engine.hierarchy import Rule, discount_cells, public_order
 from synth_engine.measurement import Call
 from synth_engine.privacy import trees
 from synth_engine.privacy.loss import Pure
@@ -38,7 +38,7 @@ Cells = tuple[
     tuple[int, int], ...
 ]  # of each cell, how early it comes in the public order, and what is left in it
 EVENLY, FULLEST = (replace(IMPROVED, spread=spread) for spread in ("evenly", "fullest"))
-ORDER = order(np.arange(8, dtype=np.uint64)).tolist()
+ORDER = public_order(np.arange(8, dtype=np.uint64)).tolist()
 _LESS = trees.least_discount(scale=SCALE, threshold=2)
 IN_PARTS = replace(EVENLY, threshold=2, discount=_LESS, parts=2)
 IN_HALVES = replace(IN_PARTS, discount=4)  # of whole records, so that counts can be equal to it
@@ -62,7 +62,7 @@ def taken(cells: Cells, number: int, *, fullest: bool) -> Cells:
 
 
 def arrays(counts: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    places = order(np.arange(len(counts), dtype=np.uint64))
+    places = public_order(np.arange(len(counts), dtype=np.uint64))
     return np.array(counts, dtype=np.int64), np.array([0]), np.array([len(counts)]), places
 
 
@@ -77,29 +77,29 @@ def test_taking_evenly_or_from_the_fullest_is_stable(
     counts: list[int], number: int, fullest: bool, data
 ) -> None:
     """One record more leaves one record more, or none; and as much is taken as there is."""
-    left = discounted(*arrays(counts), number, fullest=fullest)
+    left = discount_cells(*arrays(counts), number, fullest=fullest)
     assert left.sum() == max(0, sum(counts) - number) and (left >= 0).all()
     rows = tuple(
-        zip(order(np.arange(len(counts), dtype=np.uint64)).tolist(), counts, strict=True)
+        zip(public_order(np.arange(len(counts), dtype=np.uint64)).tolist(), counts, strict=True)
     )
     assert left.tolist() == [count for _, count in taken(rows, number, fullest=fullest)]
     more = list(counts)
     more[data.draw(st.integers(0, len(counts) - 1))] += 1
-    moved = discounted(*arrays(more), number, fullest=fullest) - left
+    moved = discount_cells(*arrays(more), number, fullest=fullest) - left
     assert (moved >= 0).all() and moved.sum() <= 1
 
 
 def test_ranges_are_discounted_by_themselves() -> None:
     left, places = (
         np.array([5, 1, 9, 0, 2, 2], dtype=np.int64),
-        order(np.arange(6, dtype=np.uint64)),
+        public_order(np.arange(6, dtype=np.uint64)),
     )
-    found = discounted(left, np.array([0, 3]), np.array([2, 6]), places, 3, fullest=True)
+    found = discount_cells(left, np.array([0, 3]), np.array([2, 6]), places, 3, fullest=True)
     assert found.tolist() == [
         2,
         1,
         9,
-        *discounted(left[3:], np.array([0]), np.array([3]), places[3:], 3, fullest=True),
+        *discount_cells(left[3:], np.array([0]), np.array([3]), places[3:], 3, fullest=True),
     ]
 
 

@@ -23,7 +23,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, VerificationError
-from synth_engine.hierarchy import Rule, parts
+from synth_engine.hierarchy import Rule, draw_distinct
 from synth_engine.hierarchy import growth as rules
 from synth_engine.measurement import Answers, Call, Counts, Noise
 from synth_engine.privacy import tails, thresholds, trees
@@ -407,13 +407,16 @@ def test_which_nodes_pass_is_as_if_each_had_its_noise(threshold: int) -> None:
 
 def test_parts_are_sets_each_as_likely_as_another() -> None:
     def p_value() -> float:
-        found = np.sort(parts(np.full(20_000, 5), 2, uniform=growth.uniform), axis=1)
+        found = np.sort(draw_distinct(np.full(20_000, 5), 2, uniform=growth.uniform), axis=1)
         sets, times = np.unique(found, axis=0, return_counts=True)
         assert len(sets) == comb(5, 2) and (sets[:, 0] < sets[:, 1]).all()
         return float(stats.chisquare(times).pvalue)
 
     assert fits(p_value)
-    assert parts(np.array([2, 3]), 3, uniform=growth.uniform).tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert draw_distinct(np.array([2, 3]), 3, uniform=growth.uniform).tolist() == [
+        [0, 1, 2],
+        [0, 1, 2],
+    ]
 
 
 @pytest.mark.parametrize("side_by_side", [0, 256])
@@ -433,7 +436,7 @@ def test_of_all_numbers_that_chance_may_say_every_set_has_as_many(
             assert all(0 <= one < most for one, most in zip(drawn, bounds, strict=True))
             return np.array(drawn, dtype=np.int64)
 
-        (row,) = parts(np.array([size]), number, uniform=uniform)
+        (row,) = draw_distinct(np.array([size]), number, uniform=uniform)
         found[tuple(sorted(row.tolist()))] += 1
     assert set(found) == set(itertools.combinations(range(size), number))
     assert len(set(found.values())) == 1

@@ -16,7 +16,14 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Categorical, Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, InputError, PrivacyError, VerificationError
-from synth_engine.hierarchy import Partition, Points, Rule, Words, ordered, unopened
+from synth_engine.hierarchy import (
+    NodeSet,
+    Rule,
+    SpatialHierarchy,
+    StringHierarchy,
+    leaf_nodes,
+    sort_nodes,
+)
 from synth_engine.measurement import Answers, Call, Counts, Noise
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.receipt import call_to_json
@@ -49,14 +56,14 @@ TEXTS = Domain(
         ),
     )
 )
-POINTS = Points(columns=("x",), low=(0.0,), high=(4.0,), resolution=2)
-WORDS = Words(columns=("word",), alphabet="ab", shortest=1, longest=2)
+POINTS = SpatialHierarchy(columns=("x",), low=(0.0,), high=(4.0,), resolution=2)
+WORDS = StringHierarchy(columns=("word",), alphabet="ab", shortest=1, longest=2)
 
 
-def points(*parts: tuple[int, int]) -> Partition:
+def points(*parts: tuple[int, int]) -> NodeSet:
     """Parts of the line by depth and first of its four codes."""
     levels, codes = zip(*parts, strict=True)
-    return ordered(("x",), np.array(levels), np.array(codes, dtype=np.uint64))
+    return sort_nodes(("x",), np.array(levels), np.array(codes, dtype=np.uint64))
 
 
 WHOLE = points((1, 0), (2, 2), (2, 3))
@@ -64,7 +71,7 @@ GAPS = points((2, 1), (1, 2))
 
 
 def counted(
-    partition: Partition, *, by: tuple[str, ...] = (), threshold: int | None = None
+    partition: NodeSet, *, by: tuple[str, ...] = (), threshold: int | None = None
 ) -> exact.Program:
     def program(session: RoomSession, _rows: Rows) -> Hashable:
         return tuple(
@@ -77,7 +84,7 @@ def counted(
 
 
 def worst(
-    partition: Partition, *, domain: Domain, sampler: type[exact.Replay] = exact.Replay, by: tuple[str, ...] = (),
+    partition: NodeSet, *, domain: Domain, sampler: type[exact.Replay] = exact.Replay, by: tuple[str, ...] = (),
     threshold: int | None = None, most: int = 2,
 ) -> Fraction | float:  # fmt: skip
     program = counted(partition, by=by, threshold=threshold)
@@ -91,12 +98,12 @@ def worst(
         (WHOLE, LINE, ()),
         (GAPS, LINE, ()),
         (points((1, 0), (1, 1)), PARTED, ("kind",)),
-        (ordered(("word",), np.array([1, 2]), WORDS.encode(["a", "b"])), TEXTS, ()),
+        (sort_nodes(("word",), np.array([1, 2]), WORDS.encode(["a", "b"])), TEXTS, ()),
     ],
     ids=["whole", "gaps", "by kind", "texts"],
 )
 def test_a_record_moves_one_cell_at_most(
-    partition: Partition, domain: Domain, by: tuple[str, ...], threshold: int | None
+    partition: NodeSet, domain: Domain, by: tuple[str, ...], threshold: int | None
 ) -> None:
     ratio = worst(partition, domain=domain, by=by, threshold=threshold)
     assert exact.proves(ratio, epsilon=1 / SCALE + Fraction(1, 2**200))
@@ -149,7 +156,7 @@ def test_codes_are_sorted_once_for_as_long_as_one_hierarchy_is_asked_of_the_same
     session = open_session(held, domain=domain, cap=cap, sampler=sampler)
     other = replace(WHOLE, columns=("y",))
 
-    def asked(partition: Partition) -> tuple[list[int], int]:
+    def asked(partition: NodeSet) -> tuple[list[int], int]:
         return session.leaves(partition, noise=NOISE).values.tolist(), len(read)
 
     assert asked(WHOLE) == ([6, 0, 2], 1)
@@ -266,16 +273,16 @@ def test_texts_are_counted_by_their_beginnings_and_ends() -> None:
         (values.size,),
     )  # the last one is "other"
     # the ended text a, everything that begins with b; then the ended texts b and aa; ab and bb are in no part
-    ends = ordered(("word",), np.array([2, 1]), WORDS.encode(["a", "b"]))
+    ends = sort_nodes(("word",), np.array([2, 1]), WORDS.encode(["a", "b"]))
     assert room(TEXTS, table).leaves(ends, noise=SHARP).values.tolist() == [2, 4]
-    ends = ordered(("word",), np.array([2, 2]), WORDS.encode(["b", "aa"]))
+    ends = sort_nodes(("word",), np.array([2, 2]), WORDS.encode(["b", "aa"]))
     assert room(TEXTS, table).leaves(ends, noise=SHARP).values.tolist() == [1, 3]
 
 
 def test_where_a_tree_ends_its_records_are_all_counted() -> None:
     session = room(LINE, tuple((x,) for x in (0, 0, 0, 1, 3)))
     grown = session.grow(("x",), rule=Rule(name="basic", depth=2, threshold=1), noise=SHARP)
-    found = session.leaves(unopened(grown, POINTS), noise=SHARP)
+    found = session.leaves(leaf_nodes(grown, POINTS), noise=SHARP)
     assert found.partition.levels.tolist() == [2, 2, 2, 2] and found.values.tolist() == [
         3,
         1,
@@ -299,7 +306,7 @@ def test_where_a_tree_ends_its_records_are_all_counted() -> None:
         replace(WHOLE, levels=WHOLE.levels[:0], prefixes=WHOLE.prefixes[:0]),
     ],
 )
-def test_what_is_no_partition_is_refused_and_costs_nothing(partition: Partition) -> None:
+def test_what_is_no_partition_is_refused_and_costs_nothing(partition: NodeSet) -> None:
     session = room(LINE, ((1,),))
     with pytest.raises(PrivacyError):
         session.leaves(partition, noise=NOISE)
@@ -376,7 +383,7 @@ def test_the_verifier_refuses_leaves_that_do_not_add_up(changes: dict) -> None:
 
 
 def test_answers_with_leaves_are_kept_as_they_are(tmp_path) -> None:
-    texts = ordered(("word",), np.array([1, 2]), WORDS.encode(["a", "b"]))
+    texts = sort_nodes(("word",), np.array([1, 2]), WORDS.encode(["a", "b"]))
     first, second = room(BOTH, ((1, 1),)), room(TEXTS, ((1,),))
     found = (
         first.leaves(WHOLE, noise=NOISE, by=("kind",)),

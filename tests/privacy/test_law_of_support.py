@@ -16,7 +16,7 @@ from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Place, Points
-from synth_engine.hierarchy import Codes, Hierarchy, Rule, Supported
+from synth_engine.hierarchy import Codes, GazetteerHierarchy, Hierarchy, Rule
 from synth_engine.measurement import Noise
 from synth_engine.privacy.loss import Pure
 from tests.privacy import exact
@@ -60,7 +60,7 @@ def test_a_tree_over_public_points_costs_what_any_tree_does(domain: Domain) -> N
 
 def only_occupied(found: Hierarchy, codes: Codes) -> Hierarchy:
     """The gazetteer without the points at which nobody is; one is left."""
-    assert isinstance(found, Supported)
+    assert isinstance(found, GazetteerHierarchy)
     supports = []
     for one in found.supports:
         here = np.isin(one.codes, found.project(codes, one.axes))
@@ -92,9 +92,9 @@ def test_points_taken_from_the_table_are_noticed(monkeypatch: pytest.MonkeyPatch
 def test_a_record_that_is_moved_to_where_others_are_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = Supported.supported
+    plain = GazetteerHierarchy.supported
 
-    def to_the_crowd(self: Supported, codes: Codes) -> Codes:
+    def to_the_crowd(self: GazetteerHierarchy, codes: Codes) -> Codes:
         moved = plain(self, codes)
         return (
             np.full_like(moved, np.bincount(moved.astype(np.int64)).argmax())
@@ -102,7 +102,7 @@ def test_a_record_that_is_moved_to_where_others_are_is_noticed(
             else moved
         )
 
-    monkeypatch.setattr(Supported, "supported", to_the_crowd)
+    monkeypatch.setattr(GazetteerHierarchy, "supported", to_the_crowd)
     assert worst(PLACED) == inf
 
 
@@ -123,4 +123,6 @@ def test_where_a_record_goes_does_not_depend_on_the_others() -> None:
             points, {name: each[[place]] for name, each in everything.items()}, domain
         )
         assert alone[0] == together[place]
-    assert isinstance(points, Supported) and points.exists(together, points.depth).all()
+    assert (
+        isinstance(points, GazetteerHierarchy) and points.exists(together, points.depth).all()
+    )

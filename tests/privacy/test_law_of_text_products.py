@@ -18,7 +18,14 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Partition, Weak
-from synth_engine.hierarchy import Codes, Hierarchy, Prefixes, Product, Rule, Words
+from synth_engine.hierarchy import (
+    Codes,
+    Hierarchy,
+    Prefixes,
+    ProductHierarchy,
+    Rule,
+    StringHierarchy,
+)
 from synth_engine.privacy.loss import Pure
 from synth_engine.values import from_json
 from tests.privacy import exact
@@ -136,7 +143,7 @@ def test_the_one_child_of_an_ended_text_is_counted_like_any_other() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occupied(Words):
+class Occupied(StringHierarchy):
     """Texts end where some record's does, and go on where some record's does."""
 
     held: Codes
@@ -159,13 +166,13 @@ def test_beginnings_from_the_data_are_noticed(
 
     def of_the_table(domain: Domain, columns: Any, **more: Any) -> Hierarchy:
         found = plain(domain, columns, **more)
-        assert isinstance(found, Product)
+        assert isinstance(found, ProductHierarchy)
         words, classes = found.components
-        assert isinstance(words, Words)
+        assert isinstance(words, StringHierarchy)
         values, codes, inside = counts._texts(rows[-1], words)
-        facts = {each.name: getattr(words, each.name) for each in fields(Words)}
+        facts = {each.name: getattr(words, each.name) for each in fields(StringHierarchy)}
         held = Occupied(**facts, held=codes[values][inside[values]])
-        return Product(columns=found.columns, components=(held, classes))
+        return ProductHierarchy(columns=found.columns, components=(held, classes))
 
     monkeypatch.setattr(
         exact, "rows_of", lambda table, domain: rows.append(original(table, domain)) or rows[-1]
@@ -181,7 +188,7 @@ def test_a_record_that_goes_where_the_others_are_is_noticed(
 
     def to_the_crowd(found: Hierarchy, columns: Any, domain: Domain) -> Codes:
         codes = plain(found, columns, domain)
-        if not isinstance(found, Words) or not codes.size:
+        if not isinstance(found, StringHierarchy) or not codes.size:
             return codes
         values, times = np.unique(codes, return_counts=True)
         return np.full_like(codes, values[times.argmax()])

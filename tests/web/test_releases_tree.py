@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from numpy.typing import NDArray
 
-from synth_engine.hierarchy import Words
+from synth_engine.hierarchy import StringHierarchy
 from synthweb.releases import model_cache, prefix_explorer, services, tables
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
@@ -249,14 +249,14 @@ def test_what_cannot_be_shown_is_said_beside_its_field_and_the_map_stays(
 # --- texts ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Cells:
-    hierarchy: Words
+    hierarchy: StringHierarchy
     levels: NDArray[np.int64]
     cells: NDArray[Any]
     weights: NDArray[np.int64]
 
 
 def texts(cells: dict[str, int], *, ended: tuple[str, ...] = ()) -> Cells:
-    words = Words(columns=("word",), alphabet="ab =", longest=4, case="lower")
+    words = StringHierarchy(columns=("word",), alphabet="ab =", longest=4, case="lower")
     levels = np.array([len(text) + (text in ended) for text in cells])
     return Cells(words, levels, words.encode(list(cells)), np.array(list(cells.values())))
 

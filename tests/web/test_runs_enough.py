@@ -84,7 +84,7 @@ def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
             rows=rows,
             epsilon=Fraction(1),
             assumed=False,
-            opened_from=plan.opened_from(rows),
+            min_records_to_split=plan.min_records_to_split(rows),
         )
 
     by_code, by_cell = said(300, "auto"), said(300, "adaptive")
@@ -146,7 +146,7 @@ def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
     for attributes, expected in ((sides, False), ([*sides, beside], True)):
         domain = Domain.from_json({"attributes": attributes, "places": place})
         said = sample_size.told(
-            domain, rows=1_000, epsilon=Fraction(1), assumed=False, opened_from=50
+            domain, rows=1_000, epsilon=Fraction(1), assumed=False, min_records_to_split=50
         )
         assert said.level == "thin" and (pairs in said.reason) is expected
         assert ("about 20 cells are divided at a depth, at most" in said.reason) is not expected
@@ -163,7 +163,7 @@ def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
     )
     said = sample_size.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
     few = sample_size.told(
-        domain, rows=100, epsilon=Fraction(1), assumed=False, opened_from=101
+        domain, rows=100, epsilon=Fraction(1), assumed=False, min_records_to_split=101
     )
     assert few.reason.startswith("A beginning of a text is divided from about 101 records on")
     assert "which texts there are" in few.reason

@@ -16,8 +16,15 @@ from synth_engine.measurement import Clique, Measurement
 from synth_engine.mechanisms.auto import denoising, selection
 from synth_engine.mechanisms.auto.denoising import Answered, Fine
 from synth_engine.mechanisms.auto.selection import Columns, Pair
-from synth_engine.models.binning import Merged
-from synth_engine.models.model import MOST_CELLS, Model, Node, Table, generator, whole_weights
+from synth_engine.models.binning import Binning
+from synth_engine.models.model import (
+    MAX_TARGET_CELLS,
+    Model,
+    Node,
+    Table,
+    generator,
+    whole_weights,
+)
 from synth_engine.plans import resources
 from synth_engine.plans.resources import Needs
 
@@ -71,11 +78,11 @@ def model(
     )
 
 
-def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Merged, ...]:
+def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ...]:
     """The bins of attributes of very many codes, and how the codes are spread within them."""
     finest = zip(columns.domain.names, columns.levels, histograms, strict=True)
     return tuple(
-        Merged(attribute=name, bins=levels[0], within=whole_weights(one))
+        Binning(attribute=name, bins=levels[0], within=whole_weights(one))
         for name, levels, one in finest
         if int(levels[0].max()) + 1 < one.size
     )
@@ -109,7 +116,7 @@ def kept(
     fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_mb: int
 ) -> list[Pair]:
     """Pairs whose tables find room: the measured ones, then the others, those that depend most first."""
-    room = min(MOST_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
+    room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
     found = []
     for pair in sorted(distances, key=lambda one: (one not in tables, -distances[one], one)):
         cells = math.prod(fine.histograms[axis].size for axis in pair)
@@ -156,7 +163,7 @@ def needed(domain: Domain, *, rows: int, memory_mb: int) -> Needs:
     scored, mixed, read, wished = (
         _shapes(domain, level) for level in (coarse, mixture.COARSEST, _USUAL, 0)
     )
-    room = min(MOST_CELLS, (memory_mb - BASE_MB) * resources.MEGABYTE // _BYTES)
+    room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * resources.MEGABYTE // _BYTES)
     cells = accumulate(math.prod(shape) for shape in wished)
     kept = [shape for shape, so_far in zip(wished, cells, strict=True) if so_far <= room]
     asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)

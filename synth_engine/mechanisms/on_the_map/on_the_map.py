@@ -18,7 +18,7 @@ from synth_engine.measurement import Answers, Call, Query, Session
 from synth_engine.mechanisms.on_the_map import disaggregation, resolution
 from synth_engine.mechanisms.on_the_map.resolution import Priors
 from synth_engine.models.model import Model, Table, whole_weights
-from synth_engine.models.sparse_table import Cells
+from synth_engine.models.sparse_table import SparseTable
 from synth_engine.plans import resources
 from synth_engine.plans.plan import Budget, Cost, Mechanism, Plan, Rule
 from synth_engine.plans.resources import Needs
@@ -321,7 +321,7 @@ class OnTheMapPlan(Plan):
         weights = whole_weights(counts.astype(np.float64))
         rows = int(counts.sum())
         if domain.cells(self.clique) > MOST_IN_TABLE:
-            sparse = Cells(clique=self.clique, cells=cells, weights=weights)
+            sparse = SparseTable(clique=self.clique, cells=cells, weights=weights)
             return Model(
                 mechanism=self.mechanism, domain=domain, rows=rows, tables=(), cells=sparse
             )

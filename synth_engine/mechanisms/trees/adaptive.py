@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from synth_engine.codec import classes, prefixes
 from synth_engine.domain import Domain, Open, Weak
 from synth_engine.errors import SpecError
-from synth_engine.hierarchy import Product, Taxonomy
+from synth_engine.hierarchy import ProductHierarchy, TaxonomyHierarchy
 from synth_engine.mechanisms.trees import (
     covariates,
     literature,
@@ -17,9 +17,9 @@ from synth_engine.mechanisms.trees import (
     string_covariates,
     threshold_tree,
 )
-from synth_engine.mechanisms.trees.adaptive_depth import OwnCounts
-from synth_engine.models.trees.spatial import Placed
-from synth_engine.models.trees.strings import Partial
+from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
+from synth_engine.models.trees.spatial import Placement
+from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
@@ -119,9 +119,9 @@ class Adaptive(Mechanism):
 
     depth: int = 0
     halving: Literal["all", "one"] = "all"
-    placed: Placed = "density"
+    placed: Placement = "density"
     together: Literal["attached", "product"] = "attached"
-    partial: Partial = "completed"
+    partial: IncompletePrefixes = "completed"
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
@@ -152,9 +152,9 @@ class Adaptive(Mechanism):
             else spatial_covariates.placed(domain) or domain.names
         )
         points = prefixes.hierarchy(domain, placed, together=self.at_once)
-        if isinstance(points, Product) and self.together == "attached":
+        if isinstance(points, ProductHierarchy) and self.together == "attached":
             other = next(
-                each for each in points.components if isinstance(each, Taxonomy)
+                each for each in points.components if isinstance(each, TaxonomyHierarchy)
             ).columns[0]
             raise domain.attribute(other).error(
                 "a column that is no coordinate, in a description that says of no column where records lie",
@@ -172,7 +172,7 @@ class Adaptive(Mechanism):
                 "cells halved one coordinate at a time bear no further columns",
                 repair="leave the other columns out, or halve along all coordinates at once",
             )
-        plan = OwnCounts(
+        plan = AdaptiveDepthPlan(
             config=self,
             domain=domain,
             spec=spec,
@@ -183,9 +183,9 @@ class Adaptive(Mechanism):
         )
         plan.total_noise()
         plan.asked(0.0)
-        if plan.counts_last:
+        if plan.measures_after_selection:
             plan.counting(1, 0.0)
-        return spatial_covariates.MixedPlan.of(plan, cap=cap) if beside else plan
+        return spatial_covariates.SpatialCovariatePlan.of(plan, cap=cap) if beside else plan
 
     def _of_texts(
         self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None
@@ -202,4 +202,4 @@ class Adaptive(Mechanism):
         plan = threshold_tree.plan(
             self, spec, domain=domain, settings=settings, within=part, columns=(texts.name,)
         )
-        return string_covariates.WordedPlan.of(plan, cap=cap)
+        return string_covariates.StringCovariatePlan.of(plan, cap=cap)

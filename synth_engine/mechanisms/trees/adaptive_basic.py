@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms.trees.literature import DEPTH, PublishedTree, schema
+from synth_engine.mechanisms.trees.literature import DEPTH, LiteratureTree, schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveBasic(PublishedTree):
+class AdaptiveBasic(LiteratureTree):
     """A node is opened where its noisy count reaches the threshold, down to a fixed depth.
 
     Asks: the number of records, one `grow`, one `leaves` of the nodes at which the tree ends (adaptive).

@@ -11,15 +11,26 @@ from typing import Any
 
 from synth_engine.codec import prefixes
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Hierarchy, Points, Prefixes, Product, Rule, estimate
+from synth_engine.hierarchy import (
+    Hierarchy,
+    Prefixes,
+    ProductHierarchy,
+    Rule,
+    SpatialHierarchy,
+    estimate,
+)
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import Answers, Noise, Session
 from synth_engine.mechanisms.trees import node_selection, resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
-from synth_engine.models.trees.covariates import Attached
-from synth_engine.models.trees.diagnostics import Notes, of_growth, opened_from
-from synth_engine.models.trees.spatial import Placed, Tree
+from synth_engine.models.trees.covariates import Covariates
+from synth_engine.models.trees.diagnostics import (
+    TreeDiagnostics,
+    min_records_to_split,
+    of_growth,
+)
+from synth_engine.models.trees.spatial import Placement, SpatialTree
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Plan
 from synth_engine.plans.resources import Needs
@@ -43,12 +54,12 @@ places are far from equally full, so that crowded ones bear nearly twice as many
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnCounts(Plan):
+class AdaptiveDepthPlan(Plan):
     """A tree of points, or with classes, with its budget cut up. `depth`: 0, or what was asked for."""
 
     points: Hierarchy
     depth: int = 0
-    placed: Placed = "density"
+    placed: Placement = "density"
 
     def total_noise(self) -> Noise | None:
         if self.domain.rows is not None:
@@ -94,21 +105,27 @@ class OwnCounts(Plan):
         """How many depths halve every side once."""
         return (
             self.points.dimensions
-            if isinstance(self.points, Points) and not self.points.together
+            if isinstance(self.points, SpatialHierarchy) and not self.points.together
             else 1
         )
 
     @property
     def _together(self) -> bool:
-        return self.points.together if isinstance(self.points, Points | Product) else True
+        return (
+            self.points.together
+            if isinstance(self.points, SpatialHierarchy | ProductHierarchy)
+            else True
+        )
 
     @property
     def _branching(self) -> int:
         """Of points everywhere; else the most children that a node may have, most of which nobody need be in."""
-        return max(self.points.branching(1 if isinstance(self.points, Points) else None))
+        return max(
+            self.points.branching(1 if isinstance(self.points, SpatialHierarchy) else None)
+        )
 
     @property
-    def counts_last(self) -> bool:
+    def measures_after_selection(self) -> bool:
         """Whether nodes are opened first and counted afterwards, which takes discrete Laplace noise and pays from the third
         depth on; else the counts by which nodes are opened are used again."""
         return isinstance(self.loss, Pure) and (self.depth or self.points.depth) > _FEW
@@ -148,7 +165,7 @@ class OwnCounts(Plan):
             self.points.columns, rule=rule, noise=of_counts, together=self._together
         )
         counted = []
-        if self.counts_last:
+        if self.measures_after_selection:
             parts = node_selection.parts(
                 node_selection.cut_off(grown, self.points), self.points
             )
@@ -173,7 +190,9 @@ class OwnCounts(Plan):
             notes=notes,
         )
 
-    def notes(self, answers: Answers, leaves: estimate.Leaves, *, rows: int) -> Notes:
+    def notes(
+        self, answers: Answers, leaves: estimate.LeafEstimates, *, rows: int
+    ) -> TreeDiagnostics:
         """What there is to say of the tree. leaves, rows: as `estimated` has them."""
         (grown,), (_, noise) = answers.growths, self._grown_by(self._records(answers))
         counted = [(each.values, each.noise) for each in answers.leaves]
@@ -189,9 +208,9 @@ class OwnCounts(Plan):
         )
 
     def _grown_by(self, records: float) -> tuple[Rule, Noise]:
-        return self.opening(records) if self.counts_last else self.asked(records)
+        return self.opening(records) if self.measures_after_selection else self.asked(records)
 
-    def estimated(self, answers: Answers) -> tuple[int, estimate.Leaves]:
+    def estimated(self, answers: Answers) -> tuple[int, estimate.LeafEstimates]:
         """The number of records, and counts of the unopened nodes that add up to it. Errors: InputError where these are not
         answers of this plan."""
         noise = self.total_noise()
@@ -208,7 +227,7 @@ class OwnCounts(Plan):
         if (grown.columns, grown.rule, counted) != (
             self.points.columns,
             rule,
-            self.counts_last,
+            self.measures_after_selection,
         ):
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
@@ -236,7 +255,10 @@ class OwnCounts(Plan):
         return rows, leaves
 
     def tree(
-        self, leaves: estimate.Leaves, *, attached: Callable[[Prefixes], Attached] | None = None
+        self,
+        leaves: estimate.LeafEstimates,
+        *,
+        attached: Callable[[Prefixes], Covariates] | None = None,
     ) -> factory.AnyTree:
         """What is kept of it. attached: of the cells, the columns beside them."""
         kept = leaves.counts > 0
@@ -246,15 +268,15 @@ class OwnCounts(Plan):
         found = factory.tree(self.points, levels, cells, counts, placed=self.placed)
         if attached is None:
             return found
-        assert isinstance(found, Tree)  # noqa: S101 - columns are attached to points alone
+        assert isinstance(found, SpatialTree)  # noqa: S101 - columns are attached to points alone
         return replace(found, attached=attached(cells))
 
     @property
-    def grown_over(self) -> Hierarchy:
+    def tree_hierarchy(self) -> Hierarchy:
         return self.points
 
-    def opened_from(self, rows: int | None = None) -> int:
-        return opened_from(self._grown_by(float(self._guess(rows)))[0])
+    def min_records_to_split(self, rows: int | None = None) -> int:
+        return min_records_to_split(self._grown_by(float(self._guess(rows)))[0])
 
     def needs(self, rows: int | None = None) -> Needs:
         """Sorted codes, and noise for each child of a node that can be opened."""
@@ -270,7 +292,7 @@ class OwnCounts(Plan):
         the tree can have there. A rough upper end: counts that agree are more accurate than single ones."""
         found = self._guess(rows)
         rule, noise = self.asked(float(found))
-        if isinstance(self.points, Points):
+        if isinstance(self.points, SpatialHierarchy):
             halved = [
                 self.points.halvings(rule.depth, axis)
                 for axis in range(1, self.points.dimensions)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import threshold_tree
-from synth_engine.mechanisms.trees.literature import PublishedTree, schema
+from synth_engine.mechanisms.trees.literature import LiteratureTree, schema
 
 DISCOUNT: dict[str, Any] = {
     "type": "string",
@@ -34,7 +34,7 @@ PARTS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveImproved(PublishedTree):
+class AdaptiveImproved(LiteratureTree):
     """An opened node sets some of its records aside before its children are looked at, so that one record counts in few
     decisions.
 

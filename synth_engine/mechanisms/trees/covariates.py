@@ -20,9 +20,9 @@ from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.pairwise import pairs
-from synth_engine.mechanisms.trees.delegation import PlanAround
+from synth_engine.mechanisms.trees.delegation import DelegatingPlan
 from synth_engine.models.model import whole_weights
-from synth_engine.models.trees.covariates import Attached, Beside
+from synth_engine.models.trees.covariates import Covariate, Covariates
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Plan
 from synth_engine.plans.resources import Needs
@@ -31,14 +31,14 @@ from synth_engine.privacy.loss import Budget as Loss
 TREE_SHARE = Fraction(1, 2)
 """Of the budget for the tree."""
 _COLUMNS, _AREAS, _CHOICES, _PAIRS = (Fraction(n, 100) for n in (12, 20, 4, 14))
-MOST_CELLS = 500_000
+MAX_TABLE_CELLS = 500_000
 """Of one table of the model: parts by a column by another one."""
 
 
 def require_small(sizes: Mapping[str, int], *, beside: str) -> None:
     """Errors: SpecError where a column has too many values to be counted by parts of a tree."""
     for name, size in sizes.items():
-        if size * max(sizes.values()) > MOST_CELLS:
+        if size * max(sizes.values()) > MAX_TABLE_CELLS:
             raise SpecError(
                 f"a column beside {beside} has more values than can be counted with others: {size:,}",
                 repair="describe it with fewer values or bins, or leave it out",
@@ -62,7 +62,7 @@ class Noises:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FurtherPlan(PlanAround):
+class CovariatePlan(DelegatingPlan):
     """A tree over some columns, half of the budget, and what is asked of the others. `beside`: what these stand beside; `most_parts`:
     how many parts of the tree they are counted by at most."""
 
@@ -80,13 +80,13 @@ class FurtherPlan(PlanAround):
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Of the columns beside the tree."""
-        hierarchy = self.tree.grown_over
+        hierarchy = self.tree.tree_hierarchy
         return without(self.domain, () if hierarchy is None else hierarchy.columns)
 
     @property
     def most(self) -> int:
         """Parts, as many as the tables of the model bear."""
-        borne = MOST_CELLS // max(self.sizes.values()) ** (2 if len(self.sizes) > 1 else 1)
+        borne = MAX_TABLE_CELLS // max(self.sizes.values()) ** (2 if len(self.sizes) > 1 else 1)
         return max(1, min(self.most_parts, borne))
 
     @cached_property
@@ -174,13 +174,13 @@ class FurtherPlan(PlanAround):
         *,
         areas: npt.NDArray[np.intp],
         rows: int,
-    ) -> Attached:
+    ) -> Covariates:
         """tables: of each column, parts by values; areas: in which part each cell of the tree lies."""
         drawn = pairs.network(known.tables, known.oneways, total=float(rows))
         columns = tuple(
             _beside(one.attribute, one.parents, one.table, within=tables) for one in drawn
         )
-        return Attached(areas=areas.astype(np.int64), columns=columns)
+        return Covariates(areas=areas.astype(np.int64), columns=columns)
 
     def needs(self, rows: int | None = None) -> Needs:
         found = self._guess(rows)
@@ -212,14 +212,14 @@ def _beside(
     table: Floats,
     *,
     within: Mapping[str, npt.NDArray[np.float64]],
-) -> Beside:
+) -> Covariate:
     """A column by area, or by area and another column: of all tables with the three pairs' sums the one that says nothing
     else."""
     if not parents:
-        return Beside(column=column, given=None, weights=whole_weights(within[column]))
+        return Covariate(column=column, given=None, weights=whole_weights(within[column]))
     (given,) = parents
     alike = np.ones((len(within[column]), *table.shape))
     found = fit_margins(
         alike, [((1, 2), table), ((0, 2), within[column]), ((0, 1), within[given])]
     )
-    return Beside(column=column, given=given, weights=whole_weights(found))
+    return Covariate(column=column, given=given, weights=whole_weights(found))

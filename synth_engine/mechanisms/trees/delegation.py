@@ -9,17 +9,17 @@ from synth_engine.plans.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanAround(Plan):
+class DelegatingPlan(Plan):
     """What is said of its tree is what the plan of the tree says."""
 
     tree: Plan
 
     @property
-    def grown_over(self) -> Hierarchy | None:
-        return self.tree.grown_over
+    def tree_hierarchy(self) -> Hierarchy | None:
+        return self.tree.tree_hierarchy
 
-    def opened_from(self, rows: int | None = None) -> int | None:
-        return self.tree.opened_from(rows)
+    def min_records_to_split(self, rows: int | None = None) -> int | None:
+        return self.tree.min_records_to_split(rows)
 
     @property
     def advice(self) -> str:

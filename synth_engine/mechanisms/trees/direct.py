@@ -14,7 +14,14 @@ import numpy as np
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain, Open
 from synth_engine.errors import InputError, SpecError
-from synth_engine.hierarchy import Hierarchy, Partition, Points, Product, Rule, Words
+from synth_engine.hierarchy import (
+    Hierarchy,
+    NodeSet,
+    ProductHierarchy,
+    Rule,
+    SpatialHierarchy,
+    StringHierarchy,
+)
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.topdown_allocation import Allocation
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
@@ -22,8 +29,8 @@ from synth_engine.mechanisms.trees import resources, spatial_covariates, thresho
 from synth_engine.mechanisms.trees.literature import PARAMETERS
 from synth_engine.models.model import Model, generator
 from synth_engine.models.trees import diagnostics, factory
-from synth_engine.models.trees.diagnostics import Notes
-from synth_engine.models.trees.strings import Partial
+from synth_engine.models.trees.diagnostics import TreeDiagnostics
+from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import MEGABYTE, Needs
@@ -38,7 +45,7 @@ STOP = 4
 BEARABLE = {"points": 1.7, "texts": 3.4}
 """Depths, by how often records can be divided among all children until so few are left: places are far from equally full, and
 of the signs that may follow few do."""
-LONGEST = 64
+MAX_DEPTH = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +77,7 @@ class DirectSynthesis(Mechanism):
             "depth": {
                 "type": "integer",
                 "minimum": 0,
-                "maximum": LONGEST,
+                "maximum": MAX_DEPTH,
                 "default": 0,
                 "title": "Depth of the tree",
                 "description": "Every depth costs the same part of epsilon. 0: as epsilon and the number of records bear.",
@@ -94,7 +101,7 @@ class DirectSynthesis(Mechanism):
 
     depth: int = 0
     stop: int = STOP
-    partial: Partial = "whole"
+    partial: IncompletePrefixes = "whole"
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
@@ -108,10 +115,10 @@ class DirectSynthesis(Mechanism):
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         hierarchy = prefixes.hierarchy(domain, domain.names)
-        if not isinstance(hierarchy, Points | Words):
+        if not isinstance(hierarchy, SpatialHierarchy | StringHierarchy):
             what = _undivided(hierarchy)
             raise domain.attribute(what.columns[0]).error(
-                f"a column of {'texts beside others' if isinstance(what, Words) else 'classes'}, which direct-synthesis does not "
+                f"a column of {'texts beside others' if isinstance(what, StringHierarchy) else 'classes'}, which direct-synthesis does not "
                 "divide",
                 repair="take adaptive-improved, or leave it out",
             )
@@ -134,8 +141,8 @@ class DirectSynthesis(Mechanism):
 
 def _undivided(hierarchy: Hierarchy) -> Hierarchy:
     """The first part that is no points."""
-    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
-    return next(each for each in parts if not isinstance(each, Points))
+    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
+    return next(each for each in parts if not isinstance(each, SpatialHierarchy))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +150,7 @@ class DirectPlan(Plan):
     """`direct-synthesis` with its budget cut up."""
 
     config: DirectSynthesis
-    hierarchy: Points | Words
+    hierarchy: SpatialHierarchy | StringHierarchy
 
     def total_noise(self) -> Noise | None:
         if self._known:
@@ -162,7 +169,7 @@ class DirectPlan(Plan):
         or was paid for."""
         if self.config.depth:
             return self.config.depth, self._noise(self.config.depth)
-        for depth in range(min(self.hierarchy.depth, LONGEST), 1, -1):
+        for depth in range(min(self.hierarchy.depth, MAX_DEPTH), 1, -1):
             noise = self._noise(depth)
             if depth <= BEARABLE["texts" if self._texts else "points"] * self._divisions(
                 records, noise
@@ -188,7 +195,7 @@ class DirectPlan(Plan):
         totals: tuple[Measurement, ...] = ()
         found: list[Leaves] = []
 
-        def ask(parts: Partition, noise: Noise) -> Leaves:
+        def ask(parts: NodeSet, noise: Noise) -> Leaves:
             found.append(session.leaves(parts, noise=noise))
             return found[-1]
 
@@ -204,16 +211,16 @@ class DirectPlan(Plan):
     @property
     def _texts(self) -> bool:
         """Texts with other signs than the alphabet's are in no node, so that the root is counted and not all records."""
-        return isinstance(self.hierarchy, Words)
+        return isinstance(self.hierarchy, StringHierarchy)
 
-    def _root(self) -> Partition:
+    def _root(self) -> NodeSet:
         none = np.zeros(1, dtype=np.int64)
-        return Partition(
+        return NodeSet(
             columns=self.hierarchy.columns, levels=none, prefixes=self.hierarchy.root()
         )
 
     def _handed_down(
-        self, own: float | None, ask: Callable[[Partition, Noise], Leaves]
+        self, own: float | None, ask: Callable[[NodeSet, Noise], Leaves]
     ) -> Allocation:
         """Records handed down as noisy counts say; a function of these alone. own: a noisy number of all records; ask: noisy
         counts of parts, from the room or from what it said before."""
@@ -223,9 +230,7 @@ class DirectPlan(Plan):
             level = allocation.asked
             levels = np.full(len(level), level.level, dtype=np.int64)
             found = ask(
-                Partition(
-                    columns=self.hierarchy.columns, levels=levels, prefixes=level.prefixes
-                ),
+                NodeSet(columns=self.hierarchy.columns, levels=levels, prefixes=level.prefixes),
                 noise,
             )
             if level.level == 1:
@@ -257,7 +262,7 @@ class DirectPlan(Plan):
     def fit(self, answers: Answers) -> Model:
         noise, left = self.total_noise(), list(answers.leaves)
 
-        def known(parts: Partition, noise: Noise) -> Leaves:
+        def known(parts: NodeSet, noise: Noise) -> Leaves:
             if not left or left[0].partition.digest != parts.digest or left[0].noise != noise:
                 raise InputError(
                     "these answers are not of this plan",
@@ -288,16 +293,16 @@ class DirectPlan(Plan):
             levels,
             prefixes,
             counts.astype(np.float64),
-            partly=self.config.partial,
+            incomplete_prefixes=self.config.partial,
         )
-        domain, rows = threshold_tree.settled(self.domain), allocation.total
+        domain, rows = threshold_tree.resolve_domain(self.domain), allocation.total
         rule = self._rule(own)
         counted = [(each.values, each.noise) for each in answers.leaves[int(self._texts) :]]
         cells = levels, prefixes, counts
-        told = Notes(  # that a node was divided says no more than its count does
+        told = TreeDiagnostics(  # that a node was divided says no more than its count does
             noise=not diagnostics.stands_out(counted),
-            opened_from=diagnostics.opened_from(rule),
-            ended=diagnostics.ended(
+            min_records_to_split=diagnostics.min_records_to_split(rule),
+            stop_reason=diagnostics.stop_reason(
                 self.hierarchy, rule, cells, looked=int(levels.max()), rows=rows
             ),
         )
@@ -306,11 +311,11 @@ class DirectPlan(Plan):
         )
 
     @property
-    def grown_over(self) -> Points | Words:
+    def tree_hierarchy(self) -> SpatialHierarchy | StringHierarchy:
         return self.hierarchy
 
-    def opened_from(self, rows: int | None = None) -> int:
-        return diagnostics.opened_from(self._rule(float(self._guess(rows))))
+    def min_records_to_split(self, rows: int | None = None) -> int:
+        return diagnostics.min_records_to_split(self._rule(float(self._guess(rows))))
 
     def _rule(self, own: float | None) -> Rule:
         """As of a tree that is grown: what is above the number at which nothing is handed on is divided. own: as `_asked`."""
@@ -341,8 +346,11 @@ class DirectPlan(Plan):
         texts with it: as many as the tree can have there. A rough upper end: what a node hands on adds up to what it was given."""
         found = self._guess(rows)
         depth, noise = self.asked(float(found))
-        domain, nodes = threshold_tree.settled(self.domain), self._nodes(float(found), depth)
-        parts = self.hierarchy.dimensions if isinstance(self.hierarchy, Points) else 1
+        domain, nodes = (
+            threshold_tree.resolve_domain(self.domain),
+            self._nodes(float(found), depth),
+        )
+        parts = self.hierarchy.dimensions if isinstance(self.hierarchy, SpatialHierarchy) else 1
         across = nodes / max(domain.sizes.values()) if self._texts else nodes ** (1 - 1 / parts)
         spread = Noise(
             law="discrete-laplace",
@@ -354,5 +362,5 @@ class DirectPlan(Plan):
         if (texts := threshold_tree.texts_of(self.domain)) is None:
             return forecast
         return error_forecast.with_texts(
-            forecast, texts.name, least=self.opened_from(rows), kinds=texts.values.size
+            forecast, texts.name, least=self.min_records_to_split(rows), kinds=texts.values.size
         )

@@ -10,7 +10,7 @@ from synth_engine.codec import classes
 from synth_engine.domain import Domain, Open
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import spatial_covariates, threshold_tree
-from synth_engine.models.trees.strings import Partial
+from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -77,7 +77,7 @@ def schema(**own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTree(Mechanism):
+class LiteratureTree(Mechanism):
     """A tree over all columns, grown by one rule; then every node at which it ends is counted anew."""
 
     rule: ClassVar[growth.Name]
@@ -94,7 +94,7 @@ class PublishedTree(Mechanism):
     threshold: int = 0
     growing: float = 0.5
     clean: float = 2
-    partial: Partial = "completed"
+    partial: IncompletePrefixes = "completed"
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:

@@ -10,13 +10,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from synth_engine.hierarchy import Growth, Hierarchy, Partition, Rule, ordered, unopened
+from synth_engine.hierarchy import Growth, Hierarchy, NodeSet, Rule, leaf_nodes, sort_nodes
 from synth_engine.measurement import Noise
 from synth_engine.privacy import trees
 
-MOST_PARTS = 4_000_000
+MAX_PARTS = 4_000_000
 """At most so many nodes of a tree are counted; it is cut off above where it has more."""
-MOST_ABOVE = 2
+MAX_DEPTHS_ABOVE = 2
 WORTH = 60
 """A depth is counted besides the parts at which a tree ends if there are so many of them below each of its nodes: the sum of
 their noises is then larger than that of one count of a small share."""
@@ -50,7 +50,7 @@ def improved(
     return rule_of(best), Noise(law="discrete-laplace", scale=best)
 
 
-def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_PARTS) -> Growth:
+def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_PARTS) -> Growth:
     """The tree down to the last depth at which it ends in at most so many nodes; the first depth is always kept."""
     kept, closed = 1, 0
     for place, (level, opened) in enumerate(
@@ -67,14 +67,14 @@ def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MOST_PARTS) -> 
     )
 
 
-def parts(growth: Growth, hierarchy: Hierarchy) -> Sequence[Partition]:
+def parts(growth: Growth, hierarchy: Hierarchy) -> Sequence[NodeSet]:
     """What is counted of a tree: the nodes at which it ends, last, and before them the opened nodes of up to two depths, the
     last ones from the root on below which it ends far more often than there are nodes."""
-    ends = unopened(growth, hierarchy)
-    found: list[Partition] = []
+    ends = leaf_nodes(growth, hierarchy)
+    found: list[NodeSet] = []
     for level, opened in zip(growth.levels(hierarchy), growth.opened, strict=True):
         if not opened.size or opened.size * WORTH > int((ends.levels > level.level).sum()):
             break
         depths = np.full(opened.size, level.level, dtype=np.int64)
-        found.append(ordered(growth.columns, depths, level.prefixes[opened]))
-    return [*found[-MOST_ABOVE:], ends]
+        found.append(sort_nodes(growth.columns, depths, level.prefixes[opened]))
+    return [*found[-MAX_DEPTHS_ABOVE:], ends]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms.trees.literature import PublishedTree
+from synth_engine.mechanisms.trees.literature import LiteratureTree
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivTree(PublishedTree):
+class PrivTree(LiteratureTree):
     """A node is opened by its count less a constant for each depth above it.
 
     Asks: the number of records, one `grow`, one `leaves` of the nodes at which the tree ends (adaptive).

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Partition, beginnings
-from synth_engine.hierarchy.estimate import Leaves as Estimated
+from synth_engine.hierarchy import NodeSet, frequent_prefixes
+from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
 from synth_engine.measurement import Answers, Leaves, Noise, Session
 from synth_engine.mechanisms.trees import threshold_tree
-from synth_engine.mechanisms.trees.delegation import PlanAround
+from synth_engine.mechanisms.trees.delegation import DelegatingPlan
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism
@@ -27,7 +27,7 @@ from synth_engine.spec import Spec
 
 SHARE = Fraction(1, 10)
 """Of the budget for counting parts. Twice as much is a tenth better at epsilon 10 and a tenth worse at 1."""
-MOST_PARTS = 4_096
+MAX_PARTS = 4_096
 _WORTH = 32
 """A part is divided where it has so many times as many records as its count has noise; half of it makes no difference."""
 
@@ -41,18 +41,18 @@ def plan(
     domain: Domain,
     settings: threshold_tree.Settings,
     within: Budget | None,
-) -> RecountedPlan:
+) -> RemeasuredPlan:
     """Errors: SpecError, DomainError."""
     cap = within or Pure(epsilon=spec.epsilon)
     part = cap.of(cap.amount * (1 - SHARE))
     tree = threshold_tree.plan(config, spec, domain=domain, settings=settings, within=part)
-    found = RecountedPlan(config=config, domain=domain, spec=spec, cap=cap, tree=tree)
+    found = RemeasuredPlan(config=config, domain=domain, spec=spec, cap=cap, tree=tree)
     found.noise()
     return found
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecountedPlan(PlanAround):
+class RemeasuredPlan(DelegatingPlan):
     """A tree, most of the budget, and counts of the parts of it that hold many records."""
 
     tree: threshold_tree.TreePlan
@@ -69,10 +69,10 @@ class RecountedPlan(PlanAround):
         counted = session.leaves(self._parts(self.tree.estimated(where)[1]), noise=self.noise())
         return replace(where, leaves=(*where.leaves, counted), calls=session.calls)
 
-    def _parts(self, leaves: Estimated) -> Partition:
+    def _parts(self, leaves: Estimated) -> NodeSet:
         """A function of the tree, which was paid for."""
         least = _WORTH * math.sqrt(self.noise().variance)
-        return beginnings(self.tree.hierarchy, leaves, least=least, most=MOST_PARTS)
+        return frequent_prefixes(self.tree.hierarchy, leaves, least=least, most=MAX_PARTS)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,10 @@ class RecountedPlan(PlanAround):
                 "these answers are not of this plan", repair="use the answers of this release"
             )
         found = replace(leaves, counts=self._agreed(leaves, counted))
-        notes, domain = self.tree.notes(where, rows=rows), threshold_tree.settled(self.domain)
+        notes, domain = (
+            self.tree.notes(where, rows=rows),
+            threshold_tree.resolve_domain(self.domain),
+        )
         return Model(
             mechanism=self.mechanism,
             domain=domain,
@@ -108,7 +111,7 @@ class RecountedPlan(PlanAround):
             np.zeros(len(counted.partition), dtype=np.bool_),
         )
         alone[places] = leaves.levels == counted.partition.levels[places]
-        variances = self.tree.counted_with().variance, counted.noise.variance
+        variances = self.tree.leaf_noise().variance, counted.noise.variance
         weight = np.where(alone, variances[0] / sum(variances), 1.0)
         whole = np.maximum(0.0, weight * counted.values + (1 - weight) * sums)
         found: Floats = leaves.counts * (whole / sums)[places]
@@ -118,7 +121,7 @@ class RecountedPlan(PlanAround):
 
     def needs(self, rows: int | None = None) -> Needs:
         return self.tree.needs(rows) + Needs(
-            memory_bytes=100 * MOST_PARTS, seconds=1e-5 * MOST_PARTS
+            memory_bytes=100 * MAX_PARTS, seconds=1e-5 * MAX_PARTS
         )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:

@@ -11,7 +11,13 @@ from math import prod
 
 import numpy as np
 
-from synth_engine.hierarchy import Hierarchy, Product, Rule, Supported, Taxonomy
+from synth_engine.hierarchy import (
+    GazetteerHierarchy,
+    Hierarchy,
+    ProductHierarchy,
+    Rule,
+    TaxonomyHierarchy,
+)
 from synth_engine.plans.resources import MEGABYTE, Needs
 
 _RECORD = 1.5e-7  # seconds for each record and column: its code, sorted
@@ -24,7 +30,11 @@ _BYTES_OF_A_RECORD, _BYTES_OF_A_NODE = 40, 150
 def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> Needs:
     """To sort codes of that many records, grow a tree of them by that rule, count its ends and make its counts agree."""
     looked = nodes(hierarchy, rule, rows)
-    each = _NODE_OF_CLASSES if isinstance(hierarchy, Product | Taxonomy) else _NODE
+    each = (
+        _NODE_OF_CLASSES
+        if isinstance(hierarchy, ProductHierarchy | TaxonomyHierarchy)
+        else _NODE
+    )
     seconds = _RECORD * rows * len(hierarchy.columns) + each * looked
     return Needs(
         memory_bytes=int(_BYTES_OF_A_RECORD * rows + _BYTES_OF_A_NODE * looked) + MEGABYTE,
@@ -47,19 +57,19 @@ def nodes(hierarchy: Hierarchy, rule: Rule, rows: int) -> float:
 def room(hierarchy: Hierarchy, depth: int) -> float:
     """How many nodes of that depth there are, whoever is in them."""
     match hierarchy:
-        case Product():
+        case ProductHierarchy():
             return prod(
                 room(each, int(hierarchy.own_levels(at)[depth]))
                 for at, each in enumerate(hierarchy.components)
             )
-        case Taxonomy():
+        case TaxonomyHierarchy():
             return float(np.unique(hierarchy.prefix(hierarchy.codes, depth)).size)
-        case Supported():
+        case GazetteerHierarchy():
             return _with_points(hierarchy, depth)
     return float(min(hierarchy.cells(depth), 2**1000))
 
 
-def _with_points(points: Supported, depth: int) -> float:
+def _with_points(points: GazetteerHierarchy, depth: int) -> float:
     supported = {axis for support in points.supports for axis in support.axes}
     free = sum(
         points.halvings(depth, axis)

@@ -10,15 +10,15 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Partition, Prefixes, areas
-from synth_engine.hierarchy.estimate import Leaves as Estimated
+from synth_engine.hierarchy import NodeSet, Prefixes, divide_into_areas
+from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins, shrink_towards
 from synth_engine.measurement import Answers, Leaves, Session
 from synth_engine.mechanisms.trees import covariates
-from synth_engine.mechanisms.trees.adaptive_depth import OwnCounts
+from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
 from synth_engine.models.model import Model
-from synth_engine.models.trees.covariates import Attached
+from synth_engine.models.trees.covariates import Covariates
 
 _WORTH = 8
 """An area is divided where it has so many times as many records as the noise of a whole column, mean size: then its parts, a
@@ -33,13 +33,13 @@ def placed(domain: Domain) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixedPlan(covariates.FurtherPlan):
+class SpatialCovariatePlan(covariates.CovariatePlan):
     """`adaptive` for points and other columns, its budget cut up."""
 
     beside: ClassVar[str] = "points"
     most_parts: ClassVar[int] = 256
 
-    tree: OwnCounts
+    tree: AdaptiveDepthPlan
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
@@ -64,13 +64,13 @@ class MixedPlan(covariates.FurtherPlan):
             calls=session.calls,
         )
 
-    def _areas(self, where: Answers) -> Partition:
+    def _areas(self, where: Answers) -> NodeSet:
         """Parts in which columns are counted: a function of the tree, which was paid for."""
         size = sum(self.sizes.values()) / len(self.sizes)
         least = _WORTH * size * math.sqrt(self.noises().areas.variance)
         (grown,) = where.growths
         leaves = self.tree.estimated(where)[1]
-        return areas(grown, self.tree.points, leaves, least=least, most=self.most)
+        return divide_into_areas(grown, self.tree.points, leaves, least=least, most=self.most)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class MixedPlan(covariates.FurtherPlan):
             for one in within
         }
 
-        def attached(prefixes: Prefixes) -> Attached:
+        def attached(prefixes: Prefixes) -> Covariates:
             return self.attached(
                 known, tables, areas=parts.places(self.tree.points, prefixes), rows=rows
             )
@@ -115,7 +115,7 @@ class MixedPlan(covariates.FurtherPlan):
             notes=notes,
         )
 
-    def _counts(self, parts: Partition, cells: Estimated) -> Floats:
+    def _counts(self, parts: NodeSet, cells: Estimated) -> Floats:
         """How many records each area has, by the tree."""
         places = parts.places(self.tree.points, cells.prefixes)
         found = np.bincount(places, weights=cells.counts, minlength=len(parts))

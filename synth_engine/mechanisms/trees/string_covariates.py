@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Partition, beginnings
-from synth_engine.hierarchy.estimate import Leaves as Estimated
+from synth_engine.hierarchy import NodeSet, frequent_prefixes
+from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
 from synth_engine.inference import hierarchical_shrinkage
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Answers, Leaves, Measurement, Session
 from synth_engine.mechanisms.trees import covariates
-from synth_engine.mechanisms.trees.threshold_tree import TreePlan, settled
+from synth_engine.mechanisms.trees.threshold_tree import TreePlan, resolve_domain
 from synth_engine.models.model import Model
-from synth_engine.models.trees.strings import PrefixTree
+from synth_engine.models.trees.strings import StringTree
 
 _WORTH = 32
 """A beginning is divided where it has so many times as many records as one count of a column there has noise: less, and sums of many
@@ -29,7 +29,7 @@ small parts, from which large ones are read, hold too much of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordedPlan(covariates.FurtherPlan):
+class StringCovariatePlan(covariates.CovariatePlan):
     """`adaptive` for texts and other columns, its budget cut up. Records whose text has another sign are counted nowhere:
     columns and pairs are those of the root."""
 
@@ -63,10 +63,10 @@ class WordedPlan(covariates.FurtherPlan):
             calls=session.calls,
         )
 
-    def _parts(self, leaves: Estimated) -> Partition:
+    def _parts(self, leaves: Estimated) -> NodeSet:
         """Texts and beginnings by which columns are counted: a function of the tree, which was paid for."""
         least = _WORTH * math.sqrt(self.noises().areas.variance)
-        return beginnings(self.tree.hierarchy, leaves, least=least, most=self.most)
+        return frequent_prefixes(self.tree.hierarchy, leaves, least=least, most=self.most)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
@@ -99,9 +99,9 @@ class WordedPlan(covariates.FurtherPlan):
             one.by[0]: self._spread(one, counts, known.oneways[one.by[0]]) for one in within
         }
         tree = self.tree.tree(leaves)
-        assert isinstance(tree, PrefixTree)  # noqa: S101 - of texts
+        assert isinstance(tree, StringTree)  # noqa: S101 - of texts
         tree = replace(tree, attached=self.attached(known, spread, areas=places, rows=rows))
-        notes, domain = self.tree.notes(where, rows=rows), settled(self.domain)
+        notes, domain = self.tree.notes(where, rows=rows), resolve_domain(self.domain)
         return Model(
             mechanism=self.mechanism,
             domain=domain,
@@ -119,7 +119,7 @@ class WordedPlan(covariates.FurtherPlan):
         )
         return fit_margins(table, [((0,), counts), ((1,), oneway)])
 
-    def _depths(self, parts: Partition) -> Iterator[npt.NDArray[np.intp]]:
+    def _depths(self, parts: NodeSet) -> Iterator[npt.NDArray[np.intp]]:
         for level in range(1, int(parts.levels.max(initial=0)) + 1):
             yield np.unique(
                 self.tree.hierarchy.prefix(parts.prefixes, level), return_inverse=True

@@ -19,14 +19,14 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import (
     Growth,
     Hierarchy,
-    Partition,
-    Points,
-    Product,
+    NodeSet,
+    ProductHierarchy,
     Rule,
-    Words,
+    SpatialHierarchy,
+    StringHierarchy,
     estimate,
     growth,
-    unopened,
+    leaf_nodes,
     words_of,
 )
 from synth_engine.inference import error_forecast, oneway
@@ -34,8 +34,12 @@ from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Sessio
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
-from synth_engine.models.trees.diagnostics import Notes, of_growth, opened_from
-from synth_engine.models.trees.strings import Partial, column
+from synth_engine.models.trees.diagnostics import (
+    TreeDiagnostics,
+    min_records_to_split,
+    of_growth,
+)
+from synth_engine.models.trees.strings import IncompletePrefixes, column
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import Needs
@@ -72,7 +76,7 @@ class Settings:
     growing: float = 0.5
     clean: float = 2
     matched: bool = False
-    partial: Partial = "completed"
+    partial: IncompletePrefixes = "completed"
 
 
 def over_alphabet(attribute: Open) -> TypeGuard[Weak]:
@@ -117,8 +121,8 @@ def plan(
     found = TreePlan(
         config=config, domain=domain, spec=spec, cap=cap, hierarchy=hierarchy, settings=settings
     )
-    found.grown_by()
-    found.counted_with()
+    found.growth_rule()
+    found.leaf_noise()
     return found
 
 
@@ -149,7 +153,7 @@ class TreePlan(Plan):
     def total_noise(self) -> Noise:
         return budget_allocation.noise(self._part(TOTAL_SHARE), self.sensitivity, laplace=True)
 
-    def counted_with(self) -> Noise:
+    def leaf_noise(self) -> Noise:
         return self._counted_with
 
     @cached_property
@@ -159,11 +163,11 @@ class TreePlan(Plan):
         )
 
     @property
-    def kept_from(self) -> int:
+    def count_threshold(self) -> int:
         """What a count has to reach not to be zero."""
-        return max(1, math.ceil(self.settings.clean * float(self.counted_with().scale)))
+        return max(1, math.ceil(self.settings.clean * float(self.leaf_noise().scale)))
 
-    def grown_by(self, records: float | None = None) -> tuple[Rule, Noise]:
+    def growth_rule(self, records: float | None = None) -> tuple[Rule, Noise]:
         """Rule and noise of the tree. records: how many there are about, a number that is public or was paid for, from which the
         depth of a tree with classes follows whose every depth costs; of others the rule is public. None: of a forecast."""
         if self.settings.rule != "basic":
@@ -174,9 +178,9 @@ class TreePlan(Plan):
         )
 
     def _usual(self, records: float) -> int:
-        if isinstance(self.hierarchy, Points | Words):
+        if isinstance(self.hierarchy, SpatialHierarchy | StringHierarchy):
             return _usual_alone(self.hierarchy)
-        if isinstance(self.hierarchy, Product) and self._of_texts:
+        if isinstance(self.hierarchy, ProductHierarchy) and self._of_texts:
             whole = [
                 (self.hierarchy.own_levels(at), each)
                 for at, each in enumerate(self.hierarchy.components)
@@ -210,7 +214,7 @@ class TreePlan(Plan):
     @property
     def _branching(self) -> int:
         """The most children that a node has; of classes at any depth, as the widest may come last."""
-        alike = isinstance(self.hierarchy, Points | Words)
+        alike = isinstance(self.hierarchy, SpatialHierarchy | StringHierarchy)
         return max(self.hierarchy.branching(min(2, self.hierarchy.depth) if alike else None))
 
     def _rule(self, scale: Fraction, *, branching: int, depth: int) -> Rule:
@@ -264,11 +268,11 @@ class TreePlan(Plan):
 
     @property
     def advice(self) -> str:
-        rule, noise = self.grown_by()
+        rule, noise = self.growth_rule()
         least = trees.least_threshold(scale=noise.scale, branching=self._branching)
         if rule.name == "privtree" or rule.threshold >= least:
             return ""
-        usual, _ = replace(self, settings=replace(self.settings, threshold=0)).grown_by()
+        usual, _ = replace(self, settings=replace(self.settings, threshold=0)).growth_rule()
         return (
             f"A threshold of {self.settings.threshold:,} is below the noise: of the {self._branching} parts of a node in which "
             "nobody is, noise alone opens about one or more, and the tree goes on where there is nothing. "
@@ -284,10 +288,12 @@ class TreePlan(Plan):
             roots = (session.leaves(self.root, noise=self.total_noise()),)
         elif self.domain.rows is None:
             totals = (session.measure((), noise=self.total_noise()),)
-        rule, noise = self.grown_by(self._records(totals))
+        rule, noise = self.growth_rule(self._records(totals))
         grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise)
         counted = session.leaves(
-            unopened(grown, self.hierarchy), noise=self.counted_with(), threshold=self.kept_from
+            leaf_nodes(grown, self.hierarchy),
+            noise=self.leaf_noise(),
+            threshold=self.count_threshold,
         )
         return Answers(
             measurements=totals, growths=(grown,), leaves=(*roots, counted), calls=session.calls
@@ -303,9 +309,9 @@ class TreePlan(Plan):
         return words_of(self.hierarchy) is not None
 
     @property
-    def root(self) -> Partition:
+    def root(self) -> NodeSet:
         """All records whose texts are read."""
-        return Partition(
+        return NodeSet(
             columns=self.hierarchy.columns,
             levels=np.zeros(1, dtype=np.int64),
             prefixes=self.hierarchy.root(),
@@ -316,7 +322,7 @@ class TreePlan(Plan):
         tree, notes, domain = (
             self.tree(leaves),
             self.notes(answers, rows=rows),
-            settled(self.domain),
+            resolve_domain(self.domain),
         )
         return Model(
             mechanism=self.mechanism,
@@ -327,7 +333,7 @@ class TreePlan(Plan):
             notes=notes,
         )
 
-    def estimated(self, answers: Answers) -> tuple[int, estimate.Leaves]:
+    def estimated(self, answers: Answers) -> tuple[int, estimate.LeafEstimates]:
         """The number of records, and the nodes that are kept with their counts, which the clean-up leaves as they are. Errors:
         InputError where these are not answers of this plan."""
         counted, rows = self._checked(answers)
@@ -342,26 +348,28 @@ class TreePlan(Plan):
                 np.zeros(1, dtype=np.intp),
             )
         weights = counts[kept].astype(np.float64)
-        return rows, estimate.Leaves(
+        return rows, estimate.LeafEstimates(
             levels=parts.levels[kept], prefixes=parts.prefixes[kept], counts=weights
         )
 
-    def tree(self, leaves: estimate.Leaves) -> factory.AnyTree:
+    def tree(self, leaves: estimate.LeafEstimates) -> factory.AnyTree:
         """As a model has it."""
         attribute, said = texts_of(self.domain), self.settings.partial
         completions = (
             attribute.completions if attribute is not None and said == "completed" else None
         )
         nodes = leaves.levels, leaves.prefixes, leaves.counts
-        return factory.tree(self.hierarchy, *nodes, partly=said, completions=completions)
+        return factory.tree(
+            self.hierarchy, *nodes, incomplete_prefixes=said, completions=completions
+        )
 
-    def notes(self, answers: Answers, *, rows: int) -> Notes:
+    def notes(self, answers: Answers, *, rows: int) -> TreeDiagnostics:
         """What there is to say of the tree."""
         (grown,), counted = answers.growths, answers.leaves[-1]
         cells = counted.partition.levels, counted.partition.prefixes, counted.values
         tables, (_, noise) = (
             [(counted.values, counted.noise)],
-            self.grown_by(self._records(answers.measurements)),
+            self.growth_rule(self._records(answers.measurements)),
         )
         return of_growth(
             grown, self.hierarchy, noise=noise, counted=tables, ends=cells, rows=rows
@@ -375,7 +383,7 @@ class TreePlan(Plan):
             return 1
         values, times = np.unique(counts[counts > 0], return_counts=True)
         above = np.cumsum((values * times)[::-1])[::-1]
-        return int(values[above <= rows].min(initial=2 * self.kept_from))
+        return int(values[above <= rows].min(initial=2 * self.count_threshold))
 
     def _checked(self, answers: Answers) -> tuple[Leaves, int]:
         """Counts of the ends of the tree, and the number of records. Errors: InputError where these are not answers of this
@@ -384,11 +392,11 @@ class TreePlan(Plan):
         wanted = (0 if texts or self.domain.rows is not None else 1, 1, 2 if texts else 1)
         if (len(answers.measurements), len(answers.growths), len(answers.leaves)) == wanted:
             (grown,), counted = answers.growths, answers.leaves[-1]
-            rule, _ = self.grown_by(self._records(answers.measurements))
+            rule, _ = self.growth_rule(self._records(answers.measurements))
             fits = (grown.columns, grown.rule) == (self.hierarchy.columns, rule)
             if (
                 fits
-                and counted.threshold == self.kept_from
+                and counted.threshold == self.count_threshold
                 and counted.partition.digest == self._ends(grown)
             ):
                 totals = (
@@ -404,7 +412,7 @@ class TreePlan(Plan):
 
     def _ends(self, grown: Growth) -> str:
         try:
-            return unopened(grown, self.hierarchy).digest
+            return leaf_nodes(grown, self.hierarchy).digest
         except ValueError:
             return ""
 
@@ -412,31 +420,33 @@ class TreePlan(Plan):
 
     def _nodes(self, rows: int) -> float:
         """About how many nodes are looked at."""
-        return resources.nodes(self.hierarchy, self.grown_by(rows)[0], rows)
+        return resources.nodes(self.hierarchy, self.growth_rule(rows)[0], rows)
 
     @property
-    def grown_over(self) -> Hierarchy:
+    def tree_hierarchy(self) -> Hierarchy:
         return self.hierarchy
 
-    def opened_from(self, rows: int | None = None) -> int:
-        return opened_from(self.grown_by(self._guess(rows))[0])
+    def min_records_to_split(self, rows: int | None = None) -> int:
+        return min_records_to_split(self.growth_rule(self._guess(rows))[0])
 
     def needs(self, rows: int | None = None) -> Needs:
         """Sorted codes, and nodes with their siblings."""
         found = self._guess(rows)
         return super().needs(rows) + resources.of_tree(
-            self.hierarchy, self.grown_by(found)[0], found
+            self.hierarchy, self.growth_rule(found)[0], found
         )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As of a table of single columns each value of which is the sum of all ends with it: a rough upper end, since ends
         under the clean-up are zero."""
         found = self._guess(rows)
-        domain, noise = settled(self.domain), self.counted_with()
+        domain, noise = resolve_domain(self.domain), self.leaf_noise()
         sizes = {
             name: domain.sizes[name] for name in domain.names if name in self.hierarchy.columns
         }
-        each = max(1.0, min(self._nodes(found), found / self.kept_from) / max(sizes.values()))
+        each = max(
+            1.0, min(self._nodes(found), found / self.count_threshold) / max(sizes.values())
+        )
         spread = Noise(
             law="discrete-laplace", scale=Fraction(math.sqrt(noise.variance / 2 * each))
         )
@@ -444,7 +454,7 @@ class TreePlan(Plan):
             dict.fromkeys(sizes, spread), sizes=sizes, rows=found
         )
         if (texts := texts_of(self.domain)) is not None:
-            least = max(self.kept_from, self.opened_from(rows))
+            least = max(self.count_threshold, self.min_records_to_split(rows))
             forecast = error_forecast.with_texts(
                 forecast, texts.name, least=least, kinds=texts.values.size
             )
@@ -455,15 +465,15 @@ def _usual_alone(hierarchy: Hierarchy) -> int:
     """How deep a hierarchy goes where every depth costs: classes, which are few levels, to their values."""
     kind = (
         "points"
-        if isinstance(hierarchy, Points)
+        if isinstance(hierarchy, SpatialHierarchy)
         else "texts"
-        if isinstance(hierarchy, Words)
+        if isinstance(hierarchy, StringHierarchy)
         else ""
     )
     return min(DEPTHS.get(kind, hierarchy.depth), hierarchy.depth)
 
 
-def settled(domain: Domain) -> Domain:
+def resolve_domain(domain: Domain) -> Domain:
     """What a domain with one column of unknown texts is in a release; that of points as it is."""
     attribute = texts_of(domain)
     return domain if attribute is None else factory.in_release(domain, column(attribute))

@@ -17,7 +17,7 @@ Codes = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Beside:
+class Covariate:
     """A column, and the one before it that it is drawn from, if there is one. `weights`: shape (areas, values), or (areas, values
     of that one, values); they add up to `WHOLE`."""
 
@@ -27,11 +27,11 @@ class Beside:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Attached:
+class Covariates:
     """`areas`: of each cell of the tree the number of its area; `columns`: in the order of drawing."""
 
     areas: npt.NDArray[np.int64]
-    columns: tuple[Beside, ...]
+    columns: tuple[Covariate, ...]
 
     def __post_init__(self) -> None:
         drawn: dict[str, int] = {}
@@ -85,13 +85,13 @@ class Attached:
         return {"areas": self.areas.tolist(), "columns": columns}
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any], *, sizes: Mapping[str, int]) -> Attached:
+    def from_json(cls, obj: Mapping[str, Any], *, sizes: Mapping[str, int]) -> Covariates:
         """Errors: KeyError, TypeError, ValueError, InputError."""
         columns: Sequence[Mapping[str, Any]] = obj["columns"]
         return cls(
             areas=np.array(obj["areas"], dtype=np.int64),
             columns=tuple(
-                Beside(
+                Covariate(
                     column=one["column"],
                     given=one["given"],
                     weights=np.array(one["weights"], dtype=np.int64).reshape(

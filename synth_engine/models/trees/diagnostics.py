@@ -12,8 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Growth, Hierarchy, Points, Prefixes, Product, Rule, Taxonomy
-from synth_engine.hierarchy.growth import MOST_NODES
+from synth_engine.hierarchy import (
+    Growth,
+    Hierarchy,
+    Prefixes,
+    ProductHierarchy,
+    Rule,
+    SpatialHierarchy,
+    TaxonomyHierarchy,
+)
+from synth_engine.hierarchy.growth import MAX_NODES
 from synth_engine.hierarchy.points import BITS
 from synth_engine.measurement import Noise
 
@@ -27,7 +35,7 @@ Counts = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class StopReason:
     """Cells of the last depth that hold records enough to be divided: how many, and which share of all records. `why` they
     were not: there were too many `nodes`, that was the `depth` asked for, `codes` have no more bits, or cells are as
     small as `bins`."""
@@ -39,22 +47,22 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Notes:
+class TreeDiagnostics:
     """`noise`: whether a table without records would most likely have given such a tree as well; `opened_from`: about how many
-    records it takes for a node to be opened; `ended`: what kept the tree from going deeper, if it was not the noise."""
+    records it takes for a node to be opened; `stop_reason`: what kept the tree from going deeper, if it was not the noise."""
 
     noise: bool
-    opened_from: int
-    ended: Ended | None = None
+    min_records_to_split: int
+    stop_reason: StopReason | None = None
 
     def to_json(self) -> dict[str, Any]:
-        ended = {} if self.ended is None else {"ended": dict(vars(self.ended))}
-        return {"noise": self.noise, "opened_from": self.opened_from} | ended
+        ended = {} if self.stop_reason is None else {"ended": dict(vars(self.stop_reason))}
+        return {"noise": self.noise, "opened_from": self.min_records_to_split} | ended
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Notes:
+    def from_json(cls, obj: Mapping[str, Any]) -> TreeDiagnostics:
         """Errors: KeyError, TypeError, InputError."""
-        ended = Ended(**obj["ended"]) if "ended" in obj else None
+        ended = StopReason(**obj["ended"]) if "ended" in obj else None
         sound = type(obj["noise"]) is bool and type(obj["opened_from"]) is int
         if ended is not None:
             whole = (
@@ -67,7 +75,9 @@ class Notes:
             raise InputError(
                 "the notes of the model are malformed", repair="use the model of this release"
             )
-        return cls(noise=obj["noise"], opened_from=obj["opened_from"], ended=ended)
+        return cls(
+            noise=obj["noise"], min_records_to_split=obj["opened_from"], stop_reason=ended
+        )
 
 
 def of_growth(
@@ -78,7 +88,7 @@ def of_growth(
     counted: Iterable[tuple[Counts, Noise]],
     ends: tuple[npt.NDArray[np.int64], Prefixes, Counts],
     rows: int,
-) -> Notes:
+) -> TreeDiagnostics:
     """noise: by which nodes were opened; counted: tables of counts of its nodes, with their noise; ends: depths, smallest
     codes and estimated counts of the nodes at which the tree ends, or those of them that have any."""
     rule = grown.rule
@@ -87,20 +97,23 @@ def of_growth(
         for level, one in zip(grown.levels(hierarchy), grown.opened, strict=True)
     ]
     tables = [*counted, *((counts, noise) for counts in grown.counts)]
-    return Notes(
-        noise=not (opened_more(levels, chance=noise.reaches(rule.least)) or stands_out(tables)),
-        opened_from=opened_from(rule),
-        ended=ended(hierarchy, rule, ends, looked=len(grown.opened), rows=rows),
+    return TreeDiagnostics(
+        noise=not (
+            opens_more_than_noise(levels, chance=noise.reaches(rule.least))
+            or stands_out(tables)
+        ),
+        min_records_to_split=min_records_to_split(rule),
+        stop_reason=stop_reason(hierarchy, rule, ends, looked=len(grown.opened), rows=rows),
     )
 
 
-def opened_from(rule: Rule) -> int:
+def min_records_to_split(rule: Rule) -> int:
     """About how many records it takes for a node of such a tree to be opened, so that with fewer in all most likely none is."""
     least = rule.threshold + (rule.discount if rule.name == "privtree" else 0)
     return -(-least // rule.parts)
 
 
-def opened_more(levels: Sequence[tuple[int, int]], *, chance: float) -> bool:
+def opens_more_than_noise(levels: Sequence[tuple[int, int]], *, chance: float) -> bool:
     """Whether at some depth more nodes were opened than noise opens. levels: from the first depth on, how many nodes could be
     opened, and how many were; chance: that one without records is. Given what was opened above, these are independent; so
     each depth is judged by itself, each by half of what the one before may be wrong."""
@@ -127,20 +140,20 @@ def _shares() -> Iterator[float]:
     return (1 / (2 * ONCE_IN) / 2**place for place in count(1))
 
 
-def ended(
+def stop_reason(
     hierarchy: Hierarchy,
     rule: Rule,
     ends: tuple[npt.NDArray[np.int64], Prefixes, Counts],
     *,
     looked: int,
     rows: int,
-) -> Ended | None:
+) -> StopReason | None:
     """ends: as of `of_growth`; looked: at how many depths nodes were looked at. None where noise ended the
     tree nearly everywhere."""
     levels, prefixes, counts = ends
     depth = min(looked, int(levels.max(initial=0)))
     last = levels == depth
-    many = depth < looked or int(last.sum()) > MOST_NODES
+    many = depth < looked or int(last.sum()) > MAX_NODES
     if not last.any() or (depth < rule.depth and not many):
         return None
     least = rule.threshold + (depth * rule.discount if rule.discount else 0)
@@ -152,18 +165,30 @@ def ended(
     if share < LEAST_SHARE and not many:
         return None
     why: Why = "nodes" if many else "depth" if depth < hierarchy.depth else _finest(hierarchy)
-    return Ended(why=why, depth=depth, cells=int(full.sum()), share=round(min(share, 1.0), 4))
+    return StopReason(
+        why=why, depth=depth, cells=int(full.sum()), share=round(min(share, 1.0), 4)
+    )
 
 
 def _divisible(hierarchy: Hierarchy, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
     """Which nodes would be divided, were there a further depth."""
-    if level < hierarchy.depth or type(hierarchy) is not Product:
+    if level < hierarchy.depth or type(hierarchy) is not ProductHierarchy:
         found = hierarchy.divides(prefixes, level)
-        return found & (level < hierarchy.depth) if isinstance(hierarchy, Taxonomy) else found
-    return np.full(prefixes.shape, any(type(each) is Points for each in hierarchy.components))
+        return (
+            found & (level < hierarchy.depth)
+            if isinstance(hierarchy, TaxonomyHierarchy)
+            else found
+        )
+    return np.full(
+        prefixes.shape, any(type(each) is SpatialHierarchy for each in hierarchy.components)
+    )
 
 
 def _finest(hierarchy: Hierarchy) -> Why:
-    parts = hierarchy.components if isinstance(hierarchy, Product) else (hierarchy,)
-    sides = [(each.dimensions, each.resolution) for each in parts if isinstance(each, Points)]
+    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
+    sides = [
+        (each.dimensions, each.resolution)
+        for each in parts
+        if isinstance(each, SpatialHierarchy)
+    ]
     return "codes" if any((of + 1) * sides_ > BITS for sides_, of in sides) else "bins"

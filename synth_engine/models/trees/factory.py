@@ -11,14 +11,21 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain, Text
 from synth_engine.domain.completions import Completions
-from synth_engine.hierarchy import Hierarchy, Points, Prefixes, Product, Taxonomy, Words
+from synth_engine.hierarchy import (
+    Hierarchy,
+    Prefixes,
+    ProductHierarchy,
+    SpatialHierarchy,
+    StringHierarchy,
+    TaxonomyHierarchy,
+)
 from synth_engine.models.trees import taxonomy
-from synth_engine.models.trees.spatial import Placed, Tree
-from synth_engine.models.trees.strings import Partial, PrefixTree
-from synth_engine.models.trees.taxonomy import ClassTree
+from synth_engine.models.trees.spatial import Placement, SpatialTree
+from synth_engine.models.trees.strings import IncompletePrefixes, StringTree
+from synth_engine.models.trees.taxonomy import ProductTree
 from synth_engine.models.weights import whole_weights
 
-AnyTree = Tree | PrefixTree | ClassTree
+AnyTree = SpatialTree | StringTree | ProductTree
 
 
 def tree(
@@ -27,28 +34,33 @@ def tree(
     prefixes: Prefixes,
     counts: npt.NDArray[np.float64],
     *,
-    partly: Partial = "completed",
+    incomplete_prefixes: IncompletePrefixes = "completed",
     completions: Completions | None = None,
-    placed: Placed = "density",
+    placed: Placement = "density",
 ) -> AnyTree:
     """Nodes, none inside another, with weights in proportion to their counts."""
     weights = whole_weights(counts)
-    if isinstance(hierarchy, Words):
-        return PrefixTree.of_nodes(
-            hierarchy, levels, prefixes, weights, partly=partly, completions=completions
+    if isinstance(hierarchy, StringHierarchy):
+        return StringTree.of_nodes(
+            hierarchy,
+            levels,
+            prefixes,
+            weights,
+            incomplete_prefixes=incomplete_prefixes,
+            completions=completions,
         )
-    if isinstance(hierarchy, Taxonomy | Product):
-        return ClassTree(
+    if isinstance(hierarchy, TaxonomyHierarchy | ProductHierarchy):
+        return ProductTree(
             hierarchy=hierarchy,
             levels=levels,
             cells=prefixes,
             weights=weights,
             placed=placed,
-            partly=partly,
+            incomplete_prefixes=incomplete_prefixes,
             completions=completions,
         )
-    assert isinstance(hierarchy, Points)  # noqa: S101 - no other hierarchy is made of a domain
-    return Tree(
+    assert isinstance(hierarchy, SpatialHierarchy)  # noqa: S101 - no other hierarchy is made of a domain
+    return SpatialTree(
         hierarchy=hierarchy, levels=levels, cells=prefixes, weights=weights, placed=placed
     )
 
@@ -57,11 +69,11 @@ def read(obj: Mapping[str, Any], domain: Domain) -> AnyTree:
     """What `to_json` of any of them wrote. Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
     match obj.get("kind"):
         case "classes" | taxonomy.WITH_TEXTS:
-            return ClassTree.from_json(obj, domain)
+            return ProductTree.from_json(obj, domain)
         case "texts":
-            return PrefixTree.from_json(obj, domain)
+            return StringTree.from_json(obj, domain)
         case _:
-            return Tree.from_json(obj, domain)
+            return SpatialTree.from_json(obj, domain)
 
 
 def root_alone(found: AnyTree) -> bool:
@@ -69,13 +81,13 @@ def root_alone(found: AnyTree) -> bool:
     return bool(found.levels.tolist() == [0])
 
 
-def texts(found: AnyTree | None) -> PrefixTree | None:
+def texts(found: AnyTree | None) -> StringTree | None:
     """A tree as its texts see it; None where it has none."""
     return (
         found.texts
-        if isinstance(found, ClassTree)
+        if isinstance(found, ProductTree)
         else found
-        if isinstance(found, PrefixTree)
+        if isinstance(found, StringTree)
         else None
     )
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from synth_engine.codec import gazetteers, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import Points, Prefixes, Support, Supported
-from synth_engine.models.trees.covariates import Attached
+from synth_engine.hierarchy import GazetteerHierarchy, Prefixes, SpatialHierarchy, Support
+from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.weights import WHOLE, Weights, dealt
 
-Placed = Literal["density", "points", "anywhere"]
+Placement = Literal["density", "points", "anywhere"]
 
 
 def malformed() -> InputError:
@@ -44,18 +44,18 @@ def check(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tree:
+class SpatialTree:
     """Cells of a hierarchy of points, none inside another: their depths, their first codes and their weights, which add up
     to `WHOLE`. Within its cell a record is anywhere, each bin of a coordinate as likely as another; where the cell has
     public points, at one of these, by their weights (`placed` is "density") or each as likely as another ("points"). A column
     of codes always has one of its points. `attached`: columns beside those of the hierarchy."""
 
-    hierarchy: Points
+    hierarchy: SpatialHierarchy
     levels: npt.NDArray[np.int64]
     cells: npt.NDArray[np.uint64]
     weights: Weights
-    placed: Placed = "density"
-    attached: Attached | None = None
+    placed: Placement = "density"
+    attached: Covariates | None = None
 
     def __post_init__(self) -> None:
         check(self.levels, self.cells, self.weights, depth=self.hierarchy.depth)
@@ -64,7 +64,7 @@ class Tree:
             for level in set(self.levels.tolist())
         ]
         beside = self.attached is None or self.attached.areas.size == self.levels.size
-        if self.placed not in get_args(Placed) or not all(there) or not beside:
+        if self.placed not in get_args(Placement) or not all(there) or not beside:
             raise malformed()
 
     @property
@@ -119,7 +119,7 @@ class Tree:
         """Codes of the columns of public points, for records in the chosen cells."""
         codes: dict[str, npt.NDArray[np.uint16]] = {}
         points = self.hierarchy
-        if not isinstance(points, Supported):
+        if not isinstance(points, GazetteerHierarchy):
             return codes
         for site, support in zip(
             gazetteers.sites(domain, points.columns), points.supports, strict=True
@@ -131,7 +131,7 @@ class Tree:
 
     def _picked(
         self,
-        points: Supported,
+        points: GazetteerHierarchy,
         support: Support,
         chosen: npt.NDArray[np.int64],
         rng: np.random.Generator,
@@ -158,18 +158,22 @@ class Tree:
                 "cells": self.cells.tolist(),
                 "weights": self.weights.tolist(),
             }
-            | ({"placed": self.placed} if isinstance(self.hierarchy, Supported) else {})
+            | (
+                {"placed": self.placed}
+                if isinstance(self.hierarchy, GazetteerHierarchy)
+                else {}
+            )
             | ({} if self.hierarchy.together else {"together": False})
             | ({} if self.attached is None else {"attached": self.attached.to_json()})
         )
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> Tree:
+    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> SpatialTree:
         """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
         hierarchy = prefixes.hierarchy(
             domain, obj["columns"], together=bool(obj.get("together", True))
         )
-        if not isinstance(hierarchy, Points):
+        if not isinstance(hierarchy, SpatialHierarchy):
             raise ValueError("not of points")
         return cls(
             hierarchy=hierarchy,
@@ -177,7 +181,7 @@ class Tree:
             cells=np.array(obj["cells"], dtype=np.uint64),
             weights=np.array(obj["weights"], dtype=np.int64),
             placed=obj.get("placed", "density"),
-            attached=Attached.from_json(obj["attached"], sizes=domain.sizes)
+            attached=Covariates.from_json(obj["attached"], sizes=domain.sizes)
             if "attached" in obj
             else None,
         )

@@ -14,12 +14,12 @@ from synth_engine.codec import texts as lengths
 from synth_engine.domain import Domain, Text, Weak
 from synth_engine.domain.completions import Completions
 from synth_engine.domain.texts import CLASSES, Class
-from synth_engine.hierarchy import Prefixes, Words
-from synth_engine.models.trees.covariates import Attached
+from synth_engine.hierarchy import Prefixes, StringHierarchy
+from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.spatial import malformed
 from synth_engine.models.weights import WHOLE, Weights, dealt
 
-Partial = Literal["completed", "whole", "marked"]
+IncompletePrefixes = Literal["completed", "whole", "marked"]
 Places = npt.NDArray[np.intp]
 MARKS = "…~*#|"
 """Signs that may stand behind a text of which only the beginning is known: the first that no text can have."""
@@ -54,19 +54,19 @@ def _classes(alphabet: str) -> tuple[Class, ...]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefixTree:
+class StringTree:
     """Texts of a column in the order of their signs, and of some the beginning alone (`partial`), with weights that add up to `WHOLE`. A partial one is
     written as it is (`whole`), or with a mark behind it (`marked`); where it is shorter than any text may be, always. With
     `completed` it is one of the public `completions` that begin so, by their weights, and written as it is where there
     is none. `attached`: columns beside the texts."""
 
-    hierarchy: Words
+    hierarchy: StringHierarchy
     texts: tuple[str, ...]
     partial: npt.NDArray[np.bool_]
     weights: Weights
-    partly: Partial = "completed"
+    incomplete_prefixes: IncompletePrefixes = "completed"
     completions: Completions | None = None
-    attached: Attached | None = None
+    attached: Covariates | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class PrefixTree:
         sound = (
             self.partial.shape == self.weights.shape == (size,)
             and size > 0
-            and self.partly in get_args(Partial)
+            and self.incomplete_prefixes in get_args(IncompletePrefixes)
         )
         sound = sound and (self.attached is None or self.attached.areas.size == size)
         if not sound or self.weights.min() < 0 or self.weights.sum() != WHOLE:
@@ -113,14 +113,14 @@ class PrefixTree:
     @classmethod
     def of_nodes(
         cls,
-        hierarchy: Words,
+        hierarchy: StringHierarchy,
         levels: npt.NDArray[np.int64],
         cells: Prefixes,
         weights: Weights,
         *,
-        partly: Partial,
+        incomplete_prefixes: IncompletePrefixes,
         completions: Completions | None,
-    ) -> PrefixTree:
+    ) -> StringTree:
         """A node that has not ended is a beginning, unless no sign may follow."""
         texts = hierarchy.decode(cells)
         partial = np.array(
@@ -132,7 +132,7 @@ class PrefixTree:
             texts=tuple(texts),
             partial=partial,
             weights=weights,
-            partly=partly,
+            incomplete_prefixes=incomplete_prefixes,
             completions=completions,
         )
 
@@ -147,7 +147,7 @@ class PrefixTree:
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
         """The same of records in these nodes."""
         places = chosen.copy()
-        if self.partly != "completed" or self.completions is None:
+        if self.incomplete_prefixes != "completed" or self.completions is None:
             return self.written, places
         texts, reached, first, last = self._public
         some = np.flatnonzero(reached[last[places]] > reached[first[places]])
@@ -193,7 +193,8 @@ class PrefixTree:
         """The texts as a table has them."""
         marked = [
             text + self.mark
-            if cut and (self.partly == "marked" or len(text) < self.hierarchy.shortest)
+            if cut
+            and (self.incomplete_prefixes == "marked" or len(text) < self.hierarchy.shortest)
             else text
             for text, cut in zip(self.texts, self.partial.tolist(), strict=True)
         ]
@@ -232,27 +233,27 @@ class PrefixTree:
             "texts": list(self.texts),
             "partial": np.flatnonzero(self.partial).tolist(),
             "weights": self.weights.tolist(),
-            "partly": self.partly,
+            "partly": self.incomplete_prefixes,
             "mark": self.mark,
             **({} if self.completions is None else {"completions": self.completions.to_json()}),
             **({} if self.attached is None else {"attached": self.attached.to_json()}),
         }
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> PrefixTree:
+    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> StringTree:
         """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
         partial = np.zeros(len(obj["texts"]), dtype=np.bool_)
         partial[np.array(obj["partial"], dtype=np.int64)] = True
         return cls(
-            hierarchy=Words.from_json(obj["hierarchy"]),
+            hierarchy=StringHierarchy.from_json(obj["hierarchy"]),
             texts=tuple(map(str, obj["texts"])),
             partial=partial,
             weights=np.array(obj["weights"], dtype=np.int64),
-            partly=obj["partly"],
+            incomplete_prefixes=obj["partly"],
             completions=Completions.from_json(obj["completions"])
             if "completions" in obj
             else None,
-            attached=Attached.from_json(obj["attached"], sizes=domain.sizes)
+            attached=Covariates.from_json(obj["attached"], sizes=domain.sizes)
             if "attached" in obj
             else None,
         )

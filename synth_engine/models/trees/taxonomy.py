@@ -14,9 +14,16 @@ import numpy.typing as npt
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.domain.completions import Completions
-from synth_engine.hierarchy import Points, Prefixes, Product, Taxonomy, Words, words_of
-from synth_engine.models.trees.spatial import Placed, Tree, check, malformed
-from synth_engine.models.trees.strings import Partial, PrefixTree
+from synth_engine.hierarchy import (
+    Prefixes,
+    ProductHierarchy,
+    SpatialHierarchy,
+    StringHierarchy,
+    TaxonomyHierarchy,
+    words_of,
+)
+from synth_engine.models.trees.spatial import Placement, SpatialTree, check, malformed
+from synth_engine.models.trees.strings import IncompletePrefixes, StringTree
 from synth_engine.models.weights import Weights, dealt
 
 WITH_TEXTS = "texts and classes"
@@ -24,22 +31,24 @@ WITH_TEXTS = "texts and classes"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClassTree:
+class ProductTree:
     """Nodes of a hierarchy, none inside another, with weights that add up to `WHOLE`. Within its node a record has any
     value of its class, each as likely as another, column by column; points lie as those of `Tree` do, and texts are those of
     `PrefixTree`."""
 
-    hierarchy: Taxonomy | Product
+    hierarchy: TaxonomyHierarchy | ProductHierarchy
     levels: npt.NDArray[np.int64]
     cells: Prefixes
     weights: Weights
-    placed: Placed = "density"
-    partly: Partial = "completed"
+    placed: Placement = "density"
+    incomplete_prefixes: IncompletePrefixes = "completed"
     completions: Completions | None = None
 
     def __post_init__(self) -> None:
         check(self.levels, self.cells, self.weights, depth=self.hierarchy.depth)
-        if self.placed not in get_args(Placed) or self.partly not in get_args(Partial):
+        if self.placed not in get_args(Placement) or self.incomplete_prefixes not in get_args(
+            IncompletePrefixes
+        ):
             raise malformed()
         for level in range(int(self.levels.max()) + 1):
             cells, below = self.cells[self.levels == level], self.cells[self.levels >= level]
@@ -47,7 +56,7 @@ class ClassTree:
             if not (there.all() and (self.hierarchy.prefix(cells, level) == cells).all()):
                 raise malformed()
             if (
-                isinstance(self.hierarchy, Product)
+                isinstance(self.hierarchy, ProductHierarchy)
                 and not self.hierarchy.path(cells)[:, :level].all()
             ):
                 raise malformed()
@@ -66,12 +75,12 @@ class ClassTree:
         found = {} if self.texts is None else self.texts.within(chosen, domain=domain, rng=rng)
         for at, component in enumerate(whole.components):
             levels, cells = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
-            if isinstance(component, Taxonomy):
+            if isinstance(component, TaxonomyHierarchy):
                 first, last = component.inside(cells, levels)
                 codes = component.order[rng.integers(first[chosen], last[chosen])]
                 found[component.columns[0]] = codes.astype(np.uint16)
-            elif isinstance(component, Points):
-                tree = Tree(
+            elif isinstance(component, SpatialHierarchy):
+                tree = SpatialTree(
                     hierarchy=component,
                     levels=levels,
                     cells=cells,
@@ -95,25 +104,29 @@ class ClassTree:
         return dealt(self.weights, rows, order=order, population=population, rng=rng)
 
     @cached_property
-    def texts(self) -> PrefixTree | None:
+    def texts(self) -> StringTree | None:
         """The tree as its texts see it, node by node; None where it has none."""
         if (words := words_of(self.hierarchy)) is None:
             return None
         whole = self._product
         at = whole.components.index(words)
         nodes = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
-        return PrefixTree.of_nodes(
-            words, *nodes, self.weights, partly=self.partly, completions=self.completions
+        return StringTree.of_nodes(
+            words,
+            *nodes,
+            self.weights,
+            incomplete_prefixes=self.incomplete_prefixes,
+            completions=self.completions,
         )
 
     @property
-    def _product(self) -> Product:
+    def _product(self) -> ProductHierarchy:
         """Of one column by itself: its codes are the same there."""
         alone = self.hierarchy
         return (
             alone
-            if isinstance(alone, Product)
-            else Product(columns=alone.columns, components=(alone,))
+            if isinstance(alone, ProductHierarchy)
+            else ProductHierarchy(columns=alone.columns, components=(alone,))
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -131,18 +144,22 @@ class ClassTree:
             "weights": self.weights.tolist(),
             "placed": self.placed,
             **({} if whole.together else {"together": False}),
-            **({} if words is None else {"texts": words.to_json(), "partly": self.partly}),
+            **(
+                {}
+                if words is None
+                else {"texts": words.to_json(), "partly": self.incomplete_prefixes}
+            ),
             **({} if self.completions is None else {"completions": self.completions.to_json()}),
         }
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> ClassTree:
+    def from_json(cls, obj: Mapping[str, Any], domain: Domain) -> ProductTree:
         """Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
-        texts = Words.from_json(obj["texts"]) if obj["kind"] == WITH_TEXTS else None
+        texts = StringHierarchy.from_json(obj["texts"]) if obj["kind"] == WITH_TEXTS else None
         hierarchy = prefixes.hierarchy(
             domain, obj["columns"], together=bool(obj.get("together", True)), texts=texts
         )
-        if not isinstance(hierarchy, Taxonomy | Product):
+        if not isinstance(hierarchy, TaxonomyHierarchy | ProductHierarchy):
             raise ValueError("not of classes")
         cells = [bytes.fromhex(cell) for cell in obj["cells"]]
         if any(len(cell) > hierarchy.width for cell in cells):
@@ -153,7 +170,7 @@ class ClassTree:
             cells=np.array(cells, dtype=f"S{hierarchy.width}"),
             weights=np.array(obj["weights"], dtype=np.int64),
             placed=obj["placed"],
-            partly=obj.get("partly", "completed"),
+            incomplete_prefixes=obj.get("partly", "completed"),
             completions=Completions.from_json(obj["completions"])
             if "completions" in obj
             else None,

@@ -90,11 +90,11 @@ class NotesSerializer(serializers.Serializer[Any]):
     )
     opened_from = serializers.IntegerField(
         allow_null=True,
-        source="notes.opened_from",
+        source="notes.min_records_to_split",
         default=None,
         help_text="About how many records it takes for a node to be opened.",
     )
-    ended = EndedSerializer(allow_null=True, source="notes.ended", default=None)
+    ended = EndedSerializer(allow_null=True, source="notes.stop_reason", default=None)
     sentences = serializers.ListField(
         child=serializers.CharField(), help_text="The same in words."
     )

@@ -12,7 +12,7 @@ from synth_engine.domain import Domain
 from synth_engine.evaluation import cell_sizes, tree_cells, tree_figures
 from synth_engine.evaluation.cell_sizes import Size
 from synth_engine.evaluation.tree_cells import Depth
-from synth_engine.hierarchy import Points, Product
+from synth_engine.hierarchy import ProductHierarchy, SpatialHierarchy
 
 BOXES = {"home": (41.13, 42.05, -71.9, -71.1), "work": (10.0, 11.0, 20.0, 24.0)}
 
@@ -50,7 +50,7 @@ def domain(*, bins: int = 64, names: tuple[str, ...] = ("home", "work"), **more:
 def test_a_side_is_as_long_as_a_great_circle_along_it(together: bool) -> None:
     described = domain()
     points = prefixes.hierarchy(described, described.names, together=together)
-    assert isinstance(points, Points)
+    assert isinstance(points, SpatialHierarchy)
     for depth in range(points.depth + 1):
         for size in cell_sizes.of_depth(points, described, depth):
             site = next(
@@ -82,9 +82,11 @@ def test_beside_classes_points_are_halved_when_it_is_their_turn() -> None:
     }
     described = domain(names=("home",), beside=beside, rest=halves)
     product = prefixes.hierarchy(described, described.names)
-    assert isinstance(product, Product)
+    assert isinstance(product, ProductHierarchy)
     at = next(
-        place for place, each in enumerate(product.components) if isinstance(each, Points)
+        place
+        for place, each in enumerate(product.components)
+        if isinstance(each, SpatialHierarchy)
     )
     alone = prefixes.hierarchy(described, ("home_north", "home_east"))
     own = product.own_levels(at).tolist()

@@ -19,12 +19,12 @@ from synth_engine.evaluation import (
     view,
     wording,
 )
-from synth_engine.hierarchy import Words
+from synth_engine.hierarchy import StringHierarchy
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
 
 SPEC = {"mechanism": "adaptive", "epsilon": "20", "delta": "0"}
-WORDS = Words(columns=("word",), alphabet="abcd", shortest=1, longest=4)
+WORDS = StringHierarchy(columns=("word",), alphabet="abcd", shortest=1, longest=4)
 
 
 def held(texts: list[str]) -> trees.Occupied:

@@ -13,8 +13,8 @@ from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import tree_cells, tree_figures
-from synth_engine.hierarchy import Hierarchy, Points, Words
-from synth_engine.models.trees.spatial import Tree
+from synth_engine.hierarchy import Hierarchy, SpatialHierarchy, StringHierarchy
+from synth_engine.models.trees.spatial import SpatialTree
 from synth_engine.models.weights import whole_weights
 
 NAMES = ("north", "east", "far north", "far east")
@@ -48,7 +48,7 @@ def domain(bins: int = 8) -> Domain:
 def tree(described: Domain, *, seed: int = 0) -> Cells:
     """A tree opened at random, and weights at random: its leaves hold every point once."""
     points = prefixes.hierarchy(described, NAMES)
-    assert isinstance(points, Points)
+    assert isinstance(points, SpatialHierarchy)
     rng = np.random.default_rng(seed)
     nodes, levels, cells = points.root(), [], []
     for level in range(points.depth + 1):
@@ -69,7 +69,7 @@ def tree(described: Domain, *, seed: int = 0) -> Cells:
 def dense(found: Cells) -> NDArray[np.float64]:
     """The share of every smallest part of the box, cell by cell: a slow way of saying what a tree means."""
     points = found.hierarchy
-    assert isinstance(points, Points)
+    assert isinstance(points, SpatialHierarchy)
     table = np.zeros([points.parts] * 4)
     for level, cell, weight in zip(found.levels, found.cells, found.weights, strict=True):
         side = points.parts >> level
@@ -175,7 +175,7 @@ def test_a_map_and_its_table_say_the_same_and_no_empty_square_has_a_colour() -> 
 
 
 # --- texts ----------------------------------------------------------------------------------------------------------
-WORDS = Words(columns=("word",), alphabet="ab", longest=3)
+WORDS = StringHierarchy(columns=("word",), alphabet="ab", longest=3)
 
 
 def texts(cells: dict[str, int], *, ended: tuple[str, ...] = ()) -> Cells:
@@ -225,7 +225,7 @@ AT = {
 
 
 @pytest.fixture(scope="module")
-def gazetteered() -> tuple[Domain, Tree]:
+def gazetteered() -> tuple[Domain, SpatialTree]:
     columns = [
         {"name": name, "kind": "categorical", "values": list(AT), "outside": "clamp"}
         for name in ("home", "work")
@@ -235,13 +235,13 @@ def gazetteered() -> tuple[Domain, Tree]:
         {"schema": "synth_engine/domain/1", "attributes": columns, "points": points}
     )
     found = prefixes.hierarchy(described, ("home", "work"))
-    assert isinstance(found, Points)
+    assert isinstance(found, SpatialHierarchy)
     top = found.below(found.root(), 0).ravel()
     top = top[found.exists(top, 1)]
     deeper = found.below(top[:1], 1).ravel()
     cells = np.concatenate([top[1:], deeper[found.exists(deeper, 2)]])
     levels = np.where(np.arange(cells.size) < top.size - 1, 1, 2).astype(np.int64)
-    return described, Tree(
+    return described, SpatialTree(
         hierarchy=found,
         levels=levels,
         cells=cells,
@@ -250,7 +250,7 @@ def gazetteered() -> tuple[Domain, Tree]:
 
 
 def test_columns_of_codes_are_places_and_their_records_are_at_their_points(
-    gazetteered: tuple[Domain, Tree],
+    gazetteered: tuple[Domain, SpatialTree],
 ) -> None:
     described, found = gazetteered
     home, work = tree_cells.sites(found.hierarchy, described)
@@ -270,7 +270,7 @@ def test_columns_of_codes_are_places_and_their_records_are_at_their_points(
 
 
 def test_of_those_at_a_public_point_the_others_are_where_the_model_has_them(
-    gazetteered: tuple[Domain, Tree],
+    gazetteered: tuple[Domain, SpatialTree],
 ) -> None:
     described, found = gazetteered
     home, work = tree_cells.sites(found.hierarchy, described)

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from synth_engine.evaluation import tree_cells, tree_classes
-from synth_engine.hierarchy import Hierarchy, Points, Product, Taxonomy
+from synth_engine.hierarchy import (
+    Hierarchy,
+    ProductHierarchy,
+    SpatialHierarchy,
+    TaxonomyHierarchy,
+)
 from tests.engine.evaluation.test_tree_cells import Cells
 
-TRADES = Taxonomy(
+TRADES = TaxonomyHierarchy(
     columns=("trade",),
     paths=(
         ("farm", "corn"),
@@ -19,7 +24,7 @@ TRADES = Taxonomy(
         ("shop", "tea"),
     ),
 )
-BOX = Points(columns=("x", "y"), low=(0.0, 0.0), high=(1.0, 1.0), resolution=2)
+BOX = SpatialHierarchy(columns=("x", "y"), low=(0.0, 0.0), high=(1.0, 1.0), resolution=2)
 
 
 def tree(hierarchy: Hierarchy, cells: list[tuple[tuple[int, ...], int]]) -> Cells:
@@ -70,7 +75,7 @@ def test_a_value_has_no_parts_and_every_class_comes_before_its_own() -> None:
 
 
 def test_several_hierarchies_are_seen_one_by_one_and_each_has_all_records() -> None:
-    both = Product(columns=("x", "y", "trade"), components=(BOX, TRADES))
+    both = ProductHierarchy(columns=("x", "y", "trade"), components=(BOX, TRADES))
     assert [at for at, _ in both.schedule] == [
         1,
         0,

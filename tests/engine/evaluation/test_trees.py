@@ -15,10 +15,10 @@ from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_curves, trees
 from synth_engine.evaluation.report import compare
 from synth_engine.evaluation.tallies import from_codes
-from synth_engine.hierarchy import Points, Words
+from synth_engine.hierarchy import SpatialHierarchy, StringHierarchy
 from tests.engine.evaluation.test_tree_cells import domain
 
-SQUARE = Points(columns=("north", "east"), low=(0, 0), high=(1, 1), resolution=3)
+SQUARE = SpatialHierarchy(columns=("north", "east"), low=(0, 0), high=(1, 1), resolution=3)
 
 
 def held(points: list[tuple[float, float]]) -> trees.Occupied:
@@ -42,7 +42,7 @@ def test_tables_of_other_sizes_are_compared_by_their_shares() -> None:
 
 
 def test_cells_of_a_depth_hold_what_lies_below_for_points_and_for_texts() -> None:
-    words = Words(columns=("word",), alphabet="abc", longest=3)
+    words = StringHierarchy(columns=("word",), alphabet="abc", longest=3)
     found = trees.occupied(words, words.encode(["ab", "abc", "ab", "c", ""]))
     assert [found.at(depth).counts.tolist() for depth in (0, 1, 2, 3)] == [
         [5],
