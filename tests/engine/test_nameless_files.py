@@ -72,9 +72,9 @@ ASKER = """
 HELD_UP = """
     import os, sys, time
     sys.path.insert(0, {folder!r})
-    import trial
-    trial._statistical = lambda *_: (open({mark!r}, "w").write(str(os.getpid())), time.sleep(600))
-    trial.main()
+    import sandbox_child
+    sandbox_child._statistical = lambda *_: (open({mark!r}, "w").write(str(os.getpid())), time.sleep(600))
+    sandbox_child.main()
 """
 
 
