@@ -302,7 +302,7 @@ def compare(
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
     """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one."""
-    for attribute in domain.open:
+    for attribute in domain.undeclared:
         if isinstance(attribute, WeakBasket):
             raise attribute.error(
                 "the items to be compared are not known", repair='list them: kind "basket"'
@@ -425,7 +425,7 @@ def _declared_texts(described: Domain | None, *, model: Model) -> Strings | None
     """How texts of the model's column are read, as it was described."""
     if described is None or (tree := factory.texts(model.tree)) is None:
         return None
-    for attribute in described.open:
+    for attribute in described.undeclared:
         if attribute.name in tree.columns and isinstance(attribute, Weak):
             return attribute.values if isinstance(attribute.values, Strings) else None
     return None

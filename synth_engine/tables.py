@@ -67,7 +67,7 @@ def fill(model: Model, rows: int, *, seed: str, path: Path, form: str) -> str:
 
 def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
     """The table as CSV in UTF-8, block by block; a missing value by its first marker."""
-    yield _csv([[attribute.name for attribute in model.domain.drawn]])
+    yield _csv([[attribute.name for attribute in model.domain.table_columns]])
     for block in mechanisms.draw_blocks(model, rows, seed):
         texts = codec.as_text(model.domain, block)
         yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
@@ -75,7 +75,7 @@ def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
 
 def basket_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
     """A basket in each line, in UTF-8, block by block."""
-    (column,) = model.domain.drawn
+    (column,) = model.domain.table_columns
     for block in mechanisms.draw_blocks(model, rows, seed):
         yield "".join(f"{text}\n" for text in block[column.name]).encode()
 
@@ -88,7 +88,7 @@ def require_format(path: Path, *, domain: Domain | None = None) -> None:
             "the output has another format", repair=f"end its name in {' or '.join(FORMATS)}"
         )
     if path.name.endswith((".dat", ".dat.gz")) and domain is not None:
-        drawn = domain.drawn
+        drawn = domain.table_columns
         if len(drawn) != 1 or not isinstance(drawn[0], Baskets):
             raise InputError(
                 "what is drawn is no list of baskets",
@@ -113,7 +113,10 @@ def _write_parquet(model: Model, rows: int, *, seed: str, path: Path) -> None:
 def arrow_schema(domain: Domain) -> pa.Schema:
     """Column types of a drawn table; a missing value is null."""
     return pa.schema(
-        [pa.field(a.name, _arrow_type(a), nullable=a.missing is not None) for a in domain.drawn]
+        [
+            pa.field(a.name, _arrow_type(a), nullable=a.missing is not None)
+            for a in domain.table_columns
+        ]
     )
 
 

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from synth_engine.codec.baskets import Bags, bags, settled_items
+from synth_engine.codec.baskets import Bags, bags, resolved_items
 from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.multiplicity import repeated, repetitions
-from synth_engine.codec.resolving import Ranking, settled_cells, settled_ranks
+from synth_engine.codec.resolving import Ranking, resolved_cells, resolved_codes
 from synth_engine.codec.units import normal
 
 __all__ = [
     "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "normal",
     "repeated", "repetitions",
-    "settled_cells", "settled_items", "settled_ranks", "values_of", "with_identifiers",
+    "resolved_cells", "resolved_codes", "resolved_items", "values_of", "with_identifiers",
 ]  # fmt: skip

@@ -23,13 +23,13 @@ def bags(attribute: WeakBasket, column: pa.Array) -> Bags:
     return _bags(attribute, column, rank=attribute.values.rank, number=attribute.values.size)
 
 
-def settled_items(attribute: WeakBasket, settled: Attribute, held: Bags) -> dict[str, Codes]:
+def resolved_items(attribute: WeakBasket, resolved: Attribute, held: Bags) -> dict[str, Codes]:
     """A column of codes for each item of the learned basket."""
-    if not isinstance(settled, Basket):
+    if not isinstance(resolved, Basket):
         raise TypeError("a weak basket becomes a basket")
-    ranks = [attribute.values.rank(item) for item in settled.items]
+    ranks = [attribute.values.rank(item) for item in resolved.items]
     return _columns(
-        settled,
+        resolved,
         held,
         places={rank: place for place, rank in enumerate(ranks) if rank is not None},
     )

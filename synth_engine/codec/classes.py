@@ -58,7 +58,7 @@ def suits(domain: Domain, *, placed: Sequence[str]) -> bool:
     """Whether a domain is one of classes, with other columns that can be divided beside them: a column that is not among
     those placed otherwise has partitions, and of all others the values are few."""
     declared = {each.column for each in domain.partitions} - set(placed)
-    if domain.open or not declared:
+    if domain.undeclared or not declared:
         return False
     return all(divisible(domain, name) for name in domain.names if name not in placed)
 

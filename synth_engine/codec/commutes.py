@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import places
 from synth_engine.domain import Domain, names
-from synth_engine.domain.points import Points
+from synth_engine.domain.points import PointSet
 
-LARGEST = 2**62  # cells of both ends together: their numbers have to fit 64 bits
+MAX_CELLS = 2**62  # cells of both ends together: their numbers have to fit 64 bits
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -125,7 +125,7 @@ def commutes(domain: Domain) -> tuple[Commute, ...]:
     found = []
     for first, second in combinations(known, 2):
         ends = (second, first) if first.name == goal else (first, second)
-        if ends[0].size * ends[1].size <= LARGEST:
+        if ends[0].size * ends[1].size <= MAX_CELLS:
             found.append(Commute(origin=ends[0], destination=ends[1]))
     return tuple(found)
 
@@ -144,7 +144,7 @@ def _columns(domain: Domain) -> list[End]:
     return [_column(domain, points[name]) for name in domain.names if name in points]
 
 
-def _column(domain: Domain, points: Points) -> End:
+def _column(domain: Domain, points: PointSet) -> End:
     attribute = domain.attribute(points.column)
     at = np.full((attribute.size, 2), np.nan)
     at[: len(points.at)] = np.array(points.at)[:, :2]

@@ -42,7 +42,7 @@ def decode(
             a.name: baskets.joined(a, codes)
             if isinstance(a, Basket)
             else values_of(a, np.asarray(codes[a.name], dtype=np.intp), rng)
-            for a in domain.drawn
+            for a in domain.table_columns
             if not isinstance(a, Identifier)
         }
     )
@@ -120,7 +120,7 @@ def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
     Encoding these texts gives back the codes."""
     return pd.DataFrame(
-        {a.name: _written(a, frame[a.name]) for a in domain.drawn if a.name in frame}
+        {a.name: _written(a, frame[a.name]) for a in domain.table_columns if a.name in frame}
     )
 
 

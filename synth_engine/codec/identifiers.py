@@ -40,12 +40,14 @@ def with_identifiers(
             ),
             dtype="str",
         )
-        for attribute in domain.drawn
+        for attribute in domain.table_columns
         if isinstance(attribute, Identifier)
     }
     if not made:
         return frame
-    return pd.DataFrame({a.name: made.get(a.name, frame.get(a.name)) for a in domain.drawn})
+    return pd.DataFrame(
+        {a.name: made.get(a.name, frame.get(a.name)) for a in domain.table_columns}
+    )
 
 
 def _texts(attribute: Identifier, places: Whole, rng: np.random.Generator) -> NDArray[np.str_]:

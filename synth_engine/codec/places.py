@@ -16,7 +16,7 @@ EARTH_RADIUS_KM = (
     6371.0088  # the mean radius of the International Union of Geodesy and Geophysics
 )
 KILOMETRES_A_MILE = 1.609344
-MOST_BINS = 400
+MAX_BINS = 400
 _BLOCK = 2**16
 
 Floats = NDArray[np.float64]
@@ -48,8 +48,8 @@ def edges(domain: Domain, pair: Pair) -> Floats:
 def round_edges(farthest: float) -> Floats:
     """From 0 to at least so many kilometres: a round step, at most `MOST_BINS` bins."""
     farthest = max(farthest, 1.0)
-    unit = 10.0 ** math.floor(math.log10(farthest / MOST_BINS))
-    step = next(times * unit for times in (1, 2, 5, 10) if times * unit * MOST_BINS >= farthest)
+    unit = 10.0 ** math.floor(math.log10(farthest / MAX_BINS))
+    step = next(times * unit for times in (1, 2, 5, 10) if times * unit * MAX_BINS >= farthest)
     found: Floats = np.round(step * np.arange(math.ceil(farthest / step) + 1), 12)
     return found
 

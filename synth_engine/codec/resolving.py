@@ -48,16 +48,16 @@ class Ranking:
         return found
 
 
-def settled_ranks(attribute: Weak, settled: Attribute, ranks: Sequence[int]) -> Codes:
+def resolved_codes(attribute: Weak, resolved: Attribute, ranks: Sequence[int]) -> Codes:
     """The code under the learned attribute, a categorical one, of each number."""
-    if not isinstance(settled, Categorical):
+    if not isinstance(resolved, Categorical):
         raise TypeError("a weak attribute becomes a categorical one")
-    codes = {attribute.values.rank(text): code for code, text in enumerate(settled.values)}
-    absent = settled.missing_code
-    if settled.other_code is not None:
-        outside = settled.other_code
+    codes = {attribute.values.rank(text): code for code, text in enumerate(resolved.values)}
+    absent = resolved.missing_code
+    if resolved.other_code is not None:
+        outside = resolved.other_code
     else:
-        outside = 0 if absent is None or settled.outside == "clamp" else absent
+        outside = 0 if absent is None or resolved.outside == "clamp" else absent
     if absent is not None:
         codes[attribute.population - 1] = absent
     return np.fromiter(
@@ -65,7 +65,7 @@ def settled_ranks(attribute: Weak, settled: Attribute, ranks: Sequence[int]) -> 
     )
 
 
-def settled_cells(attribute: Range, settled: Attribute) -> Codes:
+def resolved_cells(attribute: Range, resolved: Attribute) -> Codes:
     """The code under the learned attribute of each code of the grid."""
     grid = attribute.grid
     if isinstance(grid, Date):
@@ -73,6 +73,6 @@ def settled_cells(attribute: Range, settled: Attribute) -> Codes:
     else:
         starts = [repr(cut) for cut in grid.cuts[:-1]]
     return encode_column(
-        settled,
+        resolved,
         pa.array([*starts, *([None] if grid.missing is not None else [])], type=pa.string()),
     )

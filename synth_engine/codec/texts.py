@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth_engine.domain.texts import SIGNS, Class, Text
+from synth_engine.domain.texts import CHARACTERS, Class, Text
 
 Codes = NDArray[np.uint16]
 
@@ -68,7 +68,9 @@ def _made(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) ->
     if attribute.leading:
         for place, each in enumerate(attribute.classes):
             mine = starts[firsts == place]
-            signs[mine] = _alphabet((each,))[rng.integers(len(SIGNS[each]), size=mine.size)]
+            signs[mine] = _alphabet((each,))[
+                rng.integers(len(CHARACTERS[each]), size=mine.size)
+            ]
     else:
         signs[starts[some]] = edges[rng.integers(edges.size, size=int(some.sum()))]
     whole = "".join(signs.tolist())
@@ -76,7 +78,7 @@ def _made(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) ->
 
 
 def _alphabet(classes: tuple[Class, ...]) -> NDArray[np.str_]:
-    return np.array(list("".join(SIGNS[each] for each in classes)))
+    return np.array(list("".join(CHARACTERS[each] for each in classes)))
 
 
 def class_of(text: str) -> Class:

@@ -44,9 +44,13 @@ class Rows:
         lengths |= {len(places) for places, _ in ranked.values()} | (
             {len(units)} if units is not None else set()
         )
-        weak = {attribute.name for attribute in domain.open if isinstance(attribute, Weak)}
+        weak = {
+            attribute.name for attribute in domain.undeclared if isinstance(attribute, Weak)
+        }
         held = {
-            attribute.name for attribute in domain.open if isinstance(attribute, WeakBasket)
+            attribute.name
+            for attribute in domain.undeclared
+            if isinstance(attribute, WeakBasket)
         }
         if len(lengths) != 1 or (set(codes), set(ranked), set(baskets)) != (
             set(domain.names),
@@ -83,20 +87,21 @@ class Rows:
     def settled(self, domain: Domain) -> Rows:
         """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
         learned = {
-            attribute.name: domain.attribute(attribute.name) for attribute in self.__domain.open
+            attribute.name: domain.attribute(attribute.name)
+            for attribute in self.__domain.undeclared
         }
-        if self.__domain.settled(learned) != domain:
+        if self.__domain.resolve(learned) != domain:
             raise PrivacyError("more than what was open has changed")
         codes = dict(self.__codes)
-        for attribute in self.__domain.open:
+        for attribute in self.__domain.undeclared:
             name, found = attribute.name, learned[attribute.name]
             if isinstance(attribute, Weak):
                 places, ranks = self.__ranked[name]
-                codes[name] = codec.settled_ranks(attribute, found, ranks)[places]
+                codes[name] = codec.resolved_codes(attribute, found, ranks)[places]
             elif isinstance(attribute, Range):
-                codes[name] = codec.settled_cells(attribute, found)[codes[name]]
+                codes[name] = codec.resolved_cells(attribute, found)[codes[name]]
             elif isinstance(attribute, WeakBasket):
-                codes |= codec.settled_items(attribute, found, self.__baskets[name])
+                codes |= codec.resolved_items(attribute, found, self.__baskets[name])
         return Rows(codes, domain=domain, units=self.__units)
 
     @property
@@ -167,10 +172,12 @@ class _Opened:
     def __init__(self, domain: Domain, dialect: Dialect | None) -> None:
         self._domain, self._dialect = domain, dialect
         self._codes: dict[str, list[Codes]] = {name: [] for name in domain.names}
-        self._rankings = {a.name: codec.Ranking(a) for a in domain.open if isinstance(a, Weak)}
+        self._rankings = {
+            a.name: codec.Ranking(a) for a in domain.undeclared if isinstance(a, Weak)
+        }
         self._places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in self._rankings}
         self._bags: dict[str, list[Bags]] = {
-            a.name: [] for a in domain.open if isinstance(a, WeakBasket)
+            a.name: [] for a in domain.undeclared if isinstance(a, WeakBasket)
         }
         self._ids: list[pa.Array] = []
 

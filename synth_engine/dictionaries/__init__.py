@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from synth_engine.dictionaries import frictionless, nist
-from synth_engine.dictionaries.base import Reading, Remark
+from synth_engine.dictionaries.base import DictionaryContents, Remark
 from synth_engine.dictionaries.export import to_schema
 from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.errors import DomainError
@@ -22,7 +22,7 @@ TITLES: dict[Kind, str] = {
     "data-dictionary": "data dictionary",
 }
 
-__all__ = ["TITLES", "Kind", "Reading", "Remark", "read", "recognise", "to_schema"]
+__all__ = ["TITLES", "DictionaryContents", "Kind", "Remark", "read", "recognise", "to_schema"]
 
 
 def recognise(document: object) -> Kind:
@@ -46,7 +46,7 @@ def recognise(document: object) -> Kind:
     )
 
 
-def read(document: Mapping[str, Any], *, kind: Kind) -> Reading:
+def read(document: Mapping[str, Any], *, kind: Kind) -> DictionaryContents:
     """What a Table Schema or a data dictionary says about columns. Errors: DomainError for an unsound document."""
     if kind == "domain":
         raise DomainError("a domain is no dictionary", repair="read it as a domain")

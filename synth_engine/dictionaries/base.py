@@ -29,14 +29,14 @@ class Remark(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class DictionaryContents:
     """The attributes a document describes, every fact of them public, and what it leaves open."""
 
     attributes: tuple[Attribute, ...]
     remarks: tuple[Remark, ...] = ()
 
 
-class Open(Exception):
+class Underspecified(Exception):
     """A document says too little about a column to describe it."""
 
     def __init__(self, rule: str, repair: str) -> None:
@@ -45,11 +45,11 @@ class Open(Exception):
 
 
 def attribute(document: dict[str, Any]) -> Attribute:
-    """An attribute all of whose facts come from a public file. Errors: Open, where they contradict one another."""
+    """An attribute all of whose facts come from a public file. Errors: Underspecified, where they contradict one another."""
     try:
         return parse_attribute(document | PUBLIC)
     except DomainError as error:
-        raise Open(error.rule, error.repair) from None
+        raise Underspecified(error.rule, error.repair) from None
 
 
 def edges(

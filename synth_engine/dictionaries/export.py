@@ -33,7 +33,7 @@ def to_schema(domain: Domain) -> dict[str, Any]:
     """The schema of the tables that releases of this description give."""
     return {
         "$schema": SCHEMA,
-        "fields": [_field(attribute) for attribute in domain.drawn],
+        "fields": [_field(attribute) for attribute in domain.table_columns],
         "missingValues": [],
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from synth_engine import values
-from synth_engine.dictionaries.base import Open, attribute, edges
+from synth_engine.dictionaries.base import Underspecified, attribute, edges
 from synth_engine.domain import OTHER, Attribute
 from synth_engine.domain.scales import ISO
 from synth_engine.domain.timestamps import ISO_MOMENT
@@ -44,10 +44,10 @@ _MANY_TEXTS = (
 def attribute_of(
     field: Mapping[str, Any], *, missing: tuple[str, ...], is_key: bool = False
 ) -> tuple[Attribute, Lost]:
-    """The attribute and what of the field it cannot say. Errors: Open, when the field says too little."""
+    """The attribute and what of the field it cannot say. Errors: Underspecified, when the field says too little."""
     constraints = field.get("constraints") or {}
     if not isinstance(constraints, Mapping):
-        raise Open("its constraints are no JSON object", "correct the schema")
+        raise Underspecified("its constraints are no JSON object", "correct the schema")
     kind = field.get("type", "string")
     base: dict[str, Any] = {
         "name": field["name"],
@@ -64,7 +64,7 @@ def attribute_of(
         return attribute({"name": field["name"], "kind": "identifier", **made}), []
     reader = _READERS.get(kind if isinstance(kind, str) else "")
     if reader is None:
-        raise Open("its type has no kind here", "describe it here, or leave it out")
+        raise Underspecified("its type has no kind here", "describe it here, or leave it out")
     return reader(base, field, constraints)
 
 
@@ -78,7 +78,9 @@ def _listed(field: Mapping[str, Any], constraints: Mapping[str, Any]) -> list[st
     if not all(
         isinstance(each, str | int | float) and not isinstance(each, bool) for each in values_of
     ):
-        raise Open("its list of values is not usable", "write it as a list of texts or numbers")
+        raise Underspecified(
+            "its list of values is not usable", "write it as a list of texts or numbers"
+        )
     return [str(each) for each in values_of]
 
 
@@ -106,11 +108,11 @@ def _string(
 ) -> tuple[Attribute, Lost]:
     pattern = constraints.get("pattern")
     if not isinstance(pattern, str):
-        raise Open(*_NO_VALUES)
+        raise Underspecified(*_NO_VALUES)
     try:
         matched = values.Pattern(pattern.removeprefix("^").removesuffix("$"))
     except DomainError as error:
-        raise Open(f"its pattern is not usable: {error.rule}", error.repair) from None
+        raise Underspecified(f"its pattern is not usable: {error.rule}", error.repair) from None
     if matched.size > LISTED_UP_TO:
         document = base | {"kind": "weak", "values": matched.to_json()}
         return attribute(document), [
@@ -131,7 +133,7 @@ def _number(
     try:
         low, high = cast(low), cast(high)
     except (TypeError, ValueError, OverflowError):
-        raise Open(*_BAD_BOUND) from None
+        raise Underspecified(*_BAD_BOUND) from None
     if whole:  # version 2 has bounds that do not belong to the range
         low += "minimum" not in constraints
         high -= "maximum" not in constraints
@@ -149,7 +151,7 @@ def _ends(constraints: Mapping[str, Any]) -> tuple[Any, Any]:
     low = constraints.get("minimum", constraints.get("exclusiveMinimum"))
     high = constraints.get("maximum", constraints.get("exclusiveMaximum"))
     if low is None or high is None:
-        raise Open(*_NO_BOUNDS)
+        raise Underspecified(*_NO_BOUNDS)
     return low, high
 
 
@@ -159,7 +161,9 @@ def _boolean(
     true, false = field.get("trueValues", list(_TRUE)), field.get("falseValues", list(_FALSE))
     texts = (true, false) if isinstance(true, list) and isinstance(false, list) else ([], [])
     if not all(each and all(isinstance(text, str) for text in each) for each in texts):
-        raise Open("its texts for yes and no are not usable", "write them as lists of texts")
+        raise Underspecified(
+            "its texts for yes and no are not usable", "write them as lists of texts"
+        )
     if len(true) == len(false) == 1:
         return attribute(base | {"kind": "boolean", "true": true[0], "false": false[0]}), []
     if "trueValues" not in field and "falseValues" not in field:
@@ -207,7 +211,7 @@ def _datetime(
 def _style(field: Mapping[str, Any], *, usual: str) -> str:
     style = field.get("format", "default")
     if style == "any" or not isinstance(style, str):
-        raise Open(*_STYLED)
+        raise Underspecified(*_STYLED)
     return usual if style == "default" else style
 
 
@@ -220,7 +224,7 @@ def _moment(text: Any, style: str) -> datetime.datetime:
     try:
         return datetime.datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise Open(*_BAD_BOUND) from None
+        raise Underspecified(*_BAD_BOUND) from None
 
 
 _Reader = Callable[

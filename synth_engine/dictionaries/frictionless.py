@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine.dictionaries import fields as readers
-from synth_engine.dictionaries.base import Open, Reading, Remark
+from synth_engine.dictionaries.base import DictionaryContents, Remark, Underspecified
 from synth_engine.domain import Attribute
 from synth_engine.errors import DomainError
 
@@ -29,7 +29,7 @@ def _has_fields(schema: Any) -> bool:
     return isinstance(schema, Mapping) and isinstance(schema.get("fields"), list)
 
 
-def read(document: Mapping[str, Any]) -> Reading:
+def read(document: Mapping[str, Any]) -> DictionaryContents:
     """Attributes of the fields that say enough. Errors: DomainError for a document that is no such schema."""
     schema = _schema(document)
     missing = _markers(schema.get("missingValues", _USUAL_MISSING), column=None)
@@ -46,9 +46,9 @@ def read(document: Mapping[str, Any]) -> Reading:
             )
             found.append(column)
             remarks += [Remark(name, *each) for each in lost]
-        except Open as unsaid:
+        except Underspecified as unsaid:
             remarks.append(Remark(name, unsaid.rule, unsaid.repair))
-    return Reading(attributes=tuple(found), remarks=tuple(remarks))
+    return DictionaryContents(attributes=tuple(found), remarks=tuple(remarks))
 
 
 def _schema(document: Mapping[str, Any]) -> Mapping[str, Any]:

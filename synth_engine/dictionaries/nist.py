@@ -11,7 +11,13 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
-from synth_engine.dictionaries.base import Open, Reading, Remark, attribute, edges
+from synth_engine.dictionaries.base import (
+    DictionaryContents,
+    Remark,
+    Underspecified,
+    attribute,
+    edges,
+)
 from synth_engine.domain import Attribute
 from synth_engine.errors import DomainError
 
@@ -46,7 +52,7 @@ def looks_like(document: Mapping[str, Any]) -> bool:
     )
 
 
-def read(document: Mapping[str, Any]) -> Reading:
+def read(document: Mapping[str, Any]) -> DictionaryContents:
     """Attributes of the columns it describes. Of a column without values nothing public is known: its
     frequent values are found with budget."""
     found: list[Attribute] = []
@@ -56,13 +62,13 @@ def read(document: Mapping[str, Any]) -> Reading:
             column, remark = _column(name, entry.get("values"))
             found.append(column)
             remarks += [Remark(name, *remark)] if remark else []
-        except Open as unsaid:
+        except Underspecified as unsaid:
             remarks.append(Remark(name, unsaid.rule, unsaid.repair))
     if not found:
         raise DomainError(
             "the dictionary describes no column", repair="give its columns values"
         )
-    return Reading(attributes=tuple(found), remarks=tuple(remarks))
+    return DictionaryContents(attributes=tuple(found), remarks=tuple(remarks))
 
 
 def _column(name: str, values: Any) -> tuple[Attribute, tuple[str, str] | None]:
@@ -71,11 +77,13 @@ def _column(name: str, values: Any) -> tuple[Attribute, tuple[str, str] | None]:
             {"name": name, "kind": "weak", "values": _SOUGHT, "missing": [""]}
         ), _NO_VALUES
     if not isinstance(values, Mapping):
-        raise Open("its values are no list of codes", "write them as code and meaning")
+        raise Underspecified(
+            "its values are no list of codes", "write them as code and meaning"
+        )
     is_range = _is_range(values)
     codes = {key: meaning for key, meaning in values.items() if not (is_range and key in _ENDS)}
     if not all(isinstance(meaning, str) for meaning in codes.values()):
-        raise Open(*_NO_TEXT)
+        raise Underspecified(*_NO_TEXT)
     missing = [key for key, meaning in codes.items() if _ABSENT.match(meaning)]
     own = [key for key in codes if key not in missing]
     if is_range:
@@ -88,7 +96,7 @@ def _is_range(values: Mapping[str, Any]) -> bool:
     """ "min" and "max" are ends when they are numbers; two codes may be called so as well."""
     ends = [values[end] for end in _ENDS if isinstance(values.get(end), int | float)]
     if len(ends) == 1:
-        raise Open(*_ONE_END)
+        raise Underspecified(*_ONE_END)
     return len(ends) == 2
 
 

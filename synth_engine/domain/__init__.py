@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from synth_engine.domain.attributes import (
     MAX_CODES,
+    MAX_PLACED_CODES,
     MISSING,
-    MOST_PLACED,
     OTHER,
     Attribute,
     Boolean,
@@ -32,19 +32,19 @@ from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
-from synth_engine.domain.points import Points
+from synth_engine.domain.points import PointSet
 from synth_engine.domain.reading import parse_attribute
 from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.domain.sources import Source
 from synth_engine.domain.texts import Text
 from synth_engine.domain.timestamps import DateTime
-from synth_engine.domain.undeclared import Open, Range, Weak
+from synth_engine.domain.undeclared import Range, Undeclared, Weak
 
 __all__ = [
     "MAX_CODES",
+    "MAX_PLACED_CODES",
     "MISSING",
-    "MOST_PLACED",
     "OTHER",
     "PROVENANCES",
     "SCHEMA",
@@ -64,17 +64,17 @@ __all__ = [
     "Integer",
     "MissingIff",
     "Number",
-    "Open",
     "Order",
     "Partition",
     "Place",
-    "Points",
+    "PointSet",
     "Provenance",
     "Range",
     "Repeats",
     "Source",
     "Text",
     "Totals",
+    "Undeclared",
     "Weak",
     "WeakBasket",
     "parse_attribute",

@@ -16,7 +16,7 @@ from synth_engine.domain.facts import Provenance
 from synth_engine.errors import DomainError
 
 MAX_CODES = 10_000
-MOST_PLACED = 65_535
+MAX_PLACED_CODES = 65_535
 """Codes of a column whose values have public points: census blocks are many. A code is stored in 16 bits."""
 OTHER = "(other)"
 MISSING = "(missing)"
@@ -105,7 +105,7 @@ class Attribute:
         return (self,) if self.size else ()
 
     @property
-    def drawn(self) -> tuple[Attribute, ...]:
+    def table_columns(self) -> tuple[Attribute, ...]:
         """The columns that a drawn table has of it."""
         return (self,) if self.in_table else ()
 
@@ -196,7 +196,9 @@ class Categorical(Attribute):
     kind: ClassVar[str] = "categorical"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
     outsides: ClassVar[tuple[Outside, ...]] = ("other", "missing", "clamp")
-    most_codes: ClassVar[int] = MOST_PLACED  # beyond MAX_CODES they need points: see Domain
+    most_codes: ClassVar[int] = (
+        MAX_PLACED_CODES  # beyond MAX_CODES they need points: see Domain
+    )
 
     values: tuple[str, ...]
     other: bool = False

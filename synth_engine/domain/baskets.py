@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from synth_engine.domain.attributes import Attribute, Boolean
-from synth_engine.domain.undeclared import Open
+from synth_engine.domain.undeclared import Undeclared
 from synth_engine.values import ValueSet
 
-MOST_ITEMS = 2_000
+MAX_ITEMS = 2_000
 """Items that a table may have columns for."""
-MOST_CANDIDATES = 1_000_000
+MAX_CANDIDATES = 1_000_000
 """Items that a choice may be made from: each gets its noise, so all are written down once."""
 SEPARATORS = (" ", ",", ";", "|", "\t")
 PRESENT, ABSENT = "1", "0"
@@ -72,7 +72,7 @@ class Baskets(Attribute):
         return True
 
     @property
-    def drawn(self) -> tuple[Attribute, ...]:
+    def table_columns(self) -> tuple[Attribute, ...]:
         return self.parts if self.wide else (self,)
 
     @property
@@ -96,9 +96,9 @@ class Basket(Baskets):
         object.__setattr__(self, "items", tuple(self.items))
         self._check_baskets()
         self._check_texts(self.items, what="item")
-        if len(self.items) > MOST_ITEMS:
+        if len(self.items) > MAX_ITEMS:
             raise self.error(
-                f"more than {MOST_ITEMS:,} items",
+                f"more than {MAX_ITEMS:,} items",
                 repair='list fewer, or let a run choose some: kind "weak-basket"',
             )
         for item in self.items:
@@ -121,7 +121,7 @@ class Basket(Baskets):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeakBasket(Baskets, Open):
+class WeakBasket(Baskets, Undeclared):
     """Any number of items of a public set, of which a run chooses `keep`, those that most baskets have, with noise and out
     of its own budget. Items that are not chosen are left out."""
 
@@ -133,14 +133,14 @@ class WeakBasket(Baskets, Open):
     def check(self) -> None:
         self._check_baskets()
         size = self.values.size
-        if size > MOST_CANDIDATES:
+        if size > MAX_CANDIDATES:
             raise self.error(
-                f"a set of more than {MOST_CANDIDATES:,} items to choose from",
+                f"a set of more than {MAX_CANDIDATES:,} items to choose from",
                 repair="declare a narrower range, or list the items that matter",
             )
-        if type(self.keep) is not int or not 1 <= self.keep <= min(MOST_ITEMS, size):
+        if type(self.keep) is not int or not 1 <= self.keep <= min(MAX_ITEMS, size):
             raise self.error(
-                f"keep is not a whole number from 1 to {min(MOST_ITEMS, size):,}",
+                f"keep is not a whole number from 1 to {min(MAX_ITEMS, size):,}",
                 repair="50 is a common choice",
             )
         self._check_length(self.values.longest)
@@ -158,7 +158,7 @@ class WeakBasket(Baskets, Open):
             )
         return any(not sign.isprintable() or self._is_split(f"x{sign}x") for sign in signs)
 
-    def found(self, ranks: Sequence[int]) -> Basket:
+    def from_ranks(self, ranks: Sequence[int]) -> Basket:
         """The basket whose items are those of these ranks, in the order of the set."""
         texts = (self.values.unrank(rank) for rank in sorted(ranks))
         return Basket(
@@ -169,12 +169,12 @@ class WeakBasket(Baskets, Open):
             provenance=dict(self.facts) | {"items": "learned"},
         )
 
-    def admits(self, settled: Attribute) -> bool:
-        if not isinstance(settled, Basket):
+    def admits(self, resolved: Attribute) -> bool:
+        if not isinstance(resolved, Basket):
             return False
-        ranks = [self.values.rank(item) for item in settled.items]
+        ranks = [self.values.rank(item) for item in resolved.items]
         known = [rank for rank in ranks if rank is not None]
-        return len(set(known)) == len(ranks) <= self.keep and settled == self.found(known)
+        return len(set(known)) == len(ranks) <= self.keep and resolved == self.from_ranks(known)
 
     def details(self) -> dict[str, object]:
         values = self.values.to_json() | {"size": self.values.size}

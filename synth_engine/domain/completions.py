@@ -9,7 +9,7 @@ from typing import Any
 from synth_engine import values as public_sets
 from synth_engine.errors import DomainError
 
-MOST = 1_000_000
+MAX_COMPLETIONS = 1_000_000
 _REPAIR = 'give a set of values, such as {"set": "list", "values": ["…"]}, with "weights" if some are more likely'
 
 
@@ -22,9 +22,10 @@ class Completions:
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.values.size > MOST:
+        if self.values.size > MAX_COMPLETIONS:
             raise DomainError(
-                f"completions are more than {MOST:,} texts", repair="list the frequent ones"
+                f"completions are more than {MAX_COMPLETIONS:,} texts",
+                repair="list the frequent ones",
             )
         if self.weights and len(self.weights) != self.values.size:
             raise DomainError(

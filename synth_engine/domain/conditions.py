@@ -20,7 +20,7 @@ _DAY = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Range:
+class ValueRange:
     """Values of a scale from `low` to `high`, both included; None where it has no end. Days and moments are texts."""
 
     low: float | str | None = None
@@ -40,7 +40,7 @@ class Range:
         return f"{self.low} to {self.high}"
 
 
-Value = str | Range | None
+Value = str | ValueRange | None
 """The text of a value or bin, a range, or None for missing."""
 
 
@@ -54,13 +54,13 @@ def parse(documents: object, *, column: str) -> tuple[Value, ...]:
 
 
 def to_json(values: Sequence[Value]) -> list[Any]:
-    return [value.to_json() if isinstance(value, Range) else value for value in values]
+    return [value.to_json() if isinstance(value, ValueRange) else value for value in values]
 
 
 def words(values: Sequence[Value]) -> str:
     """The values as people read them: "a, b or missing"."""
     texts = [
-        MISSING.strip("()") if v is None else v.words if isinstance(v, Range) else v
+        MISSING.strip("()") if v is None else v.words if isinstance(v, ValueRange) else v
         for v in values
     ]
     shown = texts if len(texts) <= 6 else [*texts[:5], f"{len(texts) - 5} more"]
@@ -77,7 +77,7 @@ def codes(attribute: Attribute, values: Sequence[Value]) -> tuple[int, ...]:
     for place, value in enumerate(values, start=1):
         if value is None:
             found.add(_missing(attribute))
-        elif isinstance(value, Range):
+        elif isinstance(value, ValueRange):
             found |= set(_inside(attribute, value))
         elif value in known:
             found.add(known[value])
@@ -110,7 +110,7 @@ def _missing(attribute: Attribute) -> int:
     return attribute.missing_code
 
 
-def _inside(attribute: Attribute, wanted: Range) -> Iterator[int]:
+def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
     if not is_scale(attribute):
         raise attribute.error("a range of a column that is no scale", repair="list its values")
     low, high = _end(attribute, wanted.low, last=False), _end(attribute, wanted.high, last=True)
@@ -188,7 +188,7 @@ def _value(document: object, *, column: str) -> Value:
             end is None or (isinstance(end, int | float | str) and not isinstance(end, bool))
             for end in (low, high)
         ):
-            return Range(low=low, high=high)
+            return ValueRange(low=low, high=high)
     raise DomainError(
         "a value of a constraint is neither text, null nor a range",
         repair='write a text, null for missing, or {"from": …, "to": …}',

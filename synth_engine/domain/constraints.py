@@ -20,7 +20,7 @@ from synth_engine.domain.reading import Fields
 from synth_engine.domain.scales import Integer, Number
 from synth_engine.errors import DomainError
 
-MOST_CONSTRAINTS = 200
+MAX_CONSTRAINTS = 200
 ORIGINS: tuple[Provenance, ...] = ("declared", "public-file")
 
 
@@ -223,9 +223,9 @@ KINDS: dict[str, type[Constraint]] = {
 
 def parse(documents: Sequence[object]) -> tuple[Constraint, ...]:
     """Constraints from JSON. Errors: DomainError naming the field."""
-    if len(documents) > MOST_CONSTRAINTS:
+    if len(documents) > MAX_CONSTRAINTS:
         raise DomainError(
-            f"more than {MOST_CONSTRAINTS} constraints", repair="declare the ones that matter"
+            f"more than {MAX_CONSTRAINTS} constraints", repair="declare the ones that matter"
         )
     return tuple(_one(document) for document in documents)
 

@@ -29,11 +29,11 @@ from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
-from synth_engine.domain.points import Points
+from synth_engine.domain.points import PointSet
 from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.relations import Component
 from synth_engine.domain.scales import Integer
-from synth_engine.domain.undeclared import Open
+from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
@@ -67,7 +67,7 @@ class Domain:
     constraints: tuple[Constraint, ...] = ()
     totals: Totals | None = None
     repeats: Repeats | None = None
-    points: tuple[Points, ...] = ()
+    points: tuple[PointSet, ...] = ()
     partitions: tuple[Partition, ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class Domain:
                     repair="rename the column",
                     column=part.name,
                 )
-        if not self.modelled and not self.open:
+        if not self.modelled and not self.undeclared:
             raise DomainError(
                 "no column to model",
                 repair="describe at least one column that is not an identifier",
@@ -115,7 +115,7 @@ class Domain:
             raise DomainError(
                 "a shorthand with facts that are not declared", repair='leave "shorthand" out'
             )
-        if self.shorthand and self.open:
+        if self.shorthand and self.undeclared:
             raise DomainError(
                 "a shorthand with columns that are not known", repair='leave "shorthand" out'
             )
@@ -180,7 +180,7 @@ class Domain:
     def _check_constraints_know_their_columns(self) -> None:
         """What a run finds must never contradict a constraint: it has been paid for by then."""
         bound = {name for constraint in self.constraints for name in constraint.columns}
-        for attribute in self.open:
+        for attribute in self.undeclared:
             if attribute.name in bound:
                 raise attribute.error(
                     "a constraint is about a column that is not known beforehand",
@@ -214,27 +214,31 @@ class Domain:
         )
 
     @cached_property
-    def open(self) -> tuple[Open, ...]:
+    def undeclared(self) -> tuple[Undeclared, ...]:
         """The attributes that a run has to learn first."""
-        return tuple(attribute for attribute in self.attributes if isinstance(attribute, Open))
+        return tuple(
+            attribute for attribute in self.attributes if isinstance(attribute, Undeclared)
+        )
 
-    def settled(self, learned: Mapping[str, Attribute]) -> Domain:
+    def resolve(self, learned: Mapping[str, Attribute]) -> Domain:
         """The domain with what was learned in place of what was open; nothing else may differ."""
-        for attribute in self.open:
+        for attribute in self.undeclared:
             if attribute.name not in learned or not attribute.admits(learned[attribute.name]):
                 raise attribute.error(
                     "what was learned does not fit what was declared", repair="learn it again"
                 )
-        if set(learned) != {attribute.name for attribute in self.open}:
+        if set(learned) != {attribute.name for attribute in self.undeclared}:
             raise DomainError(
                 "a column was learned that was not open", repair="learn open columns alone"
             )
         return replace(self, attributes=tuple(learned.get(a.name, a) for a in self.attributes))
 
     @property
-    def drawn(self) -> tuple[Attribute, ...]:
+    def table_columns(self) -> tuple[Attribute, ...]:
         """The attributes of a drawn table, in the declared order: all but identifiers that are dropped."""
-        return tuple(column for attribute in self.attributes for column in attribute.drawn)
+        return tuple(
+            column for attribute in self.attributes for column in attribute.table_columns
+        )
 
     @property
     def grouped(self) -> Identifier | None:

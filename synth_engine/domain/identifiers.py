@@ -12,7 +12,7 @@ from synth_engine.domain.attributes import Attribute
 
 Regenerate = Literal["sequence", "random", "uuid"]
 REGENERATE: tuple[Regenerate, ...] = get_args(Regenerate)
-LONGEST_PATTERN = 64
+MAX_PATTERN_LENGTH = 64
 PLACES = {
     "#": string.digits,
     "@": string.ascii_uppercase,
@@ -61,9 +61,9 @@ class Identifier(Attribute):
         self._check_pattern(self.pattern)
 
     def _check_pattern(self, pattern: str) -> None:
-        if len(pattern) > LONGEST_PATTERN or not pattern.isprintable():
+        if len(pattern) > MAX_PATTERN_LENGTH or not pattern.isprintable():
             raise self.error(
-                f"the pattern is longer than {LONGEST_PATTERN} signs or has control signs",
+                f"the pattern is longer than {MAX_PATTERN_LENGTH} signs or has control signs",
                 repair="shorten it",
             )
         if pattern.strip() != pattern:

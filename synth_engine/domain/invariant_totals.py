@@ -9,7 +9,7 @@ from synth_engine.domain import sources
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.reading import Fields
 from synth_engine.domain.sources import Source
-from synth_engine.domain.undeclared import Open
+from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
 from synth_engine.privacy.receipt import TOTALS
 
@@ -38,7 +38,7 @@ class Totals:
         """Refuses totals of a column that is absent or not known by all its values."""
         known = {attribute.name: attribute for attribute in attributes if attribute.size}
         attribute = known.get(self.column)
-        if attribute is None or isinstance(attribute, Open):
+        if attribute is None or isinstance(attribute, Undeclared):
             raise DomainError(
                 "totals of a column that has no declared values",
                 repair="declare its values",

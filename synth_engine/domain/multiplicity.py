@@ -10,7 +10,7 @@ from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.reading import Fields
 from synth_engine.errors import DomainError
 
-MOST_REPEATS = 100_000
+MAX_REPEATS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class Repeats:
 
     def check(self, attributes: Sequence[Attribute], *, unit: str | None) -> None:
         """Refuses a column that is described as something of a record, and a bound that holds nothing."""
-        if not 1 <= self.most <= MOST_REPEATS:
+        if not 1 <= self.most <= MAX_REPEATS:
             raise DomainError(
-                f"the most records that a row stands for is not from 1 to {MOST_REPEATS:,}",
+                f"the most records that a row stands for is not from 1 to {MAX_REPEATS:,}",
                 repair="give the largest number that can be, from what is publicly known",
                 column=self.column,
             )

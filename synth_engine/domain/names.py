@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from synth_engine.errors import DomainError
 
-LONGEST = 200
+MAX_NAME_LENGTH = 200
 SEPARATOR = " · "
 Names = tuple[tuple[str, str], ...]
 """Of some codes, sorted: the code and its name."""
@@ -24,11 +24,11 @@ def parse(document: object, codes: Collection[str], *, column: str) -> Names:
             column=column,
         )
     if not all(
-        isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST
+        isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH
         for name in document.values()
     ):
         raise DomainError(
-            f"a name of a code is no text of up to {LONGEST} printable letters",
+            f"a name of a code is no text of up to {MAX_NAME_LENGTH} printable letters",
             repair="write it so",
             column=column,
         )

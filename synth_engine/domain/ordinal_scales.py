@@ -61,7 +61,7 @@ class Even(Ladder):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Listed(Ladder):
+class ListedScale(Ladder):
     """Values of a list."""
 
     values: Floats
@@ -72,7 +72,7 @@ class Listed(Ladder):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Decimals(Ladder):
+class DecimalScale(Ladder):
     """Multiples of 1/scale, each code with its own; a code with scale 0 has one value alone."""
 
     scale: Floats
@@ -134,7 +134,7 @@ def _moments(attribute: DateTime) -> Ladder:
     ends: dict[str, Any] = {"low": _padded(low, attribute), "high": _padded(high, attribute)}
     ends["missing_code"] = attribute.missing_code
     if attribute.unit == "months":
-        return Listed(
+        return ListedScale(
             values=np.array(
                 [start + attribute.offset(place) for place in range(attribute.points)]
             ),
@@ -150,7 +150,7 @@ def _decimals(attribute: Number) -> Ladder:
     )
     starts = np.asarray(attribute.cuts[:-1], dtype=np.float64)
     fine = np.where(scale > 0, scale, 1.0)
-    return Decimals(
+    return DecimalScale(
         low=_padded(np.where(scale > 0, first / fine, starts), attribute),
         high=_padded(np.where(scale > 0, last / fine, starts), attribute),
         scale=np.append(scale, [0.0] * (attribute.size - scale.size)),

@@ -11,11 +11,11 @@ from synth_engine.domain import names as naming
 from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.names import Names
 from synth_engine.domain.reading import Fields
-from synth_engine.domain.undeclared import Open
+from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
 
 _REPAIR = 'give "name", "column" and "of", an object of values and their parts'
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 Source = tuple[tuple[str, str], ...]
 _SOURCE = ("name", "version", "sha256")
 
@@ -50,14 +50,14 @@ class Partition:
 
     def check(self, attribute: Attribute | None) -> None:
         """Refuses partitions of another column than this one, and those that leave a value out."""
-        if not 0 < len(self.name) <= LONGEST_NAME:
+        if not 0 < len(self.name) <= MAX_NAME_LENGTH:
             raise DomainError(
                 "a partition has no short name", repair=_REPAIR, column=self.column
             )
         if (
             attribute is None
             or not attribute.size
-            or isinstance(attribute, Open)
+            or isinstance(attribute, Undeclared)
             or len(self.of) != attribute.value_count
         ):
             raise DomainError(

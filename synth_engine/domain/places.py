@@ -10,7 +10,7 @@ from synth_engine.domain.reading import Fields
 from synth_engine.domain.scales import Integer, Number
 from synth_engine.errors import DomainError
 
-MOST_PLACES = 8
+MAX_PLACES = 8
 _LIMITS = {"latitude": 90, "longitude": 180}
 
 
@@ -49,8 +49,8 @@ def parse(documents: Sequence[object]) -> tuple[Place, ...]:
 
 def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
     """Refuses places of columns that are absent, no numbers, or beyond the globe."""
-    if len(places) > MOST_PLACES:
-        raise DomainError(f"more than {MOST_PLACES} places", repair="name the ones to compare")
+    if len(places) > MAX_PLACES:
+        raise DomainError(f"more than {MAX_PLACES} places", repair="name the ones to compare")
     names = [place.name for place in places]
     if len(set(names)) != len(names) or not all(0 < len(name) <= 100 for name in names):
         raise DomainError(

@@ -15,7 +15,7 @@ from synth_engine.domain.places import Place
 from synth_engine.domain.reading import Fields
 from synth_engine.domain.scales import Integer, Number
 from synth_engine.domain.sources import Source
-from synth_engine.domain.undeclared import Open
+from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
 
 _REPAIR = (
@@ -27,7 +27,7 @@ Point = tuple[float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Points:
+class PointSet:
     """`at`: latitude and longitude in degrees and a weight (residents, or 1). Of `column`: of each declared value, in order;
     "other" and missing have none. Of `place`, instead: of every point where a record may be, in any order. `names`: what people
     call values."""
@@ -60,7 +60,7 @@ class Points:
             if (
                 not attribute
                 or not attribute.size
-                or isinstance(attribute, Open)
+                or isinstance(attribute, Undeclared)
                 or len(self.at) != attribute.value_count
             ):
                 raise self._error("points are not one for each declared value", repair=_REPAIR)
@@ -112,7 +112,7 @@ class Points:
         }
 
 
-def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[Points, ...]:
+def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[PointSet, ...]:
     """From JSON. Errors: DomainError naming the column or the place."""
     found = []
     by_name = {attribute.name: attribute for attribute in attributes}
@@ -129,7 +129,7 @@ def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple
         of = {"column": column, "place": place, "source": sources.parse(document.get("source"))}
         at = _all(document["at"], by_name, column=column, place=place)
         names = naming.parse(document.get("names"), document["at"], column=column)
-        found.append(Points(at=at, names=names, **of))
+        found.append(PointSet(at=at, names=names, **of))
     if len({(each.column, each.place) for each in found}) < len(found):
         raise DomainError(
             "points of one column or place are given twice", repair="give them once"

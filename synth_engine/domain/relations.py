@@ -32,7 +32,7 @@ Codes = Mapping[str, NDArray[np.integer[Any]]]
 ALL: Truth = np.bool_(True)  # type: ignore[assignment]  # holds for a record of which nothing is known
 
 
-class Relation(ABC):
+class CodeRelation(ABC):
     """A constraint, or several that are judged together."""
 
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ class Relation(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Never(Relation):
+class Never(CodeRelation):
     """Not all columns are in their sets."""
 
     columns: tuple[str, ...]
@@ -59,7 +59,7 @@ class Never(Relation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Gives(Relation):
+class Gives(CodeRelation):
     """A code of the first column fixes that of the second; -1: it does not."""
 
     columns: tuple[str, ...]
@@ -74,7 +74,7 @@ class Gives(Relation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Exactly(Relation):
+class Exactly(CodeRelation):
     """The first column is in its set where the second is in its own, and nowhere else."""
 
     columns: tuple[str, ...]
@@ -91,7 +91,7 @@ class Exactly(Relation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Orders(Relation):
+class Orders(CodeRelation):
     """Columns of which some must not be above others. `columns` run so that what must not be above comes first;
     `below` says what a column must not be under, and whether it must be above."""
 
@@ -144,7 +144,7 @@ class Component:
     """Columns that constraints connect, in the order of the domain, and all that is to hold among them."""
 
     columns: tuple[str, ...]
-    relations: tuple[Relation, ...]
+    relations: tuple[CodeRelation, ...]
 
     def holds(self, codes: Codes) -> Truth:
         found: Truth = ALL
@@ -157,7 +157,7 @@ class Component:
         return tuple(relation for relation in self.relations if isinstance(relation, Orders))
 
 
-def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> Relation:
+def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRelation:
     """One constraint alone, over codes."""
     match constraint:
         case Impossible():

@@ -14,10 +14,10 @@ from synth_engine.domain.constraints import Constraint, Dependency
 from synth_engine.domain.relations import ALL, Component, Gives, Truth, components
 from synth_engine.errors import DomainError
 
-MOST_STEPS = 200_000
+MAX_SEARCH_STEPS = 200_000
 """How often a search asks whether a constraint holds before it gives up: about a second."""
 _AT_ONCE = 500  # codes that a question is about: more of them take longer
-MOST_COLUMNS = 24
+MAX_COMPONENT_COLUMNS = 24
 """Columns that constraints may tie to each other."""
 GRID_UP_TO = 1 << 18
 """Records of a component up to which all are looked at."""
@@ -35,9 +35,9 @@ def check(
     _check_dependencies(constraints, known)
     found = components(constraints, attributes)
     for component in found:
-        if len(component.columns) > MOST_COLUMNS:
+        if len(component.columns) > MAX_COMPONENT_COLUMNS:
             raise DomainError(
-                f"constraints tie more than {MOST_COLUMNS} columns to each other",
+                f"constraints tie more than {MAX_COMPONENT_COLUMNS} columns to each other",
                 repair="take some of them away",
                 column=component.columns[0],
             )
@@ -66,9 +66,9 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
         if len(record) == len(order):
             return record
         steps += len(component.relations) * -(-sizes[order[len(record)]] // _AT_ONCE)
-        if steps > MOST_STEPS:
+        if steps > MAX_SEARCH_STEPS:
             raise DomainError(
-                f"whether these constraints leave a record possible was not found out in {MOST_STEPS:,} steps",
+                f"whether these constraints leave a record possible was not found out in {MAX_SEARCH_STEPS:,} steps",
                 repair=f"connect fewer columns than {', '.join(component.columns)}, or use fewer values or bins",
                 column=component.columns[0],
             )

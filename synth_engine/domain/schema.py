@@ -6,14 +6,14 @@ from typing import Any
 
 from synth_engine.domain.attributes import (
     MAX_CODES,
-    MOST_PLACED,
+    MAX_PLACED_CODES,
     Attribute,
     Boolean,
     Categorical,
 )
-from synth_engine.domain.baskets import MOST_ITEMS, SEPARATORS, Basket, WeakBasket
+from synth_engine.domain.baskets import MAX_ITEMS, SEPARATORS, Basket, WeakBasket
 from synth_engine.domain.constraints import (
-    MOST_CONSTRAINTS,
+    MAX_CONSTRAINTS,
     ORIGINS,
     Constraint,
     Dependency,
@@ -23,15 +23,15 @@ from synth_engine.domain.constraints import (
 )
 from synth_engine.domain.document import SCHEMA_NAME
 from synth_engine.domain.facts import PROVENANCES
-from synth_engine.domain.identifiers import LONGEST_PATTERN, REGENERATE, Identifier
-from synth_engine.domain.multiplicity import MOST_REPEATS
-from synth_engine.domain.names import LONGEST as LONGEST_NAME_OF_CODE
-from synth_engine.domain.places import MOST_PLACES
+from synth_engine.domain.identifiers import MAX_PATTERN_LENGTH, REGENERATE, Identifier
+from synth_engine.domain.multiplicity import MAX_REPEATS
+from synth_engine.domain.names import MAX_NAME_LENGTH as LONGEST_NAME_OF_CODE
+from synth_engine.domain.places import MAX_PLACES
 from synth_engine.domain.reading import BARE
 from synth_engine.domain.scales import MAX_EXACT, Date, Integer, Number
-from synth_engine.domain.texts import CLASSES, LONGEST_TEXT, Text
+from synth_engine.domain.texts import CLASSES, MAX_TEXT_LENGTH, Text
 from synth_engine.domain.timestamps import UNITS, DateTime
-from synth_engine.domain.undeclared import MOST_BINS, SCALES, Range, Weak
+from synth_engine.domain.undeclared import MAX_BINS, SCALES, Range, Weak
 from synth_engine.privacy.unit import Relation, Spelling
 from synth_engine.values import KINDS
 
@@ -114,7 +114,7 @@ def _attribute(
     }
 
 
-_ITEMS: Schema = _TEXTS | {"maxItems": MOST_ITEMS}
+_ITEMS: Schema = _TEXTS | {"maxItems": MAX_ITEMS}
 _SET: Schema = {
     "type": "object",
     "description": "A public set of texts, see docs/domain.md.",
@@ -126,7 +126,7 @@ _BASKETS: Schema = {"separator": {"enum": list(SEPARATORS)}, "wide": {"type": "b
 _ATTRIBUTES: tuple[Schema, ...] = (
     _attribute(
         Categorical,
-        {"values": _TEXTS | {"maxItems": MOST_PLACED}, "other": {"type": "boolean"}},
+        {"values": _TEXTS | {"maxItems": MAX_PLACED_CODES}, "other": {"type": "boolean"}},
         required=("values",),
     ),
     _attribute(
@@ -182,7 +182,7 @@ _ATTRIBUTES: tuple[Schema, ...] = (
             "of": {"enum": list(SCALES)},
             "low": {"anyOf": [_NUMBER, _DAY]},
             "high": {"anyOf": [_NUMBER, _DAY]},
-            "bins": {"type": "integer", "minimum": 2, "maximum": MOST_BINS},
+            "bins": {"type": "integer", "minimum": 2, "maximum": MAX_BINS},
             "format": {"type": "string"},
         },
         required=("of", "low", "high"),
@@ -190,8 +190,8 @@ _ATTRIBUTES: tuple[Schema, ...] = (
     _attribute(
         Text,
         {
-            "min_length": {"type": "integer", "minimum": 0, "maximum": LONGEST_TEXT},
-            "max_length": {"type": "integer", "minimum": 1, "maximum": LONGEST_TEXT},
+            "min_length": {"type": "integer", "minimum": 0, "maximum": MAX_TEXT_LENGTH},
+            "max_length": {"type": "integer", "minimum": 1, "maximum": MAX_TEXT_LENGTH},
             "signs": {
                 "type": "array",
                 "items": {"enum": list(CLASSES)},
@@ -199,13 +199,13 @@ _ATTRIBUTES: tuple[Schema, ...] = (
                 "uniqueItems": True,
             },
             "leading": {"type": "boolean"},
-            "pattern": {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN},
+            "pattern": {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_LENGTH},
         },
     ),
     _attribute(Basket, {"items": _ITEMS} | _BASKETS, required=("items",)),
     _attribute(
         WeakBasket,
-        {"values": _SET, "keep": {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS}}
+        {"values": _SET, "keep": {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS}}
         | _BASKETS,
         required=("values",),
     ),
@@ -214,7 +214,7 @@ _ATTRIBUTES: tuple[Schema, ...] = (
         {
             "regenerate": _optional({"enum": list(REGENERATE)}),
             "pattern": _optional(
-                {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN}
+                {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_LENGTH}
             ),
         },
     ),
@@ -360,7 +360,7 @@ _FULL: Schema = {
         "places": {
             "type": "array",
             "description": "Points of a record: which columns of numbers are latitude and longitude, in degrees.",
-            "maxItems": MOST_PLACES,
+            "maxItems": MAX_PLACES,
             "items": {
                 "type": "object",
                 "properties": dict.fromkeys(("name", "latitude", "longitude"), _NAME),
@@ -374,7 +374,7 @@ _FULL: Schema = {
                 "description": "The column that says how many records a row stands for, at most so many.",
                 "properties": {
                     "column": _NAME,
-                    "most": {"type": "integer", "minimum": 1, "maximum": MOST_REPEATS},
+                    "most": {"type": "integer", "minimum": 1, "maximum": MAX_REPEATS},
                 },
                 "required": ["column", "most"],
                 "additionalProperties": False,
@@ -431,7 +431,7 @@ _FULL: Schema = {
         "constraints": {
             "type": "array",
             "description": "What holds in every record, as public knowledge. Synthetic tables keep to all of it.",
-            "maxItems": MOST_CONSTRAINTS,
+            "maxItems": MAX_CONSTRAINTS,
             "items": {"oneOf": list(_CONSTRAINTS)},
         },
     },

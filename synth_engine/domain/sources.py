@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from synth_engine.domain.reading import Fields
 from synth_engine.errors import DomainError
 
-LONGEST = 200
+MAX_FIELD_LENGTH = 200
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -22,9 +22,9 @@ class Source:
     sha256: str = ""
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.name) <= LONGEST or len(self.version) > LONGEST:
+        if not 0 < len(self.name) <= MAX_FIELD_LENGTH or len(self.version) > MAX_FIELD_LENGTH:
             raise DomainError(
-                f"a source without a name of up to {LONGEST} letters",
+                f"a source without a name of up to {MAX_FIELD_LENGTH} letters",
                 repair="say what was published",
             )
         if self.sha256 and not _DIGEST.fullmatch(self.sha256):

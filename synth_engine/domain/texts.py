@@ -13,19 +13,19 @@ from math import prod
 from typing import ClassVar, Literal, get_args
 
 from synth_engine.domain.attributes import Attribute
-from synth_engine.domain.identifiers import LONGEST_PATTERN, Template, template
+from synth_engine.domain.identifiers import MAX_PATTERN_LENGTH, Template, template
 from synth_engine.domain.scales import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
 
 Class = Literal["lower", "upper", "digits", "blanks", "punctuation"]
 CLASSES: tuple[Class, ...] = get_args(Class)
-SIGNS: dict[str, str] = {
+CHARACTERS: dict[str, str] = {
     "lower": string.ascii_lowercase,
     "upper": string.ascii_uppercase,
     "digits": string.digits,
     "blanks": " ",
     "punctuation": ".,:;!?'()/-&#",
 }
-LONGEST_TEXT = 1_000
+MAX_TEXT_LENGTH = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +66,12 @@ class Text(Attribute):
             )
         pattern = self.pattern or ""
         if (
-            not 0 < len(pattern) <= LONGEST_PATTERN
+            not 0 < len(pattern) <= MAX_PATTERN_LENGTH
             or not pattern.isprintable()
             or pattern.strip() != pattern
         ):
             raise self.error(
-                f"the pattern is empty, longer than {LONGEST_PATTERN} signs, begins or ends with a blank, or has control "
+                f"the pattern is empty, longer than {MAX_PATTERN_LENGTH} signs, begins or ends with a blank, or has control "
                 "signs",
                 repair='write one such as "@@-####"',
             )
@@ -84,11 +84,11 @@ class Text(Attribute):
             )
         if (
             not 0 <= self.min_length <= self.max_length
-            or not 1 <= self.max_length <= LONGEST_TEXT
+            or not 1 <= self.max_length <= MAX_TEXT_LENGTH
         ):
             raise self.error(
                 "the lengths are out of order or out of range",
-                repair=f"give whole numbers from 0 to {LONGEST_TEXT:,}, the largest of at least 1",
+                repair=f"give whole numbers from 0 to {MAX_TEXT_LENGTH:,}, the largest of at least 1",
             )
         if self.min_length == 0 and (self.leading or "" in (self.missing or ())):
             raise self.error(
@@ -133,7 +133,7 @@ class Text(Attribute):
         """No code stands for fewer texts, where one must be left that is no marker."""
         if self.pattern is not None:
             return prod(map(len, self.template))
-        first = min(len(SIGNS[each]) for each in self.classes)
+        first = min(len(CHARACTERS[each]) for each in self.classes)
         return len(self.missing or ()) + 1 if self.min_length == 0 else first
 
     @property

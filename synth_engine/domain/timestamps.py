@@ -26,7 +26,7 @@ ISO_TEXT = (
     r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ](?P<clock>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:[.,][0-9]{1,9})?(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?)?"
 )
-LONGEST_TEXT = 64
+MAX_CELL_LENGTH = 64
 _ISO = re.compile(ISO_TEXT)
 # `strptime` reads six digits of a fraction and databases write up to nine: those after the sixth are passed over.
 _FRACTION = re.compile(r"%S[.,]%f(?![%0-9])")
@@ -107,7 +107,7 @@ class DateTime(Attribute):
     def parse(self, text: str) -> datetime.datetime | None:
         """The moment a text stands for; None if it is not of this format."""
         text = text.strip(" \t")
-        if len(text) > LONGEST_TEXT or any(
+        if len(text) > MAX_CELL_LENGTH or any(
             sign.isdigit() and not sign.isascii() for sign in text
         ):
             return None
@@ -177,10 +177,11 @@ class DateTime(Attribute):
     def value_labels(self) -> tuple[str, ...]:
         ends = ((self.point(start), self.point(end - 1)) for start, end in pairwise(self.cuts))
         return tuple(
-            self.said(a) if a == b else f"{self.said(a)} to {self.said(b)}" for a, b in ends
+            self.formatted(a) if a == b else f"{self.formatted(a)} to {self.formatted(b)}"
+            for a, b in ends
         )
 
-    def said(self, moment: datetime.datetime) -> str:
+    def formatted(self, moment: datetime.datetime) -> str:
         """A moment for people, as fine as the steps are."""
         if self.unit in ("days", "weeks", "months") and self.low.time() == datetime.time():
             return moment.date().isoformat()

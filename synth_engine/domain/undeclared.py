@@ -30,21 +30,21 @@ from synth_engine.values import ValueSet
 Of = Literal["integer", "number", "date"]
 SCALES: tuple[Of, ...] = ("integer", "number", "date")
 GRID_DAYS = 1_000
-MOST_BINS = 500
+MAX_BINS = 500
 DEFAULT_RHO = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Open(Attribute):
+class Undeclared(Attribute):
     """What a run has to learn before it can count."""
 
     @abstractmethod
-    def admits(self, settled: Attribute) -> bool:
+    def admits(self, resolved: Attribute) -> bool:
         """Whether an attribute is one that this one can become."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weak(Open):
+class Weak(Undeclared):
     """One of a public set of texts, of which few occur. `rho` is the chance that no text comes out that nobody has. What
     is not found, or not in the set, is "other", or missing if `outside` says so. completions: for a method that finds
     beginnings of texts."""
@@ -108,7 +108,7 @@ class Weak(Open):
         missing = [text is None or text in gone for text in texts]
         return [last if lacks else rank for rank, lacks in zip(found, missing, strict=True)]
 
-    def found(self, ranks: Sequence[int]) -> Categorical:
+    def from_ranks(self, ranks: Sequence[int]) -> Categorical:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
         the most frequent there; "other" and missing are never left out."""
         texts = [
@@ -142,11 +142,11 @@ class Weak(Open):
             text = f"({text})"
         return text
 
-    def admits(self, settled: Attribute) -> bool:
-        if not isinstance(settled, Categorical):
+    def admits(self, resolved: Attribute) -> bool:
+        if not isinstance(resolved, Categorical):
             return False
-        ranks = [self.values.rank(text) for text in settled.values]
-        return settled == self.found([rank for rank in ranks if rank is not None])
+        ranks = [self.values.rank(text) for text in resolved.values]
+        return resolved == self.from_ranks([rank for rank in ranks if rank is not None])
 
     def details(self) -> dict[str, object]:
         further = (
@@ -162,7 +162,7 @@ class Weak(Open):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Range(Open):
+class Range(Undeclared):
     """Numbers or days within a range that is declared wide, from `low` to `high`; where they lie in it, and bins that
     suit them, up to `bins`, are learned on a public grid."""
 
@@ -179,9 +179,9 @@ class Range(Open):
     def check(self) -> None:
         if self.of not in SCALES:
             raise self.error("unknown scale", repair=f"set of to one of {', '.join(SCALES)}")
-        if type(self.bins) is not int or not 2 <= self.bins <= MOST_BINS:
+        if type(self.bins) is not int or not 2 <= self.bins <= MAX_BINS:
             raise self.error(
-                f"bins is not a whole number from 2 to {MOST_BINS}",
+                f"bins is not a whole number from 2 to {MAX_BINS}",
                 repair="16 is a common choice",
             )
         kind = (
@@ -268,18 +268,18 @@ class Range(Open):
         edges = tuple(grid.cuts[place] for place in places)
         return Number(**self._shared(), low=edges[0], high=edges[-1], edges=edges)
 
-    def admits(self, settled: Attribute) -> bool:
+    def admits(self, resolved: Attribute) -> bool:
         """Whether every cell of the grid lies in one bin."""
         grid = self.grid
-        if type(settled) is not type(grid) or settled.facts["bounds"] != "learned":
+        if type(resolved) is not type(grid) or resolved.facts["bounds"] != "learned":
             return False
-        if (settled.missing, settled.outside) != (self.missing, self.outside):
+        if (resolved.missing, resolved.outside) != (self.missing, self.outside):
             return False
-        if isinstance(settled, Date) and isinstance(grid, Date):
-            offset = (settled.low - grid.low).days
-            return settled.step_days % grid.step_days == 0 and offset % grid.step_days == 0
-        assert not isinstance(settled, Date) and not isinstance(grid, Date)  # noqa: S101 - looked at above
-        return set(settled.cuts) <= set(grid.cuts)
+        if isinstance(resolved, Date) and isinstance(grid, Date):
+            offset = (resolved.low - grid.low).days
+            return resolved.step_days % grid.step_days == 0 and offset % grid.step_days == 0
+        assert not isinstance(resolved, Date) and not isinstance(grid, Date)  # noqa: S101 - looked at above
+        return set(resolved.cuts) <= set(grid.cuts)
 
     def details(self) -> dict[str, object]:
         bounds = [

@@ -93,7 +93,7 @@ def recommended(domain: Domain | None = None) -> str:
     if OnTheMap.suits(domain):
         return OnTheMap.id
     if Adaptive.suits(domain) and 2 * (
-        2 * len(domain.open) + len(spatial_covariates.placed(domain))
+        2 * len(domain.undeclared) + len(spatial_covariates.placed(domain))
     ) > len(domain.names):
         return Adaptive.id
     return Auto.id

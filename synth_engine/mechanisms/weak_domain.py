@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine import codec
-from synth_engine.domain import Attribute, Domain, Open, Range, Weak
+from synth_engine.domain import Attribute, Domain, Range, Undeclared, Weak
 from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import (
@@ -72,7 +72,7 @@ class WeakDomain(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        return any(isinstance(attribute, Weak) for attribute in domain.open)
+        return any(isinstance(attribute, Weak) for attribute in domain.undeclared)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         names = [*domain.names, *([None] if _needs_total(domain) else [])]
@@ -150,7 +150,7 @@ def _step(domain: Domain, name: str | None, noise: Noise) -> Question | _Count:
     if name is None:
         return _Count(clique=(), cells=1, noise=noise)
     attribute = domain.attribute(name)
-    if isinstance(attribute, Open):
+    if isinstance(attribute, Undeclared):
         return Question(
             attribute=attribute,
             noise=noise,
@@ -189,7 +189,7 @@ class WeakDomainPlan(Plan):
         learned = domain_learning.learned(
             self.questions, [given[asked.attribute.name] for asked in self.questions]
         )
-        domain = self.domain.settled(learned)
+        domain = self.domain.resolve(learned)
         rows = (
             self.domain.rows
             if self.domain.rows is not None
@@ -218,7 +218,7 @@ class WeakDomainPlan(Plan):
         )
         if not isinstance(declared, Range):
             return counts
-        table = codec.settled_cells(declared, attribute)
+        table = codec.resolved_cells(declared, attribute)
         return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _frequencies(
 ) -> npt.NDArray[np.float64]:
     """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
     ranks = [rank for rank, _ in answer.found]
-    codes = codec.settled_ranks(declared, settled, ranks)
+    codes = codec.resolved_codes(declared, settled, ranks)
     counts = np.bincount(
         codes, weights=[count for _, count in answer.found], minlength=settled.size
     ).astype(np.float64)

@@ -105,8 +105,8 @@ def read(document: object) -> Model:
         )
     domain = Domain.from_json(document.get("domain"))
     domain.require_confirmed()
-    if domain.open:
-        raise domain.open[0].error(
+    if domain.undeclared:
+        raise domain.undeclared[0].error(
             "still has to be learned", repair="give its values or bins, as the release has them"
         )
     merged = _merged(domain, document.get("merged", {}))

@@ -15,7 +15,15 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import MAX_CODES, Attribute, Domain, Open, Range, Weak, WeakBasket
+from synth_engine.domain import (
+    MAX_CODES,
+    Attribute,
+    Domain,
+    Range,
+    Undeclared,
+    Weak,
+    WeakBasket,
+)
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import oneway
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
@@ -44,14 +52,14 @@ FORESEEN = 15
 
 def share(domain: Domain) -> Fraction:
     """Of the budget: what learning all open columns may cost."""
-    return min(MOST_SHARE, FIRST_SHARE + EACH_SHARE * (len(domain.open) - 1))
+    return min(MOST_SHARE, FIRST_SHARE + EACH_SHARE * (len(domain.undeclared) - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """How one open column is asked for."""
 
-    attribute: Open
+    attribute: Undeclared
     noise: Noise
     threshold: int | None = None
 
@@ -93,7 +101,7 @@ class Question:
         return self.threshold is None and answer.clique == (self.attribute.name,)
 
 
-def question(attribute: Open, budget: Budget, sensitivity: Sensitivity) -> Question:
+def question(attribute: Undeclared, budget: Budget, sensitivity: Sensitivity) -> Question:
     """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
     noise = budget_allocation.noise(
         budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak)
@@ -101,11 +109,11 @@ def question(attribute: Open, budget: Budget, sensitivity: Sensitivity) -> Quest
     return Question(attribute=attribute, noise=noise, threshold=threshold(attribute, noise))
 
 
-def _moving(attribute: Open, sensitivity: Sensitivity) -> Sensitivity:
+def _moving(attribute: Undeclared, sensitivity: Sensitivity) -> Sensitivity:
     return items_sensitivity(sensitivity) if isinstance(attribute, WeakBasket) else sensitivity
 
 
-def threshold(attribute: Open, noise: Noise) -> int | None:
+def threshold(attribute: Undeclared, noise: Noise) -> int | None:
     """Of a weak column; None for a range. Errors: SpecError for a rho so small that noise would be published."""
     if not isinstance(attribute, Weak):
         return None
@@ -138,13 +146,13 @@ def learned(
     }
 
 
-def settled(attribute: Open, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
+def settled(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
     """What a noisy answer makes of an open attribute; of the values found, or of items, the most frequent ones."""
     if isinstance(attribute, Weak) and isinstance(answer, Discovery):
         frequent = sorted(answer.found, key=lambda pair: (-pair[1], pair[0]))
-        return attribute.found([rank for rank, _ in frequent[:most]])
+        return attribute.from_ranks([rank for rank, _ in frequent[:most]])
     if isinstance(attribute, WeakBasket) and isinstance(answer, Measurement):
-        return attribute.found(
+        return attribute.from_ranks(
             np.argsort(-answer.values, kind="stable")[: min(attribute.keep, most)].tolist()
         )
     if isinstance(attribute, Range) and isinstance(answer, Measurement):
@@ -164,18 +172,18 @@ def settled(attribute: Open, answer: Answer, *, most: int = MAX_CODES) -> Attrib
 def foreseen(domain: Domain) -> Domain:
     """A domain as it may become, for forecasts: a few categories, and bins of equal width."""
     guesses: dict[str, Attribute] = {}
-    for attribute in domain.open:
+    for attribute in domain.undeclared:
         if isinstance(attribute, Weak):
-            guesses[attribute.name] = attribute.found(
+            guesses[attribute.name] = attribute.from_ranks(
                 range(min(FORESEEN, attribute.values.size))
             )
         elif isinstance(attribute, WeakBasket):
-            guesses[attribute.name] = attribute.found(range(attribute.keep))
+            guesses[attribute.name] = attribute.from_ranks(range(attribute.keep))
         elif isinstance(attribute, Range):
             cells = attribute.value_count
             even = {cells * i // attribute.bins for i in range(attribute.bins + 1)}
             guesses[attribute.name] = attribute.cut(sorted(even))
-    return domain.settled(guesses)
+    return domain.resolve(guesses)
 
 
 def places(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
-from synth_engine.domain import Domain, Open
+from synth_engine.domain import Domain, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference import error_forecast
@@ -83,7 +83,7 @@ class Mechanism(ABC):
         return True
 
     @classmethod
-    def learns(cls, attribute: Open) -> bool:  # noqa: ARG003 - for those that take some
+    def learns(cls, attribute: Undeclared) -> bool:  # noqa: ARG003 - for those that take some
         """Whether it takes this column open as it is."""
         return cls.takes_open
 

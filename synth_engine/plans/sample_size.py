@@ -46,7 +46,7 @@ class Verdict:
 
 def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
     """Judges a description with a number of records and a loss."""
-    domain = domain_learning.foreseen(domain) if domain.open else domain
+    domain = domain_learning.foreseen(domain) if domain.undeclared else domain
     noise = noise_of_a_code(domain, epsilon=epsilon)
     strengths = {name: rows / (noise * size) for name, size in domain.sizes.items()}
     usual = median_high(domain.sizes.values())

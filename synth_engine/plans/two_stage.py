@@ -43,7 +43,7 @@ def _learns(config: Mechanism, domain: Domain) -> bool:
     """No mechanism chooses items by itself: where there are any to be chosen, all that is open is learned first."""
     return any(
         isinstance(attribute, WeakBasket) or not config.learns(attribute)
-        for attribute in domain.open
+        for attribute in domain.undeclared
     )
 
 
@@ -119,10 +119,11 @@ def whole(config: Mechanism, spec: Spec) -> Budget:
 
 def ask_for(domain: Domain, cap: Budget, sensitivity: Sensitivity) -> tuple[Question, ...]:
     """Every open column with an equal part of the share for learning."""
-    part = domain_learning.share(domain) / len(domain.open)
+    part = domain_learning.share(domain) / len(domain.undeclared)
     each = cap.of(cap.amount * part)
     return tuple(
-        domain_learning.question(attribute, each, sensitivity) for attribute in domain.open
+        domain_learning.question(attribute, each, sensitivity)
+        for attribute in domain.undeclared
     )
 
 
@@ -199,7 +200,7 @@ class StagedPlan(Plan):
         most = MAX_CODES
         while True:
             learned = domain_learning.learned(self.questions, first, most=most)
-            domain = self.domain.settled(learned) if learned else self.domain
+            domain = self.domain.resolve(learned) if learned else self.domain
             try:
                 return self.config.calibrate(domain, self.spec, within=self.left)
             except SpecError:

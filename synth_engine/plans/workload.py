@@ -13,7 +13,7 @@ from math import isfinite, prod
 from types import MappingProxyType
 from typing import Any, Self
 
-from synth_engine.domain import Attribute, Domain, Open, Text
+from synth_engine.domain import Attribute, Domain, Text, Undeclared
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Clique
 from synth_engine.plans.plan import Mechanism, Rule
@@ -120,7 +120,7 @@ class Workload:
             )
         if (
             attribute.size < 2
-            and not isinstance(attribute, Open)
+            and not isinstance(attribute, Undeclared)
             and "learned" not in attribute.facts.values()
         ):
             raise SpecError(
@@ -211,7 +211,7 @@ def targets(domain: Domain) -> tuple[str, ...]:
     return tuple(
         one.name
         for one in domain.modelled
-        if not isinstance(one, Text) and (one.size > 1 or isinstance(one, Open))
+        if not isinstance(one, Text) and (one.size > 1 or isinstance(one, Undeclared))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from synth_engine.domain.names import LONGEST as LONGEST_NAME
+from synth_engine.domain.names import MAX_NAME_LENGTH as LONGEST_NAME
 from synth_engine.errors import TableError
 from synth_engine.references import degrees
 from synth_engine.references.base import MOST_CODES, Reference, Roles, Source

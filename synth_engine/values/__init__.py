@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from synth_engine.values.base import LARGEST, ValueSet, refuse
-from synth_engine.values.combined import Product, Union
+from synth_engine.values.base import MAX_SIZE, ValueSet, refuse
+from synth_engine.values.combined import ProductSet, Union
 from synth_engine.values.lists import SOURCES, Known, Listed
 from synth_engine.values.patterns import Pattern
 from synth_engine.values.ranges import Dates, Decimals, Integers
@@ -17,14 +17,14 @@ from synth_engine.values.strings import Strings
 
 KINDS: dict[str, type[ValueSet]] = {
     kind.kind: kind
-    for kind in (Listed, Known, Integers, Decimals, Dates, Strings, Pattern, Product, Union)
+    for kind in (Listed, Known, Integers, Decimals, Dates, Strings, Pattern, ProductSet, Union)
 }
-MOST_DEPTH = 5
-LONGEST_REMEMBERED = 4_096
+MAX_DEPTH = 5
+MAX_CACHED_LENGTH = 4_096
 """Characters of the JSON of a set that is kept; a list of its own is made anew, as it may be large."""
 
 __all__ = [
-    "KINDS", "LARGEST", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "Product", "Strings",
+    "KINDS", "MAX_SIZE", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "ProductSet", "Strings",
     "Union", "ValueSet", "from_json",
 ]  # fmt: skip
 
@@ -33,7 +33,7 @@ def from_json(document: object) -> ValueSet:
     """The set that `to_json` wrote: {"set": kind, …}. A `size` beside it must be right. Errors: DomainError."""
     kind = (
         document.get("set")
-        if isinstance(document, Mapping) and _depth(document) <= MOST_DEPTH
+        if isinstance(document, Mapping) and _depth(document) <= MAX_DEPTH
         else None
     )
     if not isinstance(document, Mapping) or not isinstance(kind, str) or kind not in KINDS:
@@ -45,7 +45,7 @@ def from_json(document: object) -> ValueSet:
         text = json.dumps(document)
     except (TypeError, ValueError):  # nothing that came out of JSON
         text = ""
-    small = 0 < len(text) <= LONGEST_REMEMBERED
+    small = 0 < len(text) <= MAX_CACHED_LENGTH
     found = _remembered(text) if small else KINDS[kind].from_json(document)
     if document.get("size", found.size) != found.size:
         refuse(

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from synth_engine.errors import DomainError
 
-LARGEST = 10**30
+MAX_SIZE = 10**30
 """Texts in one set. Beyond it a threshold that keeps chance texts out keeps nearly everything out."""
-LONGEST = 1_000
+MAX_TEXT_LENGTH = 1_000
 """Characters in one text."""
 
 
@@ -85,7 +85,7 @@ def checked_size(size: int) -> int:
     """Errors: DomainError for an empty set and for one that is too large."""
     if size < 1:
         refuse("an empty set of values", repair="declare a set with at least one value")
-    if size > LARGEST:
+    if size > MAX_SIZE:
         refuse(
             "a set of more than 10^30 values",
             repair="declare shorter texts or a narrower range",

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 
 from synth_engine.values.base import ValueSet, checked_size, fields, refuse
 
-MOST_PARTS = 20
+MAX_PARTS = 20
 SMALL = 1_000_000
 """A set of so many texts can be looked through."""
-MOST_COMPARED = 400_000
+MAX_COMPARED = 400_000
 """Texts of a union that are looked up in its other parts, over all pairs of parts: a few seconds."""
 
 
-class Product(ValueSet):
+class ProductSet(ValueSet):
     """One text of each part, with a separator between them. The separator has a character that no part but the last
     has, so that a text falls apart in one way only."""
 
@@ -24,9 +24,9 @@ class Product(ValueSet):
 
     def __init__(self, parts: Sequence[ValueSet], separator: str) -> None:
         self.parts, self.separator = tuple(parts), separator
-        if not 1 <= len(self.parts) <= MOST_PARTS:
+        if not 1 <= len(self.parts) <= MAX_PARTS:
             refuse(
-                "a product of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts"
+                "a product of no parts, or of too many", repair=f"give 1 to {MAX_PARTS} parts"
             )
         if len(self.parts) > 1 and not any(self._is_mark(character) for character in separator):
             refuse(
@@ -92,10 +92,8 @@ class Union(ValueSet):
 
     def __init__(self, parts: Sequence[ValueSet]) -> None:
         self.parts = tuple(parts)
-        if not 1 <= len(self.parts) <= MOST_PARTS:
-            refuse(
-                "a union of no parts, or of too many", repair=f"give 1 to {MOST_PARTS} parts"
-            )
+        if not 1 <= len(self.parts) <= MAX_PARTS:
+            refuse("a union of no parts, or of too many", repair=f"give 1 to {MAX_PARTS} parts")
         large = [part for part in self.parts if part.size > SMALL]
         if len(large) > 1:
             refuse(
@@ -105,7 +103,7 @@ class Union(ValueSet):
         sizes = sorted(part.size for part in self.parts)
         if (
             sum(size * (len(sizes) - place) for place, size in enumerate(sizes, start=1))
-            > MOST_COMPARED
+            > MAX_COMPARED
         ):
             refuse(
                 "a union of too many values to find those that its parts share",

@@ -9,9 +9,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, ClassVar, Self
 
-from synth_engine.values.base import LONGEST, ValueSet, checked_size, fields, refuse
+from synth_engine.values.base import MAX_TEXT_LENGTH, ValueSet, checked_size, fields, refuse
 
-MOST_LISTED = 1_000_000
+MAX_LISTED = 1_000_000
 
 
 class Listed(ValueSet):
@@ -21,9 +21,9 @@ class Listed(ValueSet):
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values: Sequence[str] = tuple(values)
-        if len(self.values) > MOST_LISTED:
+        if len(self.values) > MAX_LISTED:
             refuse(
-                f"a list of more than {MOST_LISTED:,} values",
+                f"a list of more than {MAX_LISTED:,} values",
                 repair="describe the values by a pattern or a range",
             )
         self.size = checked_size(len(self.values))
@@ -35,9 +35,11 @@ class Listed(ValueSet):
         self.characters = frozenset().union(*self.values)
 
     def _check(self) -> None:
-        if not all(isinstance(value, str) and len(value) <= LONGEST for value in self.values):
+        if not all(
+            isinstance(value, str) and len(value) <= MAX_TEXT_LENGTH for value in self.values
+        ):
             refuse(
-                f"a listed value is no text of at most {LONGEST} characters",
+                f"a listed value is no text of at most {MAX_TEXT_LENGTH} characters",
                 repair="list short texts",
             )
 

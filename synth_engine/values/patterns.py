@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Self
 
-from synth_engine.values.base import LONGEST, ValueSet, checked_size, fields, refuse
+from synth_engine.values.base import MAX_TEXT_LENGTH, ValueSet, checked_size, fields, refuse
 
-LONGEST_PATTERN = 300
-MOST_STATES = 20_000
-MOST_STEPS = 2_000_000
+MAX_PATTERN_LENGTH = 300
+MAX_STATES = 20_000
+MAX_STEPS = 2_000_000
 """Steps of the expression followed before its automaton is given up: about two seconds."""
 _left_together: ContextVar[list[int] | None] = ContextVar("_left_together", default=None)
 _UNSTORABLE = (
@@ -32,7 +32,7 @@ _BOUND = "give every repetition an upper end, such as {0,8}"
 def few_steps_together() -> Iterator[None]:
     """Inside the block all patterns together may take MOST_STEPS steps: for documents of strangers, which may hold
     thousands of patterns that each take nearly as many as one may."""
-    token = _left_together.set([MOST_STEPS])
+    token = _left_together.set([MAX_STEPS])
     try:
         yield
     finally:
@@ -49,7 +49,7 @@ class _Nfa:
     followed: int = 0
 
     def state(self) -> int:
-        if len(self.steps) >= MOST_STATES:
+        if len(self.steps) >= MAX_STATES:
             _refuse_complicated()
         self.steps.append([])
         self.empty.append([])
@@ -112,7 +112,7 @@ class _Nfa:
         left = _left_together.get()
         if left is not None:
             left[0] -= steps
-        if self.followed > MOST_STEPS or (left is not None and left[0] < 0):
+        if self.followed > MAX_STEPS or (left is not None and left[0] < 0):
             _refuse_complicated()
 
 
@@ -135,9 +135,9 @@ class Pattern(ValueSet):
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        if len(pattern) > LONGEST_PATTERN:
+        if len(pattern) > MAX_PATTERN_LENGTH:
             refuse(
-                f"a pattern of more than {LONGEST_PATTERN} characters",
+                f"a pattern of more than {MAX_PATTERN_LENGTH} characters",
                 repair="use a shorter one, or a list",
             )
         if pattern.startswith("^") or pattern.endswith("$"):
@@ -150,9 +150,10 @@ class Pattern(ValueSet):
         self._states = _determined(nfa, start=start, end=nfa.add(_parsed(pattern), start))
         self.size = checked_size(self._states[0].texts)
         self.longest = self._states[0].longest
-        if self.longest > LONGEST:
+        if self.longest > MAX_TEXT_LENGTH:
             refuse(
-                f"the pattern matches texts of more than {LONGEST} characters", repair=_BOUND
+                f"the pattern matches texts of more than {MAX_TEXT_LENGTH} characters",
+                repair=_BOUND,
             )
 
     def rank(self, text: str) -> int | None:
@@ -228,7 +229,7 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
             nfa.follow(len(members))
             reached = nfa.closure(targets)
             if reached not in numbers:
-                if len(numbers) >= MOST_STATES:
+                if len(numbers) >= MAX_STATES:
                     _refuse_complicated()
                 numbers[reached] = len(numbers)
                 waiting.append(reached)

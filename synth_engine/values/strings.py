@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-from synth_engine.values.base import LARGEST, LONGEST, ValueSet, checked_size, fields, refuse
+from synth_engine.values.base import (
+    MAX_SIZE,
+    MAX_TEXT_LENGTH,
+    ValueSet,
+    checked_size,
+    fields,
+    refuse,
+)
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 """Of the widest base that whole numbers are read in."""
@@ -37,10 +44,10 @@ class Strings(ValueSet):
                 "an alphabet without characters, or with one twice",
                 repair="list each character once",
             )
-        if not 0 <= min_length <= max_length <= LONGEST:
+        if not 0 <= min_length <= max_length <= MAX_TEXT_LENGTH:
             refuse(
                 "the lengths of strings contradict each other",
-                repair=f"0 <= min <= max <= {LONGEST}",
+                repair=f"0 <= min <= max <= {MAX_TEXT_LENGTH}",
             )
         self.alphabet, self.min_length, self.max_length = alphabet, min_length, max_length
         self.case, self.replace = case, dict(replace)
@@ -94,7 +101,7 @@ class Strings(ValueSet):
         for length in range(self.min_length, self.max_length + 1):
             starts.append(total)
             total += len(self.alphabet) ** length
-            if total > LARGEST:
+            if total > MAX_SIZE:
                 break
         return [*starts, total]
 

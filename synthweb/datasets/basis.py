@@ -12,7 +12,7 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.list_fields import spelled
 
-LONGEST_STATEMENT = 500
+MAX_STATEMENT_LENGTH = 500
 STATEMENT = (
     "I know these facts to be public, independent of this table, because they are written in:"
 )
@@ -23,23 +23,23 @@ NO_FACTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class FactCount:
     """How many facts a description states, and how many of them equal a suggestion; None where suggestions are not there."""
 
     facts: int
     equal: int | None
 
-    def __add__(self, other: Compared) -> Compared:
+    def __add__(self, other: FactCount) -> FactCount:
         equal = None if self.equal is None or other.equal is None else self.equal + other.equal
-        return Compared(facts=self.facts + other.facts, equal=equal)
+        return FactCount(facts=self.facts + other.facts, equal=equal)
 
 
-def compared(column: Column, suggested: Column | None, *, known: bool = True) -> Compared:
+def compared(column: Column, suggested: Column | None, *, known: bool = True) -> FactCount:
     """The facts of one column: its kind and everything that is filled in. `known`: whether the suggestions of the table are
     there; a column without one then equals none."""
     kind, fields = column.get("kind"), column.get("fields") or {}
     if kind in NO_FACTS:
-        return Compared(facts=0, equal=0)
+        return FactCount(facts=0, equal=0)
     stated = {
         key: text
         for key, text in fields.items()
@@ -47,12 +47,12 @@ def compared(column: Column, suggested: Column | None, *, known: bool = True) ->
     }
     facts = 1 + len(stated)
     if not known:
-        return Compared(facts=facts, equal=None)
+        return FactCount(facts=facts, equal=None)
     if suggested is None:
-        return Compared(facts=facts, equal=0)
+        return FactCount(facts=facts, equal=0)
     below = suggested.get("fields") or {}
     equal = sum(spelled(text) == spelled(below.get(key, "")) for key, text in stated.items())
-    return Compared(facts=facts, equal=equal + (kind == suggested.get("kind")))
+    return FactCount(facts=facts, equal=equal + (kind == suggested.get("kind")))
 
 
 def by_column(suggestions: Sequence[Mapping[str, Any]] | None) -> dict[str, Column] | None:
@@ -66,20 +66,20 @@ def by_column(suggestions: Sequence[Mapping[str, Any]] | None) -> dict[str, Colu
 
 def of_attributes(
     attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None
-) -> Compared:
+) -> FactCount:
     """The same of a whole description."""
-    found = Compared(facts=0, equal=0)
+    found = FactCount(facts=0, equal=0)
     for each in attributes:
         column = drafts.typed_from(each.to_json())
         found += compared(column, (suggested or {}).get(each.name), known=suggested is not None)
     return found
 
 
-def of_draft(columns: Iterable[Column]) -> Compared:
+def of_draft(columns: Iterable[Column]) -> FactCount:
     """The same of the columns of a draft, as it was counted when each was confirmed: suggestions may have expired since."""
-    found = Compared(facts=0, equal=0)
+    found = FactCount(facts=0, equal=0)
     for column in columns:
-        found += Compared(facts=compared(column, None).facts, equal=column.get("as_suggested"))
+        found += FactCount(facts=compared(column, None).facts, equal=column.get("as_suggested"))
     return found
 
 

@@ -25,7 +25,7 @@ _CUTS = ("bins", "width", "edges", "step_days")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BulkChange:
     """What is asked for; an empty text leaves things as they are."""
 
     kind: str = ""
@@ -41,14 +41,14 @@ class Asked:
 
 
 @dataclass(kw_only=True)
-class Set:
+class ChangedColumn:
     """A column as asked for, and what of it could not be had: (rule, repair)."""
 
     column: Column
     remarks: list[tuple[str, str]] = field(default_factory=list)
 
 
-def change(column: Column, asked: Asked) -> Set:
+def change(column: Column, asked: BulkChange) -> ChangedColumn:
     """The column with what is asked for, as far as its kind has it."""
     kind = asked.kind or str(column.get("kind") or "")
     old: Fields = (
@@ -56,7 +56,7 @@ def change(column: Column, asked: Asked) -> Set:
         if kind == column.get("kind")
         else drafts.shared(column["fields"], kind)
     )
-    found = Set(
+    found = ChangedColumn(
         column={
             "kind": kind,
             "origin": asked.origin or column.get("origin") or "declared",
@@ -85,7 +85,7 @@ def differs(before: Column, after: Column) -> bool:
     )
 
 
-def _set_missing(found: Set, asked: Asked) -> None:
+def _set_missing(found: ChangedColumn, asked: BulkChange) -> None:
     fields = found.column["fields"]
     if not asked.missing:
         return
@@ -115,7 +115,7 @@ def _set_missing(found: Set, asked: Asked) -> None:
         )
 
 
-def _set_outside(found: Set, asked: Asked) -> None:
+def _set_outside(found: ChangedColumn, asked: BulkChange) -> None:
     kind, fields = found.column["kind"], found.column["fields"]
     if not asked.outside:
         return
@@ -131,7 +131,7 @@ def _set_outside(found: Set, asked: Asked) -> None:
         fields["outside"] = asked.outside
 
 
-def _set_bins(found: Set, asked: Asked) -> None:
+def _set_bins(found: ChangedColumn, asked: BulkChange) -> None:
     fields = found.column["fields"]
     if not asked.bins:
         return
@@ -146,7 +146,7 @@ def _set_bins(found: Set, asked: Asked) -> None:
     fields.update({key: "" for key in _CUTS if key in fields} | {"bins": asked.bins})
 
 
-def said(remarks: Iterable[tuple[str, str, str]]) -> list[str]:
+def remark_lines(remarks: Iterable[tuple[str, str, str]]) -> list[str]:
     """One line for each rule, naming the columns: from (column, rule, repair)."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for name, rule, repair in remarks:

@@ -35,7 +35,7 @@ _TO = ".."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ConstraintLine:
     """One constraint of the list."""
 
     number: int
@@ -43,11 +43,13 @@ class Line:
     origin: str
 
 
-def lines(draft: Mapping[str, Any]) -> list[Line]:
+def lines(draft: Mapping[str, Any]) -> list[ConstraintLine]:
     """The constraints of a draft, for reading."""
     found = rules.parse(documents(draft))
     return [
-        Line(number=number, sentence=each.sentence, origin=drafts.ORIGINS[each.provenance])
+        ConstraintLine(
+            number=number, sentence=each.sentence, origin=drafts.ORIGINS[each.provenance]
+        )
         for number, each in enumerate(found)
     ]
 
@@ -88,7 +90,7 @@ def changed(
     return [*kept, added.to_json()]
 
 
-def fitting(found: Iterable[Constraint], names: Iterable[str]) -> list[Document]:
+def matching_constraints(found: Iterable[Constraint], names: Iterable[str]) -> list[Document]:
     """Those that are about these columns alone."""
     known = set(names)
     return [each.to_json() for each in found if known.issuperset(each.columns)]

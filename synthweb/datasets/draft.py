@@ -210,7 +210,7 @@ def _is_whole(column: Column) -> bool:
     return bool(column.get("confirmed") or column.get("tried") or column.get("whole"))
 
 
-def apart(typed: Column, suggested: Column | None) -> Column | None:
+def typed_difference(typed: Column, suggested: Column | None) -> Column | None:
     """What was typed and not merely left standing from the suggestion; None when that is nothing. Only this is
     stored of a line that is not confirmed, so that suggestions stay in the preview store."""
     if suggested is None:
@@ -258,7 +258,7 @@ BESIDE = ("points", "partitions", "totals")
 """What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
 
 
-def fitting_beside(beside: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def fitting_context(beside: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """What of it is about columns of these names, or about a place that the table's facts name."""
 
     def fits(entry: Mapping[str, Any]) -> bool:
@@ -272,7 +272,7 @@ def fitting_beside(beside: Mapping[str, Any], names: Collection[str]) -> dict[st
     return {key: facts for key, facts in found.items() if facts}
 
 
-def told_beside(beside: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
+def context_summary(beside: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
     """Of each column or place: its name, the number of its points, and its partitions by name; totals stand last."""
     found: dict[str, tuple[int, list[str]]] = {}
     for each in beside.get("points") or ():

@@ -21,7 +21,7 @@ NOTHING_ASKED = (
 
 
 @dataclass(kw_only=True)
-class Outcome:
+class EditOutcome:
     """Columns to keep (None: forget what was typed), lines that stay open in the editor, lines that stay selected, lines that
     ask where their facts are written, what stood in the way, what was done, and what of it could not be had."""
 
@@ -34,9 +34,9 @@ class Outcome:
     remarks: list[str] = field(default_factory=list)
 
 
-def apply(posted: Posted, draft: Mapping[str, Any]) -> Outcome:
+def apply(posted: Posted, draft: Mapping[str, Any]) -> EditOutcome:
     """Everything a post asks for: what stands in open editors is kept, then the button does its work."""
-    desk = _Desk(posted, drafts.columns(draft))
+    desk = DraftEditor(posted, drafts.columns(draft))
     for index in posted.editing:
         if index != posted.index:
             desk.keep(index)
@@ -58,10 +58,10 @@ def apply(posted: Posted, draft: Mapping[str, Any]) -> Outcome:
     return desk.outcome
 
 
-class _Desk:
+class DraftEditor:
     def __init__(self, posted: Posted, columns: Mapping[str, Column]) -> None:
         self.posted, self.columns, self.names = posted, columns, posted.names
-        self.outcome = Outcome(editing=list(posted.editing))
+        self.outcome = EditOutcome(editing=list(posted.editing))
 
     def keep(self, index: int | None) -> None:
         """Keep what was typed and differs from what was suggested; an editor that was only looked at changes nothing."""
@@ -70,7 +70,7 @@ class _Desk:
         typed = self._typed(index)
         if typed is None or self._stands(index, typed):
             return
-        column = drafts.apart(typed, self.posted.suggested(index))
+        column = drafts.typed_difference(typed, self.posted.suggested(index))
         self._put(index, column and {**column, "confirmed": False})
 
     def confirm(self, index: int | None, *, because: str) -> None:
@@ -153,11 +153,11 @@ class _Desk:
             found = bulk_edit.change(before, asked)
             remarks += [(name, rule, repair) for rule, repair in found.remarks]
             if bulk_edit.differs(before, found.column):
-                column = drafts.apart(found.column, suggested)
+                column = drafts.typed_difference(found.column, suggested)
                 self._put(index, column and {**column, "confirmed": False})
                 changed += 1
         self.outcome.done = f"{changed} of {len(chosen)} selected columns changed; confirm them when they are right."
-        self.outcome.remarks = bulk_edit.said(remarks)
+        self.outcome.remarks = bulk_edit.remark_lines(remarks)
 
     def standing(self, name: str) -> Column | None:
         """What is kept of a column, with what this very post keeps."""

@@ -12,12 +12,12 @@ from django.http import QueryDict
 from synth_engine.domain.document import MAX_BYTES, parse
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.basis import LONGEST_STATEMENT
-from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, Asked
+from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
+from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, BulkChange
 from synthweb.datasets.draft_to_attribute import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
 
-LONGEST_INPUT = 2_000_000  # characters; ten thousand categories fit
+MAX_INPUT_LENGTH = 2_000_000  # characters; ten thousand categories fit
 
 
 class DocumentForm(forms.Form):
@@ -61,7 +61,7 @@ class Posted:
     def because(self, index: int | None = None) -> str:
         """Where the facts of a line, or of several lines at once, are written, as the steward says."""
         key = "because" if index is None else f"{index}-because"
-        return clean(self._data.get(key, "")).strip()[:LONGEST_STATEMENT]
+        return clean(self._data.get(key, "")).strip()[:MAX_STATEMENT_LENGTH]
 
     @property
     def names(self) -> dict[int, str]:
@@ -84,14 +84,14 @@ class Posted:
         ]
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> BulkChange:
         """What is to be set for the selected lines."""
 
         def one_of(key: str, known: Container[str]) -> str:
             text = self._data.get(f"all-{key}", "")
             return text if text in known else ""
 
-        return Asked(
+        return BulkChange(
             kind=one_of("kind", drafts.KINDS),
             origin=one_of("origin", drafts.ORIGINS),
             outside=one_of("outside", OUTSIDES),
@@ -137,7 +137,8 @@ class Posted:
             return None
         wanted = drafts.FIELDS.get(kind, ())
         fields = {
-            key: clean(self._data.get(f"{index}-{key}", ""))[:LONGEST_INPUT] for key in wanted
+            key: clean(self._data.get(f"{index}-{key}", ""))[:MAX_INPUT_LENGTH]
+            for key in wanted
         }
         origin, because = self._data.get(f"{index}-origin", ""), self.because(index)
         return {

@@ -16,9 +16,9 @@ from synth_engine.domain import (
     Identifier,
     Integer,
     Number,
-    Open,
     Range,
     Text,
+    Undeclared,
     Weak,
 )  # fmt: skip
 from synth_engine.domain.completions import Completions
@@ -37,7 +37,7 @@ LISTED = 5  # values named in a line; the editor shows all
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ColumnLine:
     """One column: what is suggested for it, what was typed, and where that leaves it."""
 
     index: int
@@ -147,7 +147,7 @@ class Line:
     def many(self) -> str:
         """What very many codes ask for, from the description alone."""
         if (
-            isinstance(self._read, DomainError | Open)
+            isinstance(self._read, DomainError | Undeclared)
             or self._read.size <= sample_size.MANY_CODES
         ):
             return ""
@@ -196,7 +196,7 @@ class Line:
     def completions_told(self) -> str:
         """By which public texts beginnings are completed, and how to have others; empty where there are none."""
         text = self.column["fields"].get("completions") if self.kind == "weak" else ""
-        return told_of_completions(str(text)) if text else ""
+        return completions_summary(str(text)) if text else ""
 
     @property
     def because(self) -> str:
@@ -204,7 +204,7 @@ class Line:
         return str(self.column.get("because") or "")
 
     @property
-    def as_suggested(self) -> basis.Compared:
+    def as_suggested(self) -> basis.FactCount:
         """How many of its facts equal the suggestion, to be shown beside the statement: only of a line that shows it."""
         return basis.compared(self.column, self.suggested)
 
@@ -282,7 +282,7 @@ def told_of_set(found: Attribute | DomainError, *, max_records: int) -> str:
     )
 
 
-def told_of_completions(text: str) -> str:
+def completions_summary(text: str) -> str:
     """Of which set the texts are, and how many, from their JSON."""
     try:
         found = Completions.from_json(parse(text.encode()))
@@ -313,7 +313,7 @@ def _moments(attribute: DateTime) -> str:
     bins = (
         "" if attribute.value_count == attribute.points else f", {attribute.value_count} bins"
     )
-    return f"{attribute.said(attribute.low)} to {attribute.said(attribute.high)}, {step}{bins}"
+    return f"{attribute.formatted(attribute.low)} to {attribute.formatted(attribute.high)}, {step}{bins}"
 
 
 def _made_anew(attribute: Identifier) -> str:
@@ -336,7 +336,7 @@ def lines(
     selected: Collection[int] = (),
     asking: Collection[int] = (),
     placed: Collection[str] = (),
-) -> list[Line]:
+) -> list[ColumnLine]:
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
     whose codes have public points."""
     typed = drafts.columns(draft)
@@ -349,7 +349,7 @@ def lines(
             for place, (name, column) in enumerate(typed.items())
         }
         return [
-            Line(
+            ColumnLine(
                 index=index,
                 name=name,
                 suggested=None,
@@ -366,7 +366,7 @@ def lines(
     suggestions = {item["name"]: item for item in payload.get("suggestions", ())}
     rows = payload.get("preview", ())
     return [
-        Line(
+        ColumnLine(
             index=index,
             name=name,
             suggested=_suggested(suggestions.get(name)),

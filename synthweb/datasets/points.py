@@ -12,13 +12,13 @@ from typing import Any
 from django import forms
 
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.basis import LONGEST_STATEMENT, STATEMENT_NEEDED
+from synthweb.datasets.basis import MAX_STATEMENT_LENGTH, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.list_fields import plain, quoted, split
 
-MOST_HALVINGS = 13
+MAX_HALVINGS = 13
 """8,192 bins: as many codes as one column of numbers may have are 10,000."""
-MOST_DRAWN = 3_000
+MAX_DRAWN_POINTS = 3_000
 """Public points on the map; of more, every so many-th is drawn."""
 UNITS = {"degrees": "Degrees", "other": "Metres, or another"}
 SAYS_NORTH, SAYS_EAST = (
@@ -47,7 +47,7 @@ class PointForm(forms.Form):
         coerce=int,
         choices=[
             (str(n), f"{n} times: {2**n:,} parts".replace(",", "\u202f"))
-            for n in range(1, MOST_HALVINGS + 1)
+            for n in range(1, MAX_HALVINGS + 1)
         ],
         initial="8",
     )
@@ -56,7 +56,7 @@ class PointForm(forms.Form):
     )
     because = forms.CharField(
         label="Where it is written",
-        max_length=LONGEST_STATEMENT,
+        max_length=MAX_STATEMENT_LENGTH,
         help_text="A law, an address, a map. It is kept with the description.",
         error_messages={"required": STATEMENT_NEEDED},
     )
@@ -165,7 +165,7 @@ def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
         fields = drafts.columns(draft).get(name, {}).get("fields") or {}
         found |= {low: fields.get("low", ""), high: fields.get("high", "")}
         bins = fields.get("bins", "")
-        if bins.isdecimal() and int(bins) in {2**n for n in range(1, MOST_HALVINGS + 1)}:
+        if bins.isdecimal() and int(bins) in {2**n for n in range(1, MAX_HALVINGS + 1)}:
             found["halvings"] = str(int(bins).bit_length() - 1)
     return found
 
@@ -173,7 +173,7 @@ def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
 def public_points(beside: Mapping[str, Any]) -> list[tuple[float, float]]:
     """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map bears."""
     found = list(_points(beside))
-    return found[:: max(1, -(-len(found) // MOST_DRAWN))]
+    return found[:: max(1, -(-len(found) // MAX_DRAWN_POINTS))]
 
 
 def _points(beside: Mapping[str, Any]) -> Iterator[tuple[float, float]]:

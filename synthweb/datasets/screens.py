@@ -18,7 +18,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets import basis, bulk_edit, constraining, grid, points, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
-from synthweb.datasets.editing import Outcome
+from synthweb.datasets.editing import EditOutcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.selectors import Need
@@ -113,7 +113,7 @@ def describe(
 ) -> dict[str, Any]:
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    wanted, beside = query.get("edit", ""), selectors.beside(dataset)
+    wanted, beside = query.get("edit", ""), selectors.draft_context(dataset)
     lines = grid.lines(
         payload=payload,
         draft=dataset.draft,
@@ -153,7 +153,7 @@ def describe(
         and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
         "constraints": constraining.lines(dataset.draft),
-        "beside": drafts.told_beside(beside),
+        "beside": drafts.context_summary(beside),
     }
 
 
@@ -169,7 +169,7 @@ def choices(dataset: Dataset) -> dict[str, Any]:
         "all_missing": bulk_edit.MISSING,
         "all_outside": bulk_edit.OUTSIDES,
         "statement": basis.STATEMENT,
-        "longest_statement": basis.LONGEST_STATEMENT,
+        "longest_statement": basis.MAX_STATEMENT_LENGTH,
     }
 
 
@@ -178,7 +178,7 @@ def said_before(dataset: Dataset) -> list[str]:
     return [each["because"] for each in basis.statements(drafts.columns(dataset.draft))]
 
 
-def _is_shown(line: grid.Line, query: QueryDict) -> bool:
+def _is_shown(line: grid.ColumnLine, query: QueryDict) -> bool:
     """Search without script; the page itself filters as one types."""
     named = all(word in line.name.lower() for word in query.get("q", "").lower().split())
     show, kind = query.get("show", ""), query.get("kind", "")
@@ -189,18 +189,16 @@ def _is_shown(line: grid.Line, query: QueryDict) -> bool:
 def numbers(text: str) -> set[int]:
     """Numbers and runs of them, as `ranges` writes them: "0-3,7"."""
     found: set[int] = set()
-    for part in text.split(",")[:MOST_LINES]:
+    for part in text.split(",")[:MAX_LINES]:
         first, _, last = part.partition("-")
         if all(
             end.isascii() and end.isdigit() and len(end) < 7 for end in (first, last or first)
         ):
-            found.update(
-                range(int(first), min(int(last or first), int(first) + MOST_LINES) + 1)
-            )
+            found.update(range(int(first), min(int(last or first), int(first) + MAX_LINES) + 1))
     return found
 
 
-MOST_LINES = 2_000
+MAX_LINES = 2_000
 
 
 def ranges(indices: Iterable[int]) -> str:
@@ -220,11 +218,11 @@ def _table(dataset: Dataset) -> dict[str, str]:
     return typed | (selectors.fixed_terms(dataset) or {})
 
 
-def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[str, Any]:
+def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dict[str, Any]:
     """One line again, after one of its buttons was pressed, and the new count. Opens no preview."""
     index = posted.index if posted.index in posted.names else next(iter(posted.names), 0)
     name = posted.names.get(index, "")
-    line = grid.Line(
+    line = grid.ColumnLine(
         index=index,
         name=name,
         suggested=posted.suggested(index) or None,
@@ -234,7 +232,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
         sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
     )
-    if line.many and name in drafts.placed(dataset.draft) | selectors.placed(dataset):
+    if line.many and name in drafts.placed(dataset.draft) | selectors.draft_points(dataset):
         line = replace(line, placed=True)
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
@@ -247,7 +245,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: Outcome) -> dict[st
     }
 
 
-def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.Line | None:
+def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.ColumnLine | None:
     """A line with what stands in its open editor, kept nowhere."""
     index = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
     typed = None if index is None else posted.typed(index)
@@ -255,7 +253,7 @@ def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.Line | No
         return None
     records = drafts.max_records(dataset.draft)
     name = posted.names.get(index, "")
-    return grid.Line(
+    return grid.ColumnLine(
         index=index,
         name=name,
         suggested=None,
@@ -267,7 +265,7 @@ def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.Line | No
 def address_after(
     dataset: Dataset,
     posted: Posted,
-    outcome: Outcome,
+    outcome: EditOutcome,
     *,
     query: QueryDict,
     brought: bool = False,
@@ -306,7 +304,7 @@ def point(
             ("", "A point"),
         ),
         "form": form,
-        "points": points.public_points(selectors.beside(dataset)),
+        "points": points.public_points(selectors.draft_context(dataset)),
     }
 
 
@@ -320,7 +318,7 @@ def domain(user: User, version: DomainVersion) -> dict[str, Any]:
         "version": version,
         "crumbs": crumbs(dataset, ("", f"Description, version {version.number}")),
         "domain": described,
-        "beside": drafts.told_beside(version.document),
+        "beside": drafts.context_summary(version.document),
         "cited": cited(described),
         "attributes": [_described(attribute) for attribute in described.attributes],
         "versions": dataset.domain_versions.defer("document").select_related("confirmed_by"),

@@ -38,7 +38,7 @@ from synthweb.datasets.models import (
 logger = logging.getLogger(__name__)
 SITTING = datetime.timedelta(minutes=30)
 """How long one entry of the audit log stands for openings of the same first rows by the same person."""
-MOST_POINTS = 8
+MAX_POINTS = 8
 """Columns with public points that are looked for: no tree takes more coordinates."""
 
 
@@ -226,15 +226,15 @@ def same_content(dataset: Dataset) -> QuerySet[Dataset]:
     return same.order_by("created_at", "pk")
 
 
-def beside(dataset: Dataset) -> dict[str, Any]:
+def draft_context(dataset: Dataset) -> dict[str, Any]:
     """What its draft says beside columns: points, partitions, totals. Asks the database each time: it may have megabytes."""
     found = DraftFacts.objects.filter(dataset=dataset).values_list("facts", flat=True).first()
     return dict(found or {})
 
 
-def placed(dataset: Dataset) -> frozenset[str]:
+def draft_points(dataset: Dataset) -> frozenset[str]:
     """Columns of its draft whose codes have public points. The points themselves stay in the database."""
-    each = [f"facts__points__{place}__column" for place in range(MOST_POINTS)]
+    each = [f"facts__points__{place}__column" for place in range(MAX_POINTS)]
     found = DraftFacts.objects.filter(dataset=dataset).values_list(*each).first()
     return frozenset(filter(None, found or ()))
 

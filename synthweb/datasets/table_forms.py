@@ -90,7 +90,7 @@ def _sentence(error: TableError) -> str:
     return f"{error.text[0].upper()}{error.text[1:]}."
 
 
-class FileForm(forms.Form):
+class TableFileForm(forms.Form):
     """A table. Its bytes have gone into the vault while the request came in."""
 
     table = forms.FileField(
@@ -115,7 +115,7 @@ class FileForm(forms.Form):
         return cleaned
 
 
-class UploadForm(FileForm, NameForm):
+class UploadForm(TableFileForm, NameForm):
     """A new table: everything at once."""
 
     field_order = ["name", "description", "table"]

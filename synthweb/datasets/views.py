@@ -124,7 +124,7 @@ def _constrain(request: HttpRequest, dataset: Dataset, verb: str) -> HttpRespons
     return redirect(f"{reverse('datasets:describe', args=[dataset.code])}#constraints")
 
 
-def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.Outcome:
+def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.EditOutcome:
     """What a press of any button does: everything typed is kept, and what came of it is told."""
     outcome = editing.apply(posted, dataset.draft)
     services.keep(
@@ -189,7 +189,7 @@ def _bring(
     return _tell(request, brought, source=f"The file was read as a {brought.title}")
 
 
-def _tell(request: HttpRequest, brought: services.Brought, *, source: str) -> bool:
+def _tell(request: HttpRequest, brought: services.Imported, *, source: str) -> bool:
     """What came of a description from elsewhere; whether anything was taken."""
     count = len(brought.columns)
     if count:

@@ -22,7 +22,7 @@ from synthweb.datasets import selectors, uploads
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import Need
-from synthweb.datasets.table_forms import DeleteForm, DialectForm, FileForm, NameForm
+from synthweb.datasets.table_forms import DeleteForm, DialectForm, NameForm, TableFileForm
 from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Conflict
 from synthweb.pages import table_pages
@@ -77,7 +77,11 @@ def replace(request: HttpRequest, code: str) -> HttpResponse:
 
 @csrf_protect
 def _replace(request: HttpRequest, dataset: Dataset) -> HttpResponse:
-    form = FileForm(request.POST, request.FILES) if request.method == "POST" else FileForm()
+    form = (
+        TableFileForm(request.POST, request.FILES)
+        if request.method == "POST"
+        else TableFileForm()
+    )
     if form.is_bound and form.is_valid() and _replaced(request, dataset, form):
         if _in_place(request):
             return HttpResponseClientRedirect(resolve_url("pages:upload-status", dataset.code))
@@ -94,7 +98,7 @@ def _replace(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     return render(request, "datasets/replace.html", context, status=status)
 
 
-def _replaced(request: HttpRequest, dataset: Dataset, form: FileForm) -> bool:
+def _replaced(request: HttpRequest, dataset: Dataset, form: TableFileForm) -> bool:
     """Whether the file was taken; if not, the form says why."""
     upload = form.cleaned_data[uploads.FIELD].intake
     try:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from synth_engine import references as engine
-from synth_engine.domain import MOST_PLACED, Categorical
+from synth_engine.domain import MAX_PLACED_CODES, Categorical
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import Relation
 from synth_engine.references import Found, Reference
@@ -90,7 +90,7 @@ def _weights(
 
 def points_source(dataset: Dataset, column: str) -> dict[str, Any] | None:
     """The points of a column in the draft."""
-    entries = selectors.beside(dataset).get("points") or ()
+    entries = selectors.draft_context(dataset).get("points") or ()
     return next((dict(each) for each in entries if each.get("column") == column), None)
 
 
@@ -112,7 +112,7 @@ def use(
     of places that it lacks; with `totals` it says instead, publicly and exactly, how many records each value has. Nothing is confirmed. Returns what was taken, in words. Errors: DomainError, Refused."""
     held = locked_dataset(dataset)
     require_no_table(version.content_key, organisation=held.organisation)
-    beside = selectors.beside(held)
+    beside = selectors.draft_context(held)
     taken: dict[str, Any]
     values: tuple[str, ...] | None = None
     if version.kind == "density" and totals:
@@ -148,7 +148,7 @@ def totals_want_another_relation(dataset: Dataset) -> bool:
     """Whether the draft has public totals beside a relation, or a number of records a unit, for which they say nothing."""
     terms = dataset.draft.get("table") or {}
     neighbours = terms.get("relation"), str(terms.get("max_records") or "1")
-    return "totals" in selectors.beside(dataset) and neighbours != (
+    return "totals" in selectors.draft_context(dataset) and neighbours != (
         Relation.REPLACE_ONE.value,
         "1",
     )
@@ -174,7 +174,7 @@ def use_for_place(
     _check_number(reference, column=None)
     heavy = weights and reference.weights is not None
     entry = engine.support_of(reference, place=place, source=version.source, weights=heavy)
-    beside = _merged(selectors.beside(held), {"points": [entry]})
+    beside = _merged(selectors.draft_context(held), {"points": [entry]})
     keep(actor=actor, dataset=held, beside=beside)
     _note(actor, "reference.used", held, version=version, column=place)
     dataset.draft = held.draft
@@ -185,7 +185,7 @@ def use_for_place(
 def forget(*, actor: User, dataset: Dataset, column: str) -> None:
     """Take what reference tables said about a column or a place off the draft: points, partitions and totals."""
     held = locked_dataset(dataset)
-    beside = selectors.beside(held)
+    beside = selectors.draft_context(held)
     if (beside.get("totals") or {}).get("column") == column:
         del beside["totals"]
     for key in ("points", "partitions"):
@@ -250,9 +250,9 @@ def _all_codes(reference: Reference, *, level: str, column: str) -> tuple[str, .
 
 
 def _check_number(reference: Reference, *, column: str | None) -> None:
-    if len(reference) >= MOST_PLACED:  # one more code is for what is not listed
+    if len(reference) >= MAX_PLACED_CODES:  # one more code is for what is not listed
         raise DomainError(
-            f"the reference table has more codes than a column may have, {MOST_PLACED:,}",
+            f"the reference table has more codes than a column may have, {MAX_PLACED_CODES:,}",
             repair="take those of one region, or the parts of a partition", column=column,
         )  # fmt: skip
 

@@ -134,7 +134,7 @@ def _columns(dataset: Dataset) -> list[str]:
 
 def said(dataset: Dataset) -> list[Said]:
     """What stands in the draft, column by column."""
-    beside = datasets.beside(dataset)
+    beside = datasets.draft_context(dataset)
     points = {
         each.get("column") or each.get("place"): each for each in beside.get("points") or ()
     }

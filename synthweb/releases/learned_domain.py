@@ -24,7 +24,7 @@ class Learned:
 def learned(release: Release) -> list[Learned]:
     """The columns that the run learned; none where everything was described."""
     described = domain_of(release.domain_version)
-    domain = Domain.from_json(release.model["domain"]) if described.open else described
+    domain = Domain.from_json(release.model["domain"]) if described.undeclared else described
     return [
         _told(attribute)
         for attribute in domain.attributes

@@ -22,7 +22,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
     """The first line of the CSV, known before anything is drawn."""
-    names = [attribute.name for attribute in domain.drawn]
+    names = [attribute.name for attribute in domain.table_columns]
     written = [harmless_text(name) for name in names] if for_spreadsheets else names
     return str(pd.DataFrame(columns=written).to_csv(index=False, lineterminator="\n"))
 

@@ -47,7 +47,7 @@ def write_parquet(sample: Sample, file: IO[bytes]) -> None:
 def data_dictionary(release: Release) -> list[dict[str, Any]]:
     """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
     domain = Domain.from_json(release.model["domain"])
-    return [_describe(attribute) for attribute in domain.drawn]
+    return [_describe(attribute) for attribute in domain.table_columns]
 
 
 def _describe(attribute: Attribute) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def _reason(domain: Domain, verdict: sample_size.Verdict) -> str:
     lost, count = len(verdict.lost), len(domain.modelled)
     if verdict.level == "enough":
         weakest, strength = verdict.strengths[0]
-        return f"Even in “{weakest}”, the weakest column, a code holds {_times(strength)} times its noise on average.{OPEN if domain.open else ''}"
+        return f"Even in “{weakest}”, the weakest column, a code holds {_times(strength)} times its noise on average.{OPEN if domain.undeclared else ''}"
     if not lost:
         return (
             "Single columns hold more than their noise. Tables of two columns do not: expect most dependence "

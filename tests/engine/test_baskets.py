@@ -182,7 +182,7 @@ def test_rows_under_learned_items_are_those_of_declared_ones(tmp_path: Path) -> 
     """Counting after a choice is counting a table whose description lists these items."""
     path = written(tmp_path, shopping(300) + "\n".join(["bread bread caviar", "", "soap"]))
     declared = Domain(attributes=(OPEN,))
-    chosen = declared.settled({"items": OPEN.found([4, 1, 0, 2])})
+    chosen = declared.resolve({"items": OPEN.from_ranks([4, 1, 0, 2])})
     learned, known = open_table(path, declared).settled(chosen), open_table(path, chosen)
     assert chosen.names == ("items=beer", "items=bread", "items=butter", "items=milk")
     for clique in ((chosen.names[0],), chosen.names):
@@ -317,7 +317,7 @@ def test_rows_are_counted_under_nothing_but_what_was_learned(other: Basket | Int
     if isinstance(other, Basket) and other.items != SHOP[:4]:
         other = Basket(name="items", items=other.items, provenance=facts)
     with pytest.raises(DomainError, match="does not fit"):
-        Domain(attributes=(OPEN,)).settled({"items": other})
+        Domain(attributes=(OPEN,)).resolve({"items": other})
 
 
 def test_a_constraint_about_a_basket_is_refused() -> None:

@@ -34,7 +34,7 @@ from synth_engine.domain import (
     Order,
 )
 from synth_engine.domain import constraints as declared
-from synth_engine.domain.conditions import Range
+from synth_engine.domain.conditions import ValueRange
 from synth_engine.domain.relations import relation
 from synth_engine.errors import DomainError
 from synth_engine.evaluation import page
@@ -77,7 +77,7 @@ RULES: tuple[Constraint, ...] = (
     Dependency(given="zip", gives="county", table=ZIP_TABLE),
     Impossible(combination={"sex": ("male",), "pregnant": ("yes",)}),
     MissingIff(column="pregnant", when="sex", values=("male",)),
-    Impossible(combination={"age": (Range(high=9),), "pregnant": ("yes",)}),
+    Impossible(combination={"age": (ValueRange(high=9),), "pregnant": ("yes",)}),
     Order(first="married_at", second="age"),
     Order(first="net", second="gross", strict=True),
     Order(first="born", second="died"),

@@ -101,7 +101,7 @@ def test_patterns_of_one_document_share_their_steps() -> None:
     for pattern in costly:
         Pattern(pattern)
     followed = [0]
-    bound = patterns.MOST_STEPS
+    bound = patterns.MAX_STEPS
     with patterns.few_steps_together():
         left = patterns._left_together.get()
         assert left is not None

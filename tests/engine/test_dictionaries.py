@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from synth_engine import dictionaries
-from synth_engine.dictionaries import Reading
+from synth_engine.dictionaries import DictionaryContents
 from synth_engine.dictionaries.base import edges
 from synth_engine.domain import Attribute, Boolean, Categorical, Domain, Integer, Number
 from synth_engine.errors import DomainError
@@ -32,11 +32,11 @@ DICTIONARY: dict[str, Any] = {
 }
 
 
-def read(document: dict[str, Any]) -> Reading:
+def read(document: dict[str, Any]) -> DictionaryContents:
     return dictionaries.read(document, kind=dictionaries.recognise(document))
 
 
-def column(reading: Reading, name: str) -> Any:
+def column(reading: DictionaryContents, name: str) -> Any:
     return Domain(attributes=reading.attributes).attribute(name)
 
 

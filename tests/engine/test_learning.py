@@ -148,7 +148,7 @@ def test_open_columns_survive_json_and_equal_themselves() -> None:
     again = Domain.from_json(json.loads(json.dumps(domain.to_json())))
     assert again == domain
     assert again.digest == domain.digest
-    assert [attribute.name for attribute in again.open] == ["job", "pay", "day"]
+    assert [attribute.name for attribute in again.undeclared] == ["job", "pay", "day"]
 
 
 @pytest.mark.parametrize(
@@ -178,19 +178,19 @@ def test_a_grid_of_whole_numbers_covers_its_range_in_few_cells(low: int, high: i
 
 def test_what_is_not_found_is_other_and_what_is_missing_stays_missing() -> None:
     attribute = weak()
-    settled = attribute.found(
+    settled = attribute.from_ranks(
         [attribute.rank("clerk"), attribute.rank("cook"), attribute.population - 1]
     )
     assert isinstance(settled, Categorical)
     assert settled.values == ("cook", "clerk")  # shorter texts come first in this set
     assert settled.facts["values"] == "learned"
     ranks = [attribute.rank(text) for text in ("clerk", "cook", "smith", "?!", "", None)]
-    assert [settled.labels[code] for code in codec.settled_ranks(attribute, settled, ranks)] == [
+    assert [settled.labels[code] for code in codec.resolved_codes(attribute, settled, ranks)] == [
         "clerk", "cook", "(other)", "(other)", "(missing)", "(missing)",
     ]  # fmt: skip
     texts = np.array(["clerk", "cook", "smith", "?!", ""], dtype=object)
     encoded = codec.encode_column(settled, texts)
-    assert encoded.tolist() == codec.settled_ranks(attribute, settled, ranks[:5]).tolist()
+    assert encoded.tolist() == codec.resolved_codes(attribute, settled, ranks[:5]).tolist()
 
 
 @pytest.mark.parametrize("outside", ["other", "missing"])
@@ -198,9 +198,9 @@ def test_a_column_of_which_nothing_was_found_still_has_a_place_for_every_value(
     outside: str,
 ) -> None:
     attribute = weak(outside=outside)
-    settled = attribute.found([])
+    settled = attribute.from_ranks([])
     assert attribute.admits(settled)
-    codes = codec.settled_ranks(
+    codes = codec.resolved_codes(
         attribute, settled, [attribute.rank(text) for text in ("clerk", "?!", None)]
     )
     assert max(codes) < settled.size
@@ -237,7 +237,7 @@ def test_recoding_cells_is_encoding_again(attribute: Range) -> None:
                 rng,
             ),
         )[attribute.name].to_numpy(dtype=object)
-        by_cells = codec.settled_cells(attribute, settled)[
+        by_cells = codec.resolved_cells(attribute, settled)[
             codec.encode_column(attribute, texts)
         ]
         assert by_cells.tolist() == codec.encode_column(settled, texts).tolist()
@@ -255,9 +255,9 @@ def test_something_else_than_what_was_declared_is_not_admitted() -> None:
         ("level", Integer(name="level", low=0, high=1)),
     ]
     for name, other in others:
-        learned = {a.name: good.attribute(a.name) for a in domain.open} | {name: other}
+        learned = {a.name: good.attribute(a.name) for a in domain.undeclared} | {name: other}
         with pytest.raises(DomainError):
-            domain.settled(learned)
+            domain.resolve(learned)
 
 
 def test_bins_follow_the_records_and_frequent_values_get_their_own() -> None:
@@ -315,7 +315,7 @@ def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
     assert verified.epsilon <= 100
     assert release.plan.kind == ("static" if mechanism == "weak-domain" else "adaptive")
     found = release.model.domain
-    assert not found.open
+    assert not found.undeclared
     assert {"clerk", "cook"} <= set(found.attribute("job").labels)
     bounds = [getattr(found.attribute(name), "high", None) for name in ("pay", "day")]
     assert bounds[0] < 10**6

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from synth_engine import cli, mechanisms, pipeline, verifier
-from synth_engine.domain import Categorical, Domain, Partition, Points, Totals
+from synth_engine.domain import Categorical, Domain, Partition, PointSet, Totals
 from synth_engine.domain.resolution import way_of
 from synth_engine.errors import (
     DomainError,
@@ -56,8 +56,8 @@ def domain_of(*, points: bool = True, totals: tuple[int, ...] | None = TOTALS) -
         relation=Relation.REPLACE_ONE,
         totals=None if totals is None else Totals(column="work", counts=totals),
         points=(
-            Points(column="home", at=tuple((*AT[home], 1.0) for home in HOMES)),
-            Points(column="work", at=tuple((*WORK_AT[work], 1.0) for work in WORKS)),
+            PointSet(column="home", at=tuple((*AT[home], 1.0) for home in HOMES)),
+            PointSet(column="work", at=tuple((*WORK_AT[work], 1.0) for work in WORKS)),
         )
         if points
         else (),
@@ -493,8 +493,8 @@ def test_blocks_of_a_state_are_drawn_by_cells_that_are_not_empty(tmp_path: Path)
         relation=Relation.REPLACE_ONE,
         totals=Totals(column="work", counts=tuple(np.bincount(work, minlength=2_000).tolist())),
         points=(
-            Points(column="home", at=tuple(at)),
-            Points(column="work", at=tuple(at[:2_000])),
+            PointSet(column="home", at=tuple(at)),
+            PointSet(column="work", at=tuple(at[:2_000])),
         ),
     )
     rows = pd.DataFrame(

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from synth_engine import mechanisms, pipeline
-from synth_engine.domain import Categorical, Domain, Points, Totals
+from synth_engine.domain import Categorical, Domain, PointSet, Totals
 from synth_engine.inference import distance_decay
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import Relation
@@ -56,7 +56,7 @@ def county(rng: np.random.Generator) -> tuple[Domain, pd.DataFrame]:
         ),
         relation=Relation.REPLACE_ONE,
         totals=Totals(column="work", counts=tuple(sizes.tolist())),
-        points=tuple(Points(column=name, at=points[name]) for name in ("home", "work")),
+        points=tuple(PointSet(column=name, at=points[name]) for name in ("home", "work")),
     )
     return domain, pd.DataFrame(rows, columns=["home", "work"])
 

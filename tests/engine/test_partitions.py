@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from synth_engine.domain import Categorical, Domain, Partition, Points, names
+from synth_engine.domain import Categorical, Domain, Partition, PointSet, names
 from synth_engine.domain.resolution import VALUES, cells, parting
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.errors import DomainError
@@ -23,7 +23,7 @@ TOWN = Partition(
 def domain_of(*partitions: Partition, points: bool = True) -> Domain:
     return Domain(
         attributes=(Categorical(name="home", values=HOMES, other=True, missing=("",)),),
-        points=(Points(column="home", at=tuple((*at, 1.0) for at in AT)),) if points else (),
+        points=(PointSet(column="home", at=tuple((*at, 1.0) for at in AT)),) if points else (),
         partitions=partitions,
     )
 

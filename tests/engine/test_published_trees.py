@@ -48,7 +48,7 @@ COMMON = {"a": 3_000, "abba": 2_000, "cafe": 1_500, "jade": 900, "jadei": 400, "
 
 
 def rows_of(counts: dict[str, int], domain: Domain = WORDS, *, others: int = 0) -> Rows:
-    (attribute,) = (each for each in domain.open if isinstance(each, Weak))
+    (attribute,) = (each for each in domain.undeclared if isinstance(each, Weak))
     ranks = [attribute.values.rank(text) for text in counts] + [attribute.values.size]
     assert None not in ranks
     places = np.repeat(np.arange(len(ranks), dtype=np.int32), [*counts.values(), others])

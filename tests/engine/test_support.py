@@ -16,7 +16,7 @@ from synth_engine import mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Categorical, Domain, Integer, Place, Points, Source
+from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet, Source
 from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import GazetteerHierarchy, Rule, child_level
 from synth_engine.hierarchy.partition import leaf_nodes
@@ -38,18 +38,18 @@ SIDES = tuple(
     for place in (HOME, WORK)
     for name in place.columns
 )
-ONE = Domain(attributes=SIDES[:2], places=(HOME,), points=(Points(place="home", at=TOWNS),))
+ONE = Domain(attributes=SIDES[:2], places=(HOME,), points=(PointSet(place="home", at=TOWNS),))
 TWO = Domain(
     attributes=SIDES,
     places=(HOME, WORK),
-    points=(Points(place="home", at=TOWNS), Points(place="work", at=TOWNS[:15])),
+    points=(PointSet(place="home", at=TOWNS), PointSet(place="work", at=TOWNS[:15])),
 )
 NAMES = tuple(f"b{number:02}" for number in range(40))
 BLOCKS = Categorical(name="block", values=NAMES, other=True)
 MIXED = Domain(
     attributes=(BLOCKS, *SIDES[2:]),
     places=(WORK,),
-    points=(Points(column="block", at=TOWNS), Points(place="work", at=TOWNS[:15])),
+    points=(PointSet(column="block", at=TOWNS), PointSet(place="work", at=TOWNS[:15])),
 )
 
 
@@ -161,7 +161,7 @@ def test_drawn_records_are_on_public_points_or_in_cells_that_have_some(placed: s
 
 def test_weights_decide_between_the_points_of_a_cell() -> None:
     heavy = replace(
-        ONE, points=(Points(place="home", at=((20.0, 20.0, 9.0), (23.0, 23.0, 1.0))),)
+        ONE, points=(PointSet(place="home", at=((20.0, 20.0, 9.0), (23.0, 23.0, 1.0))),)
     )
     codes = {name: np.full(5_000, 10, dtype=np.uint16) for name in heavy.names}
     shares = []
@@ -229,7 +229,7 @@ def test_a_cell_without_public_points_is_no_part_of_a_model() -> None:
 
 
 def test_all_records_at_one_point_stay_there() -> None:
-    alone = replace(ONE, points=(Points(place="home", at=TOWNS[:1]),))
+    alone = replace(ONE, points=(PointSet(place="home", at=TOWNS[:1]),))
     model = released(
         alone, {name: np.full(300, 5, dtype=np.uint16) for name in alone.names}, epsilon="1"
     )
@@ -287,7 +287,7 @@ def test_swapped_points_are_told_apart_from_points_elsewhere() -> None:
 def test_two_places_with_points_share_no_column() -> None:
     odd = Place(name="odd", latitude="home_north", longitude="work_east")
     domain = replace(
-        TWO, places=(HOME, odd), points=(TWO.points[0], Points(place="odd", at=TOWNS))
+        TWO, places=(HOME, odd), points=(TWO.points[0], PointSet(place="odd", at=TOWNS))
     )
     with pytest.raises(DomainError, match="share a column"):
         prefixes.hierarchy(domain, domain.names)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from synth_engine.domain import Categorical, Domain, Impossible, Integer, Order
-from synth_engine.domain.conditions import Range
+from synth_engine.domain.conditions import ValueRange
 from synth_engine.errors import InputError
 from synth_engine.models import description
 from synth_engine.models.binning import Binning
@@ -138,7 +138,7 @@ RULES = [
     ),
     (  # four columns hang together: too many for a table of cells
         Order(first="low", second="high"),
-        Impossible(combination={"low": (Range(high=1),), "shop": ("a",)}),
+        Impossible(combination={"low": (ValueRange(high=1),), "shop": ("a",)}),
         Impossible(combination={"shop": ("b",), "size": ("xl",)}),
     ),
     (

@@ -17,7 +17,7 @@ from synth_engine import cli, mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Categorical, Date, Domain, Integer, Partition, Place, Points
+from synth_engine.domain import Categorical, Date, Domain, Integer, Partition, Place, PointSet
 from synth_engine.errors import DomainError, InputError
 from synth_engine.hierarchy import ProductHierarchy, TaxonomyHierarchy, child_level
 from synth_engine.hierarchy.points import SpatialHierarchy as Box
@@ -266,7 +266,7 @@ def test_further_columns_are_attached_unless_asked_otherwise() -> None:
 @pytest.mark.parametrize("halving", ["all", "one"])
 def test_public_points_beside_classes_are_kept_to(halving: str) -> None:
     at = tuple((float(n), float(e), 1.0) for n, e in [(10, 22), (30, 25), (50, 21)])
-    domain = replace(ALL, points=(Points(place="home", at=at),))
+    domain = replace(ALL, points=(PointSet(place="home", at=at),))
     model = released(domain, "adaptive", together="product", halving=halving)
     drawn = model.sample(2_000, seed="s")
     assert {(n, e) for n, e, _ in at} >= set(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from synth_engine import codec, mechanisms, pipeline, tables
 from synth_engine.domain import SCHEMA, Domain, Text
-from synth_engine.domain.texts import CLASSES, SIGNS
+from synth_engine.domain.texts import CHARACTERS, CLASSES
 from synth_engine.errors import DomainError
 from synth_engine.mechanisms import uniform
 from synth_engine.spec import Spec
@@ -62,7 +62,7 @@ def test_what_is_drawn_is_read_as_its_code_and_has_the_declared_signs(
     codes = np.arange(attribute.size).repeat(20)
     column = drawn(attribute, codes, seed=seed)
     assert np.array_equal(codec.encode_column(attribute, column), codes)
-    allowed = set("".join(SIGNS[each] for each in attribute.signs))
+    allowed = set("".join(CHARACTERS[each] for each in attribute.signs))
     for text in column[codes != attribute.missing_code]:
         assert text == text.strip()
         if attribute.pattern is None:

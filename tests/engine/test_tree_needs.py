@@ -17,7 +17,7 @@ from synth_engine import cli, mechanisms
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, Points
+from synth_engine.domain import Categorical, Domain, Integer, Partition, Place, PointSet
 from synth_engine.hierarchy import Rule
 from synth_engine.mechanisms.trees import resources, threshold_tree
 from synth_engine.spec import Spec
@@ -70,7 +70,7 @@ def test_there_is_room_for_as_many_nodes_as_can_be_there() -> None:
     trades = prefixes.hierarchy(TRADES, TRADES.names)
     for depth in range(trades.depth + 1):
         assert resources.room(trades, depth) == trades.cells(depth)
-    placed = Points(
+    placed = PointSet(
         place="home", at=((1.0, 1.0, 1.0), (1.2, 1.1, 1.0), (60.0, 50.0, 1.0), (60.0, 5.0, 2.0))
     )
     supported = prefixes.hierarchy(replace(TRADES, points=(placed,)), TRADES.names)

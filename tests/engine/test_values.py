@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from synth_engine import values
 from synth_engine.errors import DomainError
-from synth_engine.values import Integers, Known, Listed, Pattern, Product, Strings, Union
+from synth_engine.values import Integers, Known, Listed, Pattern, ProductSet, Strings, Union
 
 WORDS = {"set": "known", "name": "english-words"}
 _made = cache(lambda text: values.from_json(json.loads(text)))
@@ -140,7 +140,7 @@ def test_many_texts_are_looked_up_as_each_by_itself(
 def test_sizes_are_the_known_ones() -> None:
     words = Known("english-words")
     assert words.size == 172_823
-    assert Product([words, words], " ").size == 172_823**2
+    assert ProductSet([words, words], " ").size == 172_823**2
     assert Known("countries").size == 249
     assert Known("us-states").size == 51
     assert Strings("abcdefghijklmnopqrstuvwxyz", 0, 3).size == 1 + 26 + 26**2 + 26**3

@@ -218,7 +218,7 @@ def rows_of(table: Table, domain: Domain) -> Rows:
     values = np.array(table, dtype=np.int32).reshape(len(table), len(domain.names))
     codes = {name: values[:, i].astype(np.uint16) for i, name in enumerate(domain.names)}
     ranked = {}
-    for attribute in domain.open:
+    for attribute in domain.undeclared:
         if isinstance(attribute, Weak):
             place = domain.names.index(attribute.name)
             ranked[attribute.name] = (values[:, place], list(range(attribute.population)))

@@ -26,9 +26,9 @@ from synth_engine.domain import (
     Domain,
     Identifier,
     Integer,
-    Open,
-    Points,
+    PointSet,
     Range,
+    Undeclared,
     Weak,
 )
 from synth_engine.domain.partitions import Partition
@@ -48,7 +48,7 @@ FOUND = ("nothing", "first", "last", "many")
 LISTED = {"set": "list", "values": ["(other)", "(missing)", "", "a"]}
 DECIMALS = {"set": "decimals", "low": "0", "high": "100000", "step": "0.01"}
 STRINGS = {"set": "strings", "alphabet": "ab (){},\n", "min_length": 0, "max_length": 30}
-OPEN: tuple[Open, ...] = (
+OPEN: tuple[Undeclared, ...] = (
     Weak(name="open", values=from_json(LISTED)),
     Weak(
         name="open", values=from_json(DECIMALS), missing=("(missing)", "-"), outside="missing"
@@ -176,7 +176,7 @@ def runs() -> Iterator[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "attribute", "person"), list(runs()))
 def test_no_run_fails_for_what_noise_says(
-    mechanism: str, attribute: Open, person: bool
+    mechanism: str, attribute: Undeclared, person: bool
 ) -> None:
     unit = PrivacyUnit(max_records=3, column="id") if person else PrivacyUnit()
     who = (Identifier(name="id", regenerate="sequence"),) if person else ()
@@ -222,9 +222,9 @@ TOWNS = (
     Partition(name="town", column="block", of=tuple(f"t{place // 4}" for place in range(12))),
 )
 WHERE = {
-    "codes": Domain(attributes=(CODED,), points=(Points(column="block", at=AT),)),
+    "codes": Domain(attributes=(CODED,), points=(PointSet(column="block", at=AT),)),
     "codes and a column": Domain(
-        attributes=(CODED, AGE), points=(Points(column="block", at=AT),)
+        attributes=(CODED, AGE), points=(PointSet(column="block", at=AT),)
     ),
     "classes": Domain(attributes=(CODED, AGE), partitions=TOWNS),
 }
@@ -268,7 +268,7 @@ def test_no_run_over_places_or_classes_fails_for_what_noise_says(
 
 
 @pytest.mark.parametrize("attribute", OPEN, ids=lambda attribute: str(OPEN.index(attribute)))
-def test_no_run_fails_for_what_a_cell_holds(attribute: Open) -> None:
+def test_no_run_fails_for_what_a_cell_holds(attribute: Undeclared) -> None:
     domain = Domain(attributes=(Integer(name="known", low=0, high=4), attribute))
     ended(
         domain,
@@ -298,6 +298,6 @@ def test_what_a_column_may_become_is_sound_whatever_is_found() -> None:
     )
     with pytest.raises(DomainError, match="not known"):
         Domain(attributes=(Weak(name="job", values=from_json(DECIMALS)),), shorthand=True)
-    settled = column.found([])
+    settled = column.from_ranks([])
     assert settled.values == ("(((missing)))",)
     assert column.admits(settled)

@@ -18,7 +18,7 @@ import pytest
 
 from synth_engine import mechanisms
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Categorical, Domain, Integer, Place, Points, Weak
+from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet, Weak
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
@@ -47,7 +47,7 @@ ENDS = Domain(
         for name in ("home", "work")
     ),
     points=tuple(
-        Points(
+        PointSet(
             column=name,
             at=((41.0, -71.0, 1), (41.1, -71.1, 1), (41.2, -71.3, 2), (41.5, -71.2, 1)),
         )

@@ -12,7 +12,7 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
-from synth_engine.domain import Categorical, Domain, Integer, Place, Points
+from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet
 from synth_engine.errors import BudgetExceeded
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
@@ -40,7 +40,7 @@ HOMES = Domain(
 )
 BLOCKS = Domain(  # the first two lie in one cell of the second depth
     attributes=(Categorical(name="block", values=("a", "b", "c"), outside="clamp"),),
-    points=(Points(column="block", at=((10, 20, 1), (10.2, 20.2, 1), (11, 21, 1))),),
+    points=(PointSet(column="block", at=((10, 20, 1), (10.2, 20.2, 1), (11, 21, 1))),),
 )
 
 

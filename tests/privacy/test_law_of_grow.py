@@ -491,7 +491,7 @@ def test_taking_records_away_is_stable(number: int) -> None:
 
 def session(domain: Domain = DOMAIN, *, epsilon: str = "9") -> RoomSession:
     codes = {name: np.zeros(3, dtype=np.uint16) for name in domain.names}
-    ranked = {a.name: (np.zeros(3, dtype=np.int32), [0]) for a in domain.open}
+    ranked = {a.name: (np.zeros(3, dtype=np.int32), [0]) for a in domain.undeclared}
     return open_session(
         Rows(codes, domain=domain, ranked=ranked),
         domain=domain,

@@ -351,7 +351,7 @@ def test_items_chosen_by_exact_counts_are_noticed(tmp_path: Path) -> None:
 
 
 def test_the_most_voted_items_are_kept_and_nothing_else_decides() -> None:
-    attribute = domain_of(items=4, keep=2).open[0]
+    attribute = domain_of(items=4, keep=2).undeclared[0]
     answer = domain_learning.Measurement(
         clique=("items",), noise=NOISE, values=np.array([3, -1, 9, 3], dtype=np.int64)
     )

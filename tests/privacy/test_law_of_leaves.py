@@ -169,8 +169,8 @@ def test_codes_are_sorted_once_for_as_long_as_one_hierarchy_is_asked_of_the_same
         assert asked(WHOLE) == ([6, 0, 2], 1)
     assert asked(other) == ([2, 0, 6], 2)
     assert asked(WHOLE) == ([6, 0, 2], 3)
-    (word,) = (each for each in domain.open if isinstance(each, Weak))
-    session.settle(domain.settled({"word": word.found([])}))
+    (word,) = (each for each in domain.undeclared if isinstance(each, Weak))
+    session.settle(domain.resolve({"word": word.from_ranks([])}))
     assert asked(WHOLE) == ([6, 0, 2], 4)
 
 

@@ -15,7 +15,7 @@ import pytest
 from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
-from synth_engine.domain import Categorical, Domain, Integer, Place, Points
+from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet
 from synth_engine.hierarchy import Codes, GazetteerHierarchy, Hierarchy, Rule
 from synth_engine.measurement import Noise
 from synth_engine.privacy.loss import Pure
@@ -32,11 +32,11 @@ PLACED = Domain(
         Integer(name="east", low=20, high=21, width=1),
     ),
     places=(Place(name="home", latitude="north", longitude="east"),),
-    points=(Points(place="home", at=CORNERS),),
+    points=(PointSet(place="home", at=CORNERS),),
 )
 CODED = Domain(
     attributes=(Categorical(name="block", values=("a", "b"), other=True, missing=("",)),),
-    points=(Points(column="block", at=CORNERS),),
+    points=(PointSet(column="block", at=CORNERS),),
 )
 
 
@@ -113,7 +113,7 @@ def test_where_a_record_goes_does_not_depend_on_the_others() -> None:
         Integer(name=name, low=10, high=25, width=1) for name in ("north", "east")
     )
     domain = Domain(
-        attributes=attributes, places=PLACED.places, points=(Points(place="home", at=at),)
+        attributes=attributes, places=PLACED.places, points=(PointSet(place="home", at=at),)
     )
     points = prefixes.hierarchy(domain, domain.names)
     everything = {"north": np.repeat(np.arange(16), 16), "east": np.tile(np.arange(16), 16)}

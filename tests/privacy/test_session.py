@@ -250,7 +250,7 @@ def distances_before_and_after_learning() -> tuple[int, int]:
     reference = np.array([[2], [0], [0], [0]], dtype=np.int64)
     candidate = Candidate(clique=("number", "word"), reference=reference)
     (before,) = session.score([candidate], noise=LAPLACE).values.tolist()
-    session.settle(OPEN.settled({"number": RANGE.cut([0, 2, 4]), "word": WEAK.found([0])}))
+    session.settle(OPEN.resolve({"number": RANGE.cut([0, 2, 4]), "word": WEAK.from_ranks([0])}))
     reference.shape = (2, 2)
     (after,) = session.score([candidate], noise=LAPLACE).values.tolist()
     return before, after

@@ -153,7 +153,7 @@ class Desk:
 
     @property
     def beside(self) -> dict[str, Any]:
-        return selectors.beside(self.dataset)
+        return selectors.draft_context(self.dataset)
 
 
 def line(page: str, index: int) -> str:

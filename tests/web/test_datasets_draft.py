@@ -228,13 +228,15 @@ def test_of_an_unconfirmed_line_only_what_differs_from_the_suggestion_is_kept() 
         "origin": "declared",
         "fields": {"low": "0", "high": "90", "missing": "?"},
     }
-    assert draft.apart(shown, suggested) == {
+    assert draft.typed_difference(shown, suggested) == {
         "kind": "",
         "origin": "declared",
         "fields": {"low": "0"},
     }
     assert (
-        draft.apart(shown | {"fields": {"low": "17", "high": "90", "missing": "?"}}, suggested)
+        draft.typed_difference(
+            shown | {"fields": {"low": "17", "high": "90", "missing": "?"}}, suggested
+        )
         is None
     )
     other = {
@@ -242,7 +244,7 @@ def test_of_an_unconfirmed_line_only_what_differs_from_the_suggestion_is_kept() 
         "origin": "declared",
         "fields": {"low": "", "high": "", "missing": "?"},
     }
-    assert draft.apart(other, suggested) == {
+    assert draft.typed_difference(other, suggested) == {
         "kind": "number",
         "origin": "declared",
         "fields": {},
@@ -258,7 +260,7 @@ def test_what_was_emptied_stays_empty_over_a_suggestion() -> None:
         "origin": "declared",
         "fields": {"low": "17", "high": "90", "missing": "", "missing_empty": ""},
     }
-    kept = draft.apart(shown, suggested)
+    kept = draft.typed_difference(shown, suggested)
     assert kept is not None
     assert draft_to_attribute.attribute_of("x", draft.merged(suggested, kept)).missing is None
 

@@ -380,7 +380,7 @@ def test_a_description_with_open_columns_is_confirmed_shown_and_taken_away(desk:
     desk.press("confirm-open")
     desk.press("finish")
     document = DomainVersion.objects.get().document
-    assert [attribute.kind for attribute in Domain.from_json(document).open] == [
+    assert [attribute.kind for attribute in Domain.from_json(document).undeclared] == [
         "weak",
         "range",
     ]

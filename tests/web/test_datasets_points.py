@@ -156,7 +156,7 @@ def test_public_points_of_the_draft_are_drawn_and_thinned() -> None:
     at = {f"b{number}": [41 + number / 10_000, -71.0, 1] for number in range(7_000)}
     beside = {"points": [{"column": "home", "at": at}, {"place": "work", "at": [[42, -71]]}]}
     found = points.public_points(beside)
-    assert len(found) <= points.MOST_DRAWN and found[0] == (41.0, -71.0)
+    assert len(found) <= points.MAX_DRAWN_POINTS and found[0] == (41.0, -71.0)
     assert points.public_points({}) == []
 
 

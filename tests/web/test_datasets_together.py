@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from synthweb.datasets import draft, draft_to_attribute, screens
-from synthweb.datasets.bulk_edit import Asked, change, named, said
+from synthweb.datasets.bulk_edit import BulkChange, change, named, remark_lines
 from tests.web.desk import Desk, line
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -26,14 +26,14 @@ def test_missing_markers_are_set_for_every_kind_that_has_them() -> None:
             column("integer", low="0", high="9", missing="NA"),
             column("categorical", values="a", outside="other"),
         ):
-            found = change(start, Asked(missing=missing, markers='?, "a, b"'))
+            found = change(start, BulkChange(missing=missing, markers='?, "a, b"'))
             assert draft_to_attribute.attribute_of("x", found.column).missing == expected
             assert found.remarks == []
 
 
 def test_a_rule_that_needs_missing_values_gives_way_when_there_are_none() -> None:
     start = column("boolean", true="y", false="n", missing="?", outside="missing")
-    found = change(start, Asked(missing="none"))
+    found = change(start, BulkChange(missing="none"))
     assert draft_to_attribute.attribute_of("x", found.column).outside == "clamp"
     assert "nothing can be missing now" in found.remarks[0][0]
 
@@ -41,29 +41,33 @@ def test_a_rule_that_needs_missing_values_gives_way_when_there_are_none() -> Non
 @pytest.mark.parametrize(
     ("start", "asked", "rule"),
     [
-        (column("identifier"), Asked(missing="empty"), "an identifier has no missing values"),
-        (column("identifier"), Asked(outside="missing"), "is nothing for its kind"),
+        (
+            column("identifier"),
+            BulkChange(missing="empty"),
+            "an identifier has no missing values",
+        ),
+        (column("identifier"), BulkChange(outside="missing"), "is nothing for its kind"),
         (
             column("integer", low="0", high="9"),
-            Asked(outside="other"),
+            BulkChange(outside="other"),
             "is nothing for its kind",
         ),
         (
             column("integer", low="0", high="9"),
-            Asked(outside="missing"),
+            BulkChange(outside="missing"),
             "declares no missing values",
         ),
-        (column("categorical", values="a"), Asked(bins="3"), "has no bins"),
+        (column("categorical", values="a"), BulkChange(bins="3"), "has no bins"),
         (
             column("integer", low="0", high="9"),
-            Asked(missing="typed", markers=" , "),
+            BulkChange(missing="typed", markers=" , "),
             "no marker is typed",
         ),
-        (column(""), Asked(bins="3"), "kind is not chosen"),
+        (column(""), BulkChange(bins="3"), "kind is not chosen"),
     ],
 )
 def test_what_does_not_fit_is_told_with_a_repair_and_changes_nothing(
-    start: draft.Column, asked: Asked, rule: str
+    start: draft.Column, asked: BulkChange, rule: str
 ) -> None:
     found = change(start, asked)
     [(told, repair)] = found.remarks
@@ -76,21 +80,25 @@ def test_what_does_not_fit_is_told_with_a_repair_and_changes_nothing(
 
 def test_bins_replace_what_cut_the_column_before() -> None:
     start = column("integer", low="0", high="99", edges="0, 5, 99")
-    assert draft_to_attribute.attribute_of("x", change(start, Asked(bins="4")).column).size == 4
+    assert (
+        draft_to_attribute.attribute_of("x", change(start, BulkChange(bins="4")).column).size
+        == 4
+    )
     dates = column("date", low="2024-01-01", high="2024-12-31", step_days="1")
     assert (
-        draft_to_attribute.attribute_of("x", change(dates, Asked(bins="12")).column).size == 12
+        draft_to_attribute.attribute_of("x", change(dates, BulkChange(bins="12")).column).size
+        == 12
     )
 
 
 def test_another_kind_keeps_what_means_the_same() -> None:
     start = column("integer", low="0", high="9", missing="?", outside="missing")
-    found = change(start, Asked(kind="categorical")).column
+    found = change(start, BulkChange(kind="categorical")).column
     assert {key: text for key, text in found["fields"].items() if text} == {
         "missing": "?",
         "outside": "missing",
     }
-    assert change(start, Asked(kind="identifier")).column["fields"] == {
+    assert change(start, BulkChange(kind="identifier")).column["fields"] == {
         "regenerate": "",
         "pattern": "",
     }
@@ -98,7 +106,7 @@ def test_another_kind_keeps_what_means_the_same() -> None:
 
 def test_remarks_name_their_columns_once_a_rule() -> None:
     many = [(f"c{number}", "a rule", "mend it") for number in range(10)]
-    assert said([*many, ("z", "another", "do")]) == [
+    assert remark_lines([*many, ("z", "another", "do")]) == [
         "Columns “c0”, “c1”, “c2”, “c3”, “c4”, “c5”, “c6”, “c7” and 2 more: a rule; mend it.",
         "Column “z”: another; do.",
     ]
@@ -204,4 +212,4 @@ def test_selected_lines_are_written_shortly_and_read_again(indices: list[int]) -
 
 @pytest.mark.parametrize("text", ["x", "1-x", "-", "5-1", "9999999", "１", "0-999999"])
 def test_made_up_lines_are_none(text: str) -> None:
-    assert len(screens.numbers(text)) <= screens.MOST_LINES + 1
+    assert len(screens.numbers(text)) <= screens.MAX_LINES + 1

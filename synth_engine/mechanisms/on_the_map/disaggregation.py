@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth_engine.domain import Domain, Points
+from synth_engine.domain import Domain, PointSet
 from synth_engine.domain.resolution import VALUES, cells_named, parting
 from synth_engine.inference import gravity
 from synth_engine.inference.geography import Floats, Geography, Whole
@@ -143,7 +143,7 @@ class Placing:
         )
 
     @property
-    def _points(self) -> dict[str, Points]:
+    def _points(self) -> dict[str, PointSet]:
         return {points.column: points for points in self.domain.points}
 
     @property

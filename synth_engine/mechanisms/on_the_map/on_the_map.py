@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
-from synth_engine.domain.partitions import LONGEST_NAME
+from synth_engine.domain.partitions import MAX_NAME_LENGTH
 from synth_engine.domain.resolution import VALUES, named, parting, way_of, ways
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.inference import error_forecast
@@ -140,7 +140,7 @@ class OnTheMap(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        return domain.totals is not None and len(domain.names) == 2 and not domain.open
+        return domain.totals is not None and len(domain.names) == 2 and not domain.undeclared
 
     def settled(self, spec: Spec, *, rule: Rule) -> OnTheMap:
         if rule == "zcdp" and spec.delta:
@@ -196,7 +196,7 @@ class OnTheMap(Mechanism):
             numbers = {each: max(parting(domain, clique[1], each)) + 1 for _, each in found}
         except DomainError as error:
             raise SpecError(error.rule, repair=error.repair) from error
-        if len(name) > LONGEST_NAME:
+        if len(name) > MAX_NAME_LENGTH:
             raise SpecError(
                 "the name of the parts is too long for a receipt",
                 repair="name partitions shortly",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from synth_engine.codec import classes, prefixes
-from synth_engine.domain import Domain, Open, Weak
+from synth_engine.domain import Domain, Undeclared, Weak
 from synth_engine.errors import SpecError
 from synth_engine.hierarchy import ProductHierarchy, TaxonomyHierarchy
 from synth_engine.mechanisms.trees import (
@@ -125,12 +125,12 @@ class Adaptive(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        if domain.open or spatial_covariates.placed(domain):
-            return threshold_tree.texts_of(domain) is not None or not domain.open
+        if domain.undeclared or spatial_covariates.placed(domain):
+            return threshold_tree.texts_of(domain) is not None or not domain.undeclared
         return len(domain.names) == 1 and classes.suits(domain, placed=())
 
     @classmethod
-    def learns(cls, attribute: Open) -> bool:
+    def learns(cls, attribute: Undeclared) -> bool:
         return threshold_tree.over_alphabet(attribute)
 
     @property

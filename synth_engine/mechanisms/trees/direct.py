@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from synth_engine.codec import prefixes
-from synth_engine.domain import Domain, Open
+from synth_engine.domain import Domain, Undeclared
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import (
     Hierarchy,
@@ -106,11 +106,11 @@ class DirectSynthesis(Mechanism):
     @classmethod
     def suits(cls, domain: Domain) -> bool:
         return threshold_tree.text_column(domain) is not None or (
-            not domain.open and spatial_covariates.placed(domain) == domain.names
+            not domain.undeclared and spatial_covariates.placed(domain) == domain.names
         )
 
     @classmethod
-    def learns(cls, attribute: Open) -> bool:
+    def learns(cls, attribute: Undeclared) -> bool:
         return threshold_tree.over_alphabet(attribute)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:

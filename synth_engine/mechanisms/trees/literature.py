@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from synth_engine.codec import classes
-from synth_engine.domain import Domain, Open
+from synth_engine.domain import Domain, Undeclared
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import spatial_covariates, threshold_tree
 from synth_engine.models.trees.strings import IncompletePrefixes
@@ -99,7 +99,7 @@ class LiteratureTree(Mechanism):
     @classmethod
     def suits(cls, domain: Domain) -> bool:
         placed = spatial_covariates.placed(domain)
-        everywhere = not domain.open and set(domain.names) <= set(placed)
+        everywhere = not domain.undeclared and set(domain.names) <= set(placed)
         if (texts := threshold_tree.texts_of(domain)) is not None:
             return all(
                 classes.divisible(domain, name)
@@ -109,7 +109,7 @@ class LiteratureTree(Mechanism):
         return everywhere or classes.suits(domain, placed=placed)
 
     @classmethod
-    def learns(cls, attribute: Open) -> bool:
+    def learns(cls, attribute: Undeclared) -> bool:
         return threshold_tree.over_alphabet(attribute)
 
     @property

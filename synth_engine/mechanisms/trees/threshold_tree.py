@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.codec import prefixes
-from synth_engine.domain import Domain, Open, Weak
+from synth_engine.domain import Domain, Undeclared, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.hierarchy import (
     Growth,
@@ -79,7 +79,7 @@ class Settings:
     partial: IncompletePrefixes = "completed"
 
 
-def over_alphabet(attribute: Open) -> TypeGuard[Weak]:
+def over_alphabet(attribute: Undeclared) -> TypeGuard[Weak]:
     """Whether it is a column of unknown texts over an alphabet."""
     return isinstance(attribute, Weak) and isinstance(attribute.values, Strings)
 
@@ -87,7 +87,12 @@ def over_alphabet(attribute: Open) -> TypeGuard[Weak]:
 def texts_of(domain: Domain) -> Weak | None:
     """That column, of a table where nothing else is unknown."""
     return next(
-        (each for each in domain.open if len(domain.open) == 1 and over_alphabet(each)), None
+        (
+            each
+            for each in domain.undeclared
+            if len(domain.undeclared) == 1 and over_alphabet(each)
+        ),
+        None,
     )
 
 

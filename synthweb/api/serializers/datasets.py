@@ -21,7 +21,7 @@ from synth_engine.formats import (
 from synth_engine.formats.dialect import MOST_HEADER_LINES, MOST_LEFT_OUT
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
-from synthweb.datasets.basis import LONGEST_STATEMENT
+from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
 from synthweb.datasets.models import Dataset, DomainVersion
 
 
@@ -232,7 +232,7 @@ class StatementQuerySerializer(StrictSerializer):
     """On what a description rests that is declared as a whole."""
 
     because = Text(
-        max_length=LONGEST_STATEMENT,
+        max_length=MAX_STATEMENT_LENGTH,
         help_text="Where these facts are written, independent of the table: a codebook, a law, an address.",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synthweb.datasets.services.describing import (
-    Brought,
+    Imported,
     Incomplete,
     check_columns,
     confirm_domain,
@@ -34,7 +34,7 @@ from synthweb.datasets.services.tables import take
 from synthweb.datasets.services.templates import apply_template, delete_template, save_template
 
 __all__ = [
-    "Brought",
+    "Imported",
     "Incomplete",
     "Intake",
     "Received",

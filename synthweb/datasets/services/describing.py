@@ -21,7 +21,7 @@ from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import basis, constraining, points, selectors
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.bulk_edit import said
+from synthweb.datasets.bulk_edit import remark_lines
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset, DomainBasis, DomainVersion, DraftFacts, Preview
@@ -39,7 +39,7 @@ class Incomplete(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brought:
+class Imported:
     """What came of a file: what kind of document it is, the columns taken, and a line for each thing that was not
     taken as it stands."""
 
@@ -169,7 +169,7 @@ def import_document(
     document: Mapping[str, Any],
     replaces: bool = False,
     whole: bool = False,
-) -> Brought:
+) -> Imported:
     """Take a description made elsewhere into the draft, as typed and not confirmed: a DOMAIN.json, a Table Schema or a
     data dictionary. What is described here already stays, unless the file `replaces` it. Raises DomainError for an
     unsound document, and for one about another table (`whole`: of which any column is not here); nothing is kept."""
@@ -207,8 +207,10 @@ def import_document(
         "beside": more_facts,
     }
     keep(actor=actor, dataset=dataset, total=total, **facts)
-    return Brought(
-        title=dictionaries.TITLES[kind], columns=list(taken), remarks=[*said(remarks), *lines]
+    return Imported(
+        title=dictionaries.TITLES[kind],
+        columns=list(taken),
+        remarks=[*remark_lines(remarks), *lines],
     )
 
 
@@ -218,7 +220,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     names = payload["columns"] if payload else selectors.columns_of(dataset)
-    domain = domain_of(dataset.draft, names=names, beside=selectors.beside(dataset))
+    domain = domain_of(dataset.draft, names=names, beside=selectors.draft_context(dataset))
     typed = drafts.columns(dataset.draft)
     described = {attribute.name: typed[attribute.name] for attribute in domain.attributes}
     return _store(
@@ -330,7 +332,7 @@ def _store(
     dataset: Dataset,
     domain: Domain,
     statements: Sequence[Mapping[str, Any]],
-    found: basis.Compared,
+    found: basis.FactCount,
 ) -> DomainVersion:
     domain.require_confirmed()
     terms.check_kinds(domain)

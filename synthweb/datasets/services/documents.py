@@ -42,17 +42,17 @@ _ABSENT = ("not in this table, not taken", "take the name from the header of the
 
 def read(
     document: Mapping[str, Any],
-) -> tuple[dictionaries.Kind, dictionaries.Reading, Domain | None]:
+) -> tuple[dictionaries.Kind, dictionaries.DictionaryContents, Domain | None]:
     """What a document of any kind describes, and the whole domain if it is one. Errors: DomainError."""
     kind = dictionaries.recognise(document)
     if kind != "domain":
         return kind, dictionaries.read(document, kind=kind), None
     domain = Domain.from_json(document)
     terms.check_kinds(domain)
-    return kind, dictionaries.Reading(attributes=domain.attributes), domain
+    return kind, dictionaries.DictionaryContents(attributes=domain.attributes), domain
 
 
-def check_whole(reading: dictionaries.Reading, *, names: Sequence[str]) -> None:
+def check_whole(reading: dictionaries.DictionaryContents, *, names: Sequence[str]) -> None:
     """Raises DomainError for a template of which a column is not in the table."""
     absent = [attribute.name for attribute in reading.attributes if attribute.name not in names]
     if absent:
@@ -65,7 +65,7 @@ def check_whole(reading: dictionaries.Reading, *, names: Sequence[str]) -> None:
 
 
 def brought(
-    reading: dictionaries.Reading,
+    reading: dictionaries.DictionaryContents,
     *,
     names: Sequence[str],
     standing: Mapping[str, drafts.Column],
@@ -172,7 +172,7 @@ def brought_constraints(
     """What a file says to hold in every record, if nothing else does, and as far as it is about columns of this
     table."""
     standing = constraining.documents(dataset.draft)
-    said = constraining.fitting(domain.constraints, names)
+    said = constraining.matching_constraints(domain.constraints, names)
     remarks = []
     if len(said) < len(domain.constraints):
         remarks.append("Constraints about columns that are not in this table were not taken.")
@@ -194,8 +194,8 @@ def brought_beside(
     dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """The same of a file, as far as it is about columns of this table and nothing of the kind stands here."""
-    standing = selectors.beside(dataset)
-    said = drafts.fitting_beside(beside_of(domain), names)
+    standing = selectors.draft_context(dataset)
+    said = drafts.fitting_context(beside_of(domain), names)
     kept = [key for key in said if standing.get(key) not in (None, said[key]) and not replaces]
     remarks = [
         f"The {key} that were taken here already are kept; those of the file were not taken."
@@ -256,7 +256,7 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
     said["places"] = tuple(place for place in said["places"] if names.issuperset(place.columns))
     held = parse_constraints(constraining.documents(dataset.draft))
     constraints = [each for each in held if names.issuperset(each.columns)]
-    beside = drafts.fitting_beside(selectors.beside(dataset), names)
+    beside = drafts.fitting_context(selectors.draft_context(dataset), names)
     domain = whole(
         list(map(parse_attribute, documents)),
         constraints=constraints,

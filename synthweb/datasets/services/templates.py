@@ -7,19 +7,19 @@ from django.db import IntegrityError, transaction
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset, DescriptionTemplate, DomainVersion
-from synthweb.datasets.services.describing import Brought, import_document
+from synthweb.datasets.services.describing import Imported, import_document
 from synthweb.lib import names
 from synthweb.lib.errors import Conflict, Refused
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 
 def save_template(*, actor: User, version: DomainVersion, name: str) -> DescriptionTemplate:
     """Keep a confirmed description under a name of the organisation."""
     name = names.one_line(" ".join(name.split()))
-    if not 0 < len(name) <= LONGEST_NAME:
+    if not 0 < len(name) <= MAX_NAME_LENGTH:
         raise Refused(
-            "the template has no name, or a very long one", repair=f"give it one of up to {LONGEST_NAME} letters",
+            "the template has no name, or a very long one", repair=f"give it one of up to {MAX_NAME_LENGTH} letters",
             field="name",
         )  # fmt: skip
     organisation = version.dataset.organisation
@@ -39,7 +39,7 @@ def save_template(*, actor: User, version: DomainVersion, name: str) -> Descript
 
 def apply_template(
     *, actor: User, dataset: Dataset, template: DescriptionTemplate, replaces: bool = False
-) -> Brought:
+) -> Imported:
     """Take a template into the draft, as brought and not confirmed. Errors: DomainError for a template of which a
     column is not in this table; then nothing is kept."""
     document = template.version.document

@@ -134,7 +134,7 @@ def test_a_cell_stands_at_its_centre_and_a_whole_number_at_itself() -> None:
 def test_bins_reach_from_nothing_to_the_farthest_corners_in_a_round_public_step() -> None:
     edges = places.edges(domain_of(), PAIR)
     step = edges[1]
-    assert edges[0] == 0 and len(edges) <= places.MOST_BINS + 1
+    assert edges[0] == 0 and len(edges) <= places.MAX_BINS + 1
     assert step in (0.1, 0.2, 0.5)
     corners = places.great_circle(
         *(np.array([value]) for value in (41.505, -71.695, 41.995, -71.205))

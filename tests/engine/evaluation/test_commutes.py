@@ -13,7 +13,7 @@ from scipy import stats
 
 from synth_engine.codec import places
 from synth_engine.codec.commutes import commutes, kilometres
-from synth_engine.domain import Categorical, Domain, Number, Place, Points, Totals
+from synth_engine.domain import Categorical, Domain, Number, Place, PointSet, Totals
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation import (
     anchors,
@@ -42,7 +42,7 @@ def towns(*, totals: bool = False, other: bool = False) -> Domain:
     )
     work = Categorical(name="work", values=tuple(WORKS), outside="clamp")
     points = tuple(
-        Points(column=name, at=tuple((*at, 1.0) for at in known.values()))
+        PointSet(column=name, at=tuple((*at, 1.0) for at in known.values()))
         for name, known in (("home", HOMES), ("work", WORKS))
     )
     public = (
@@ -339,7 +339,7 @@ def test_outlines_hold_all_points_and_a_hull_is_convex() -> None:
         Categorical(name=name, values=values, outside="clamp") for name in ("home", "work")
     )
     domain = Domain(
-        attributes=attributes, points=tuple(Points(column=n, at=at) for n in ("home", "work"))
+        attributes=attributes, points=tuple(PointSet(column=n, at=at) for n in ("home", "work"))
     )
     (ring,) = regions.outlines(commutes(domain)[0], domain)
     north, east = ring
