@@ -279,7 +279,7 @@ def test_a_seed_left_out_is_ones_own_for_the_release_as_docs_and_schema_say(
     said = NewSampleSerializer().fields["seed"].help_text
     page = " ".join((Path(__file__).parents[2] / "docs" / "rest.md").read_text().split())
     assert "your own secret one for this release" in str(said)
-    assert "Leave the seed out and your own secret one for this release is taken" in page
+    assert "Without a seed, your own secret seed for this release is used" in page
 
 
 def test_a_sample_is_the_same_table_at_every_download(played: Scene) -> None:
