@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from synth_engine.mechanisms import Plan
     from synth_engine.pipeline import Release
 
-LARGEST_DOCUMENT = 2**30
-MOST_RESERVED = 2**26  # bytes of the disk for a receipt or a model, before anything is spent
+MAX_DOCUMENT_BYTES = 2**30
+MAX_RESERVED_BYTES = (
+    2**26
+)  # bytes of the disk for a receipt or a model, before anything is spent
 
 
 def mechanisms(_options: argparse.Namespace) -> None:
@@ -50,14 +52,14 @@ def synthesize(options: argparse.Namespace) -> None:
     form = _form(options)
     with (
         outputs.pending(options.out, overwrite=options.overwrite) as table,
-        _Kept(options, plan, sign) as kept,
+        _ReleaseDocuments(options, plan, sign) as documents,
     ):
-        spent = _Spent(spec)
-        with spent.said():
+        spent = _LossReporter(spec)
+        with spent.report_loss():
             release = pipeline.synthesize(
                 options.data, domain=domain, spec=spec, dialect=form, progress=spent
             )
-            kept.write(release)
+            documents.write(release)
         try:
             digest = tables.fill(
                 release.model,
@@ -66,14 +68,14 @@ def synthesize(options: argparse.Namespace) -> None:
                 path=table.temporary,
                 form=options.out.name,
             )
-            kept.complete(release, table_sha256=digest)
+            documents.complete(release, table_sha256=digest)
             table.keep()
         except (OSError, InputError):
-            raise SynthError(kept.rescue(spent=str(spent))) from None
+            raise SynthError(documents.rescue(spent=str(spent))) from None
     _advise(release, epsilon=spec.epsilon)
 
 
-class _Spent:
+class _LossReporter:
     """Progress of a synthesis, which knows from when on noise may have been drawn."""
 
     def __init__(self, spec: Any) -> None:
@@ -91,7 +93,7 @@ class _Spent:
         return self._amounts
 
     @contextlib.contextmanager
-    def said(self) -> Iterator[None]:
+    def report_loss(self) -> Iterator[None]:
         """Whatever goes wrong once noise may have been drawn says so: the privacy loss counts as spent."""
         try:
             yield
@@ -108,15 +110,15 @@ class _Spent:
             ) from None
 
 
-class _Kept:
+class _ReleaseDocuments:
     """The receipt and the model of a synthesis. Room for both is reserved before anything is spent, and both are written
     before the table; the receipt without the table's digest, which `complete` adds."""
 
     def __init__(self, options: argparse.Namespace, plan: Plan, sign: Any) -> None:
         from synth_engine import outputs
 
-        room = min(MOST_RESERVED, 4 * plan.answers_bytes())
-        again = {"overwrite": options.overwrite}
+        room = min(MAX_RESERVED_BYTES, 4 * plan.answers_bytes())
+        overwrite = {"overwrite": options.overwrite}
         self._options = options
         self._sign = sign
         self._stack = contextlib.ExitStack()
@@ -126,7 +128,7 @@ class _Kept:
         with contextlib.ExitStack() as opening:
             opening.push(self._stack)
             self._model = enter(
-                outputs.pending(options.model or self._spare, reserve=room, **again)
+                outputs.pending(options.model or self._spare, reserve=room, **overwrite)
             )
             self._receipts = [
                 enter(
@@ -139,7 +141,7 @@ class _Kept:
             ]
             opening.pop_all()
 
-    def __enter__(self) -> _Kept:
+    def __enter__(self) -> _ReleaseDocuments:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -150,17 +152,17 @@ class _Kept:
         self._model.write(_json(release.model.to_json()))
         if self._wanted:
             self._model.keep()
-        self._receipt(release, table_sha256=None, place=0)
+        self._receipt(release, table_sha256=None, index=0)
 
     def complete(self, release: Release, *, table_sha256: str) -> None:
         """The receipt with the digest of the table, in the place of the one without."""
-        self._receipt(release, table_sha256=table_sha256, place=1)
+        self._receipt(release, table_sha256=table_sha256, index=1)
 
-    def _receipt(self, release: Release, *, table_sha256: str | None, place: int) -> None:
+    def _receipt(self, release: Release, *, table_sha256: str | None, index: int) -> None:
         if self._receipts:
             document = _receipt(release, sign=self._sign, table_sha256=table_sha256)
-            self._receipts[place].write(_json(document))
-            self._receipts[place].keep()
+            self._receipts[index].write(_json(document))
+            self._receipts[index].keep()
 
     def rescue(self, *, spent: str) -> str:
         """What to say where the table could not be written: the model is kept, whether it was asked for or not."""
@@ -180,9 +182,9 @@ def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[s
     from synth_engine.privacy import receipt as receipts
 
     secret = release.plan.spec.seed is None
-    drawn = None
+    sample = None
     if table_sha256 is not None:
-        drawn = receipts.Sample(
+        sample = receipts.Sample(
             rows=release.rows,
             seed=None if secret else release.seed,
             seed_commitment=receipts.seed_commitment(release.seed) if secret else None,
@@ -192,7 +194,7 @@ def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[s
         "model_sha256": receipts.digest(release.model.to_json()),
         "draw_block": registry.BLOCK,
     }
-    document = release.plan.receipt(release.answers, sample=drawn, post_processing=steps)
+    document = release.plan.receipt(release.answers, sample=sample, post_processing=steps)
     return document if sign is None else receipts.signed(document, sign)
 
 
@@ -201,17 +203,19 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
     from synth_engine.evaluation import tree_notes
     from synth_engine.plans import sample_size
 
-    sys.stderr.write("".join(f"note: {each}\n" for each in tree_notes.sentences(release.model)))
+    sys.stderr.write(
+        "".join(f"note: {sentence}\n" for sentence in tree_notes.sentences(release.model))
+    )
     if not any(measured.clique for measured in release.answers.measurements):
         return  # of the number of records alone there is enough to say
-    found = sample_size.verdict(
+    verdict = sample_size.verdict(
         release.model.domain, rows=max(1, release.model.rows), epsilon=epsilon
     )
-    if found.level == "too-little":
+    if verdict.level == "too-little":
         sys.stderr.write(
-            f"note: in {len(found.lost)} of {len(found.strengths)} columns noise outweighs what the table holds. The "
-            f"release is valid, but says little. About {found.least_rows:,} records or an epsilon of "
-            f"{found.least_epsilon:.3g} would do, or fewer columns, fewer values and wider bins.\n"
+            f"note: in {len(verdict.lost)} of {len(verdict.strengths)} columns noise outweighs what the table holds. The "
+            f"release is valid, but says little. About {verdict.least_rows:,} records or an epsilon of "
+            f"{verdict.least_epsilon:.3g} would do, or fewer columns, fewer values and wider bins.\n"
         )
 
 
@@ -298,7 +302,7 @@ def draft_domain(options: argparse.Namespace) -> None:
     reading = pipeline.ingest(
         options.data, dialect=_form_of_draft(options), progress=_progress()
     )
-    sys.stderr.writelines(f"note: {each}\n" for each in reading["notes"])
+    sys.stderr.writelines(f"note: {note}\n" for note in reading["notes"])
     draft = {
         "schema": domains.SCHEMA_NAME,
         "relation": "add-remove",
@@ -325,20 +329,20 @@ def gazetteer(options: argparse.Namespace) -> None:
     else:
         out, overwrite = options.out, options.overwrite
         _require(options, options.reference, options.domain)
-    said = {
+    roles = {
         role: getattr(options, role) for role in ("code", "latitude", "longitude", "weight")
     }
     parents = tuple(_pair(text) for text in options.part)
-    reference, source = references.load(options.reference, parents=parents, **said)
+    reference, source = references.load(options.reference, parents=parents, **roles)
     document = _read_json(options.domain, name="domain")
-    found = references.described(document, reference, column=options.column, source=source)
-    if not (waiting := references.bare(found)):
-        domains.Domain.from_json(found)
+    described = references.described(document, reference, column=options.column, source=source)
+    if not (waiting := references.bare(described)):
+        domains.Domain.from_json(described)
     sys.stderr.writelines(
         f"note: no value is listed yet of {name}: use the command for it too\n"
         for name in waiting
     )
-    _write_json(out, found, overwrite=overwrite)
+    _write_json(out, described, overwrite=overwrite)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -355,17 +359,17 @@ def guess_form(options: argparse.Namespace) -> None:
     from synth_engine.formats import Dialect, form_options
 
     _require(options, options.data)
-    found = form_options.apply(pipeline.detect(options.data) or Dialect(), options.read)
-    _write_json(options.out, found.to_json(), overwrite=options.overwrite)
-    if not found.asked:
+    dialect = form_options.apply(pipeline.detect(options.data) or Dialect(), options.read)
+    _write_json(options.out, dialect.to_json(), overwrite=options.overwrite)
+    if not dialect.asked:
         return
-    if "encoding" in found.asked:
+    if "encoding" in dialect.asked:
         sys.stderr.write(
             "words of the table (confidential) in each encoding that its bytes allow:\n"
         )
         for name, examples in pipeline.encodings(options.data).items():
             sys.stderr.write(f"  {name}: {', '.join(examples)}\n")
-    found.require_answers()
+    dialect.require_answers()
 
 
 def _signing(options: argparse.Namespace) -> Any:
@@ -401,15 +405,15 @@ def _form_of_draft(options: argparse.Namespace) -> Any:
     header = any(pair.startswith("header=") for pair in options.read)
     if options.form is not None:
         header = header or "header" in _read_json(options.form, name="form")
-    if header or (found := pipeline.detect(options.data)) is None:
+    if header or (detected := pipeline.detect(options.data)) is None:
         return stated
     if stated is None:
-        found.require_answers()
+        detected.require_answers()
         return None
     from synth_engine.formats import form_options
 
-    form_options.apply(found, options.read).require_answers()
-    if not found.header:
+    form_options.apply(detected, options.read).require_answers()
+    if not detected.header:
         raise InputError(
             "whether the first line names the columns is not stated",
             repair="say --read header=yes or no",
@@ -454,7 +458,7 @@ def _read_json(path: Path, *, name: str) -> Any:
     from synth_engine import strict_json
 
     try:
-        if path.stat().st_size > LARGEST_DOCUMENT:
+        if path.stat().st_size > MAX_DOCUMENT_BYTES:
             raise InputError(f"the {name} is too large", repair="check the path")
         text = path.read_text(encoding="utf-8")
         document = strict_json.loads(text)

@@ -253,7 +253,7 @@ def report(
     cliques = comparison.cliques(domain)
     apart = places.histograms(drawn, domain=domain)
     flows = {
-        each.pair: tallies.Table(each.shape, *each.tally(drawn.__getitem__))
+        each.pair: tallies.ContingencyTable(each.shape, *each.tally(drawn.__getitem__))
         for each in commutes(domain)
     }
     broken = counting.breaking(drawn.__getitem__, domain=domain)
@@ -327,7 +327,7 @@ def _real_tallies(
     progress: Progress,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
-    texts: Sequence[trees.Occupied] = (),
+    texts: Sequence[trees.OccupiedCells] = (),
 ) -> tallies.Tallies:
     """Exact tables of rows, hence marked as not private."""
     progress = _guarded(progress)
@@ -345,10 +345,11 @@ def _real_tallies(
 
     apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
     held = [
-        trees.occupied(each, *counts.occupied(rows, each)) for each in trees.hierarchies(domain)
+        trees.aggregate(each, *counts.occupied(rows, each))
+        for each in trees.hierarchies(domain)
     ]
     flows = {
-        each.pair: tallies.Table(each.shape, *counts.commutes(rows, each))
+        each.pair: tallies.ContingencyTable(each.shape, *counts.commutes(rows, each))
         for each in commutes(domain)
     }
     broken = counts.breaking(rows)
@@ -366,7 +367,7 @@ def _real_tallies(
     )
 
 
-def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.Occupied]:
+def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.OccupiedCells]:
     """Of a tree of texts: how often each is drawn."""
     if (tree := factory.texts(model.tree)) is None:
         return []
@@ -376,7 +377,7 @@ def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.Occupied]
 
 def _real_texts(
     path: Path | str, *, model: Model, read: _Read, values: Strings | None
-) -> list[trees.Occupied]:
+) -> list[trees.OccupiedCells]:
     """Of the same column, how many records have each text; read once more, as a column of unknown texts, and again without
     its rules for reading if it has any."""
     if (tree := factory.texts(model.tree)) is None:
@@ -386,7 +387,7 @@ def _real_texts(
     values = plain if values is None else values
     asked = _of_texts(model, words, values)
     rows = read(path, asked)
-    found = trees.occupied(words, *counts.occupied(rows, words))
+    found = trees.aggregate(words, *counts.occupied(rows, words))
     every = (
         rows
         if asked.unit.column is None

@@ -88,8 +88,8 @@ def require_format(path: Path, *, domain: Domain | None = None) -> None:
             "the output has another format", repair=f"end its name in {' or '.join(FORMATS)}"
         )
     if path.name.endswith((".dat", ".dat.gz")) and domain is not None:
-        drawn = domain.table_columns
-        if len(drawn) != 1 or not isinstance(drawn[0], Baskets):
+        columns = domain.table_columns
+        if len(columns) != 1 or not isinstance(columns[0], Baskets):
             raise InputError(
                 "what is drawn is no list of baskets",
                 repair="end the output's name in .csv or .parquet",

@@ -7,34 +7,34 @@ from math import ceil, floor, log10
 from typing import Any
 
 from synth_engine.domain import MISSING, OTHER
-from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escaped, shortened
+from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escape, shorten
 
 Traces = list[dict[str, Any]]
 Layout = dict[str, Any]
 
-BARS_UP_TO = 400
-GROUPED_UP_TO = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
-CATEGORIES_DRAWN = 30
-DWARFED = 4  # times the longest bar of a value: what all others together may be to be drawn as long as it is
+MAX_BARS = 400
+MAX_GROUPED = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
+MAX_CATEGORIES = 30
+DWARFING_RATIO = 4  # times the longest bar of a value: what all others together may be to be drawn as long as it is
 ROW_PIXELS = 34
 NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
 
-def arranged(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+def arrange(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     """Traces and axes for one attribute of a report."""
-    if entry["ordered"] and len(entry["labels"]) > BARS_UP_TO:
-        entry = _merged(entry)
-    if _even(entry):
+    if entry["ordered"] and len(entry["labels"]) > MAX_BARS:
+        entry = _merge_bins(entry)
+    if _is_evenly_binned(entry):
         return _on_a_scale(entry)
     return _in_order(entry) if entry["ordered"] else _by_frequency(entry)
 
 
-def _merged(entry: dict[str, Any]) -> dict[str, Any]:
+def _merge_bins(entry: dict[str, Any]) -> dict[str, Any]:
     """An ordered attribute of very many codes with neighbours put together, a few hundred bars in all; other and
     missing stay as they are."""
     labels = entry["labels"]
     values = len(labels) - sum(label in (OTHER, MISSING) for label in labels[-2:])
-    size = -(-values // BARS_UP_TO)
+    size = -(-values // MAX_BARS)
     starts = range(0, values, size)
     ends = [min(start + size, values) for start in starts]
     named = [
@@ -60,16 +60,18 @@ def _on_a_scale(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     ticks: dict[str, Any] = {
         "showgrid": False,
         "zeroline": False,
-        "title": {"text": escaped(entry["name"])},
+        "title": {"text": escape(entry["name"])},
     }
-    if apart := entry["labels"][len(low) :]:
+    if extra_labels := entry["labels"][len(low) :]:
         width = span / 24
-        starts = [high[-1] + width * (1.0 + 2.5 * place) for place in range(len(apart))]
+        starts = [
+            high[-1] + width * (1.0 + 2.5 * position) for position in range(len(extra_labels))
+        ]
         low, high = low + starts, high + [start + width for start in starts]
-        places = _round_places(first, first + span)
-        ticks["tickvals"] = places + [start + width / 2 for start in starts]
-        ticks["ticktext"] = [f"{place:,.6g}" for place in places] + [
-            escaped(label.strip("()")) for label in apart
+        ticks_at = _round_numbers(first, first + span)
+        ticks["tickvals"] = ticks_at + [start + width / 2 for start in starts]
+        ticks["ticktext"] = [f"{position:,.6g}" for position in ticks_at] + [
+            escape(label.strip("()")) for label in extra_labels
         ]
     layout = {"xaxis": ticks, "yaxis": _share_axis("share of records"), "bargap": 0}
     return _two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
@@ -82,7 +84,7 @@ def _bins(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
     return edges[:-1], edges[1:]
 
 
-def _even(entry: dict[str, Any]) -> bool:
+def _is_evenly_binned(entry: dict[str, Any]) -> bool:
     """Whether the bins of a number are so nearly equal that their shares may stand on its scale."""
     if entry["cuts"] is None or len(entry["cuts"]) < 3:
         return False
@@ -92,26 +94,26 @@ def _even(entry: dict[str, Any]) -> bool:
     )  # what is left for the last one may be narrow
 
 
-def _round_places(low: float, high: float) -> list[float]:
+def _round_numbers(low: float, high: float) -> list[float]:
     """About six round numbers between two."""
     raw = (high - low) / 6
     unit = 10.0 ** floor(log10(raw))
     step = next(times * unit for times in (1, 2, 5, 10) if times * unit >= raw)
-    return [step * place for place in range(ceil(low / step), floor(high / step) + 1)]
+    return [step * multiple for multiple in range(ceil(low / step), floor(high / step) + 1)]
 
 
 def _two_sides(entry: dict[str, Any], low: list[float], widths: list[float]) -> Traces:
     """Both sides over bins at `low` of `widths`: side by side in a bin, or, where bins are many, a dashed outline."""
     share = entry["shares"]
-    grouped = len(low) <= GROUPED_UP_TO
+    grouped = len(low) <= MAX_GROUPED
     traces = []
-    for place, side in enumerate(("real", "synthetic")):
+    for index, side in enumerate(("real", "synthetic")):
         if side == "synthetic" and not grouped:
             traces.append(_outline(entry, low, widths))
             continue
         part = 0.44 if grouped else 1.0
         left = [
-            a + w * (0.06 + 0.44 * place if grouped else 0.0)
+            a + w * (0.06 + 0.44 * index if grouped else 0.0)
             for a, w in zip(low, widths, strict=True)
         ]
         traces.append(
@@ -120,7 +122,7 @@ def _two_sides(entry: dict[str, Any], low: list[float], widths: list[float]) -> 
                 "x": [a + w * part / 2 for a, w in zip(left, widths, strict=True)],
                 "width": [w * part for w in widths],
                 "y": share[side],
-                "customdata": [escaped(label) for label in entry["labels"]],
+                "customdata": [escape(label) for label in entry["labels"]],
                 "hovertemplate": "%{customdata}: %{y:.2%}<extra>" + side + "</extra>",
             }
         )
@@ -142,7 +144,7 @@ def _outline(entry: dict[str, Any], low: list[float], widths: list[float]) -> di
         x, y, labels = (
             [*x, start, end],
             [*y, share, share],
-            [*labels, escaped(label), escaped(label)],
+            [*labels, escape(label), escape(label)],
         )
     return {
         "type": "scatter",
@@ -160,20 +162,20 @@ def _in_order(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     """Ordered codes without a scale (dates, grades): upright, evenly spaced, ticks named by the codes."""
     size = len(entry["labels"])
     step = -(-size // 12)
-    places = list(range(0, size, step))
+    positions = list(range(0, size, step))
     layout = {
         "xaxis": {
-            "title": {"text": escaped(entry["name"])},
+            "title": {"text": escape(entry["name"])},
             "showgrid": False,
             "zeroline": False,
-            "tickvals": places,
-            "ticktext": [escaped(entry["labels"][place]) for place in places],
+            "tickvals": positions,
+            "ticktext": [escape(entry["labels"][position]) for position in positions],
             "automargin": True,
         },
         "yaxis": _share_axis("share of records"),
         "bargap": 0,
     }
-    return _two_sides(entry, [place - 0.5 for place in range(size)], [1.0] * size), layout
+    return _two_sides(entry, [position - 0.5 for position in range(size)], [1.0] * size), layout
 
 
 def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
@@ -182,34 +184,34 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     much it is."""
     share = entry["shares"]
     codes = range(len(entry["labels"]))
-    kept = set(
+    largest = set(
         sorted(codes, key=lambda code: -max(share["real"][code], share["synthetic"][code]))[
-            :CATEGORIES_DRAWN
+            :MAX_CATEGORIES
         ]
     )
-    if len(codes) > CATEGORIES_DRAWN:
-        kept = {code for code in kept if share["real"][code] or share["synthetic"][code]}
-    drawn = sorted(kept, key=lambda code: -share["real"][code])
-    rest = [code for code in codes if code not in kept]
-    together = [sum(share[side][code] for code in rest) for side in ("real", "synthetic")]
+    if len(codes) > MAX_CATEGORIES:
+        largest = {code for code in largest if share["real"][code] or share["synthetic"][code]}
+    shown = sorted(largest, key=lambda code: -share["real"][code])
+    rest = [code for code in codes if code not in largest]
+    rest_totals = [sum(share[side][code] for code in rest) for side in ("real", "synthetic")]
     longest = max(
-        (share[side][code] for side in ("real", "synthetic") for code in drawn), default=0.0
+        (share[side][code] for side in ("real", "synthetic") for code in shown), default=0.0
     )
-    dwarfs = 0 < DWARFED * longest < max(together)
-    said = f": {together[0]:.0%}, {together[1]:.0%}" if dwarfs else ""
-    labels = [entry["labels"][code] for code in drawn] + (
-        [f"{len(rest):,} more".replace(",", "\u202f") + said] if rest else []
+    dwarfs = 0 < DWARFING_RATIO * longest < max(rest_totals)
+    rest_shares = f": {rest_totals[0]:.0%}, {rest_totals[1]:.0%}" if dwarfs else ""
+    labels = [entry["labels"][code] for code in shown] + (
+        [f"{len(rest):,} more".replace(",", "\u202f") + rest_shares] if rest else []
     )
     traces = []
-    for side, remaining in zip(("real", "synthetic"), together, strict=True):
-        values = [share[side][code] for code in drawn] + ([remaining] if rest else [])
+    for side, remaining in zip(("real", "synthetic"), rest_totals, strict=True):
+        values = [share[side][code] for code in shown] + ([remaining] if rest else [])
         traces.append(
             {
                 **_bar(side),
                 "orientation": "h",
                 "y": list(range(len(labels))),
                 "x": values,
-                "customdata": [escaped(label) for label in labels],
+                "customdata": [escape(label) for label in labels],
                 "hovertemplate": "%{customdata}: %{x:.2%}<extra>" + side + "</extra>",
             }
         )
@@ -224,7 +226,7 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(len(labels))),
-            "ticktext": [escaped(shortened(label)) for label in labels],
+            "ticktext": [escape(shorten(label)) for label in labels],
             "automargin": True,
             "showgrid": False,
             "zeroline": False,

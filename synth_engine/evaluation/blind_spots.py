@@ -14,37 +14,37 @@ from synth_engine.domain import Attribute, Date, DateTime, Integer, Number
 from synth_engine.evaluation.tallies import Tallies
 from synth_engine.evaluation.wording import Verdict, per_hundred
 
-IN_ONE_BIN = 0.5
+MAX_BIN_SHARE = 0.5
 """Share of the real values of a column in one bin of several values, above which its distance says nothing of it: the middle
 value lies in that bin, and may be anywhere in it."""
-MISFITTING = 0.05
+MAX_MISFIT_SHARE = 0.05
 """Share of the real values that were moved to a bound or could not be read, above which the comparison is of other values than
 those of the table. It is also the distance up to which a difference is called small."""
-JUDGED_SMALL = ("same", "small")
+SMALL_LEVELS = ("same", "small")
 
 
 def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
     """Why the distance of a column says too little, in words; nothing if it can be judged. real: tallies of the real table."""
-    found = []
+    reasons = []
     share = largest_bin(attribute, real)
-    if share > IN_ONE_BIN:
-        found.append(
+    if share > MAX_BIN_SHARE:
+        reasons.append(
             f"{per_hundred(share)} of 100 real values lie in one bin: the comparison cannot see inside it, "
             "so describe the column in finer bins"
         )
     if fit is None or not fit.cells:
-        return found
-    if fit.unreadable > MISFITTING * fit.cells:
-        found.append(
+        return reasons
+    if fit.unreadable > MAX_MISFIT_SHARE * fit.cells:
+        reasons.append(
             f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as {_KINDS[attribute.kind]}: "
             "say how they are written"
         )
-    if fit.outside > MISFITTING * fit.cells:
+    if fit.outside > MAX_MISFIT_SHARE * fit.cells:
         beyond = "bounds" if attribute.kind in _KINDS else "values"
-        found.append(
+        reasons.append(
             f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}"
         )
-    return found
+    return reasons
 
 
 _KINDS = {
@@ -90,19 +90,19 @@ def _wide_bins(attribute: Attribute) -> list[bool]:
     return [False] * attribute.value_count
 
 
-def alone(verdict: Verdict, limits: Sequence[str]) -> Verdict:
+def column_verdict(verdict: Verdict, limits: Sequence[str]) -> Verdict:
     """The verdict on one column, with what limits it. A difference that is clear even so stays what it is."""
     if not limits:
         return verdict
     reasons = "; ".join(limits)
-    if verdict["level"] in JUDGED_SMALL:
+    if verdict["level"] in SMALL_LEVELS:
         return {"level": "unseen", "words": f"Cannot be judged: {reasons}."}
     return {"level": verdict["level"], "words": f"{verdict['words']} Besides, {reasons}."}
 
 
-def together(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
+def group_verdict(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
     """The verdict on several columns, of which some are hidden from the comparison."""
-    if not hidden or verdict["level"] not in JUDGED_SMALL:
+    if not hidden or verdict["level"] not in SMALL_LEVELS:
         return verdict
     return {
         "level": "unseen",
@@ -110,13 +110,13 @@ def together(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
     }
 
 
-def on_average(verdict: Verdict, entries: Sequence[Mapping[str, Any]]) -> Verdict:
+def mean_verdict(verdict: Verdict, entries: Sequence[Mapping[str, Any]]) -> Verdict:
     """The verdict on a mean, with how many of those it is of cannot be judged."""
     unseen = sum(entry["verdict"]["level"] == "unseen" for entry in entries)
     if not unseen:
         return verdict
     words = f"{unseen} of {len(entries)} cannot be judged; they come first below. {verdict['words']}"
     return {
-        "level": "unseen" if verdict["level"] in JUDGED_SMALL else verdict["level"],
+        "level": "unseen" if verdict["level"] in SMALL_LEVELS else verdict["level"],
         "words": words,
     }

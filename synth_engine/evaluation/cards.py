@@ -10,12 +10,12 @@ from typing import Any
 from synth_engine.evaluation import figures, style
 from synth_engine.evaluation.report import Report
 
-TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
+MAX_TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
 MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲", "unseen": "?"}
 
 
 @dataclass(frozen=True)
-class Table:
+class CardTable:
     """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export."""
 
     caption: str
@@ -43,7 +43,7 @@ class Card:
     title: str
     what: str
     how: str
-    table: Table
+    table: CardTable
     figure: figures.Figure | None = None
     mark: str = ""
     verdict: str = ""
@@ -55,11 +55,11 @@ class Card:
         return f"{self.key}-data"
 
 
-def card_of(
+def make_card(
     report: Report,
     key: str,
     reading: dict[str, Any],
-    table: Table,
+    table: CardTable,
     verdict: str,
     *,
     mark: str = "",
@@ -82,19 +82,19 @@ def card_of(
     )
 
 
-def table_of(
+def make_table(
     caption: str,
     head: tuple[str, ...],
     rows: Sequence[tuple[str, ...]],
     *,
     words: bool = False,
     names: int = 1,
-) -> Table:
+) -> CardTable:
     """So many texts, then numbers, and with `words` a text in the last column."""
     last = len(head) - words
-    numeric = tuple(names <= place < last for place in range(len(head)))
-    return Table(
-        caption, head, numeric, list(rows[:TABLE_ROWS]), max(0, len(rows) - TABLE_ROWS)
+    numeric = tuple(names <= index < last for index in range(len(head)))
+    return CardTable(
+        caption, head, numeric, list(rows[:MAX_TABLE_ROWS]), max(0, len(rows) - MAX_TABLE_ROWS)
     )
 
 

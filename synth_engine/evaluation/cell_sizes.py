@@ -13,7 +13,7 @@ from synth_engine.evaluation import tree_cells
 from synth_engine.hierarchy import Hierarchy, ProductHierarchy, SpatialHierarchy
 
 FEET_A_MILE = 5280
-LISTED = 5
+MAX_DEPTHS_IN_TEXT = 5
 """Depths of which sizes are listed in a line, at most."""
 
 
@@ -49,12 +49,12 @@ class Size:
 def of_depth(hierarchy: Hierarchy, domain: Domain, depth: int) -> tuple[Size, ...]:
     """One for each place of the tree; none of a tree without places. Bins of several widths make cells of several sizes, of
     which these are the mean along each side; a degree is as long as on a sphere."""
-    found = _points(hierarchy)
-    if found is None:
+    component = _points(hierarchy)
+    if component is None:
         return ()
-    points, at = found
+    points, index = component
     own = (
-        int(hierarchy.own_levels(at)[depth])
+        int(hierarchy.own_levels(index)[depth])
         if isinstance(hierarchy, ProductHierarchy)
         else depth
     )
@@ -65,12 +65,16 @@ def _points(hierarchy: Hierarchy) -> tuple[SpatialHierarchy, int] | None:
     """The points of a hierarchy, and which of its components they are."""
     parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
     return next(
-        ((each, at) for at, each in enumerate(parts) if isinstance(each, SpatialHierarchy)),
+        (
+            (component, index)
+            for index, component in enumerate(parts)
+            if isinstance(component, SpatialHierarchy)
+        ),
         None,
     )
 
 
-def _size(points: SpatialHierarchy, site: tree_cells.Site, level: int) -> Size:
+def _size(points: SpatialHierarchy, site: tree_cells.PlaceAxes, level: int) -> Size:
     north, east = (
         math.radians(points.high[axis] - points.low[axis])
         * EARTH_RADIUS_KM
@@ -81,35 +85,42 @@ def _size(points: SpatialHierarchy, site: tree_cells.Site, level: int) -> Size:
     return Size(name=site.name, north=north, east=east * math.cos(middle))
 
 
-def words(sizes: Sequence[Size]) -> str:
+def describe(sizes: Sequence[Size]) -> str:
     """`1.4 × 1.1 km (0.87 × 0.68 miles)`, from south to north and from west to east; of places whose cells differ, each with its
     name."""
-    said = {size.name: f"{_sides(size, _METRES)} ({_sides(size, _MILES)})" for size in sizes}
-    if len(set(said.values())) == 1:
-        return next(iter(said.values()))
-    return " and ".join(f"{name} {each}" for name, each in said.items())
+    texts = {size.name: f"{_sides(size, _METRES)} ({_sides(size, _MILES)})" for size in sizes}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return " and ".join(f"{name} {text}" for name, text in texts.items())
 
 
-def listed(hierarchy: Hierarchy, domain: Domain) -> str:
+def describe_depths(hierarchy: Hierarchy, domain: Domain) -> str:
     """Some depths of a tree, the first and the last among them, in a sentence; empty for a tree without places."""
     last = hierarchy.depth
-    depths = sorted({1 + round((last - 1) * step / (LISTED - 1)) for step in range(LISTED)})
-    said = [
-        f"{words(sizes)} at depth {depth}"
+    depths = sorted(
+        {
+            1 + round((last - 1) * step / (MAX_DEPTHS_IN_TEXT - 1))
+            for step in range(MAX_DEPTHS_IN_TEXT)
+        }
+    )
+    parts = [
+        f"{describe(sizes)} at depth {depth}"
         for depth in depths
         if (sizes := of_depth(hierarchy, domain, depth))
     ]
     return (
-        f"From south to north and from west to east a cell is about {'; '.join(said)}."
-        if said
+        f"From south to north and from west to east a cell is about {'; '.join(parts)}."
+        if parts
         else ""
     )
 
 
 def _sides(size: Size, units: _Units) -> str:
     is_large = max(size.north, size.east) >= units.least * units.large
-    each, unit = (units.large, units.names[0]) if is_large else (units.small, units.names[1])
-    return f"{_short(size.north / each)} × {_short(size.east / each)} {unit}"
+    kilometres, unit = (
+        (units.large, units.names[0]) if is_large else (units.small, units.names[1])
+    )
+    return f"{_short(size.north / kilometres)} × {_short(size.east / kilometres)} {unit}"
 
 
 def _short(value: float) -> str:

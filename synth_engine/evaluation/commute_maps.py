@@ -10,90 +10,101 @@ from numpy.typing import NDArray
 
 from synth_engine.evaluation import commute_cards, maps, regions, style
 from synth_engine.evaluation.cards import Card, count
-from synth_engine.evaluation.commute_view import Sheet, View
+from synth_engine.evaluation.commute_view import CommuteView, FullTable
 from synth_engine.evaluation.commutes import Flows
-from synth_engine.evaluation.style import escaped, shortened
+from synth_engine.evaluation.style import escape, shorten
 
-FLOWS = 150  # lines and circles of a map of flows
-CIRCLES = 400  # destinations of a map of circles; with more it has squares
-ACROSS = 40  # parts of an end that a matrix shows: the largest ones
+MAX_FLOWS = 150  # lines and circles of a map of flows
+MAX_CIRCLES = 400  # destinations of a map of circles; with more it has squares
+MAX_MATRIX_PARTS = 40  # parts of an end that a matrix shows: the largest ones
 
 Counts = NDArray[np.int64]
-Made = tuple[Card, Sheet]
+CardAndTable = tuple[Card, FullTable]
 
 
-def made(view: View) -> list[Made]:
+def make_all(view: CommuteView) -> list[CardAndTable]:
     """All figures of commutes with their whole tables, in the order of reading."""
-    whole: list[Callable[[View], Made]] = [
+    whole: list[Callable[[CommuteView], CardAndTable]] = [
         commute_cards.all_records,
         commute_cards.near_records,
     ]
-    found = [one(view) for one in whole]
-    found += [commute_cards.averages(view, short=short) for short in (False, True)]
+    figures = [make(view) for make in whole]
+    figures += [commute_cards.averages(view, short=short) for short in (False, True)]
     if not view.private:
-        found.append(commute_cards.errors(view))
-    found += [flows(view, side) for side in view.sides]
-    found += [density(view, near=near) for near in (False, True)]
-    return [*found, matrix(view)]
+        figures.append(commute_cards.errors(view))
+    figures += [flows(view, side) for side in view.sides]
+    figures += [density(view, near=near) for near in (False, True)]
+    return [*figures, matrix(view)]
 
 
-def flows(view: View, side: str) -> Made:
+def flows(view: CommuteView, side: str) -> CardAndTable:
     """The largest flows of one side."""
-    tables = {each: regions.matrix(one, view.divided) for each, one in view.sides.items()}
-    most = max(1, *(int(table.max(initial=0)) for table in tables.values()))
-    largest = regions.largest(tables[side], most=FLOWS)
+    tables = {
+        other: regions.matrix(side_flows, view.divided)
+        for other, side_flows in view.sides.items()
+    }
+    widest = max(1, *(int(table.max(initial=0)) for table in tables.values()))
+    largest = regions.largest(tables[side], limit=MAX_FLOWS)
     traces, layout = maps.flows(
         largest,
         view.divided,
         side=side,
-        most=most,
+        widest=widest,
         outlines=view.outlines,
         box=view.box,
         unit=view.unit,
     )
     total = int(tables[side].sum())
     share = sum(n for _, _, n in largest) / max(1, total)
-    said = f"The {count(len(largest))} largest flows hold {share:.0%} of {count(total)} {side} records."
+    summary = f"The {count(len(largest))} largest flows hold {share:.0%} of {count(total)} {side} records."
     figure = view.figure(
-        traces, layout, words=f"Map of the largest flows. {said} {_named(view, largest[:3])}"
+        traces,
+        layout,
+        words=f"Map of the largest flows. {summary} {_name_flows(view, largest[:3])}",
     )
     title = "" if view.private else f"From where to where, {side}"
     sheet = _pairs_sheet(
         view, {side: tables[side]}, key=f"commutes-flows-{side}", caption="Flows, largest first"
     )
-    return view.card(sheet, "flows", said, figure=figure, title=title), sheet
+    return view.card(sheet, "flows", summary, figure=figure, title=title), sheet
 
 
-def _named(view: View, largest: list[regions.Flow]) -> str:
+def _name_flows(view: CommuteView, largest: list[regions.Flow]) -> str:
     first, second = view.divided
-    told = [f"{first.labels[a]} to {second.labels[b]}, {count(n)}" for a, b, n in largest]
-    return f"The largest: {'; '.join(told)}." if told else ""
+    texts = [f"{first.labels[a]} to {second.labels[b]}, {count(n)}" for a, b, n in largest]
+    return f"The largest: {'; '.join(texts)}." if texts else ""
 
 
-def density(view: View, *, near: bool) -> Made:
+def density(view: CommuteView, *, near: bool) -> CardAndTable:
     """Where records end: of all, or of those who start near the point."""
     kind = "density-near" if near else "density"
     sides = view.nearby if near else view.sides
     end = view.commute.destination
-    few = end.named and end.size <= CIRCLES
-    squares = regions.each(end) if few else regions.grid(end, view.box, squares=regions.FINE)
-    counts = {side: _counted(flows, squares) for side, flows in sides.items()}
+    few = end.named and end.size <= MAX_CIRCLES
+    squares = (
+        regions.by_value(end)
+        if few
+        else regions.grid(end, view.box, squares=regions.RASTER_SQUARES)
+    )
+    counts = {side: _count_by_square(flows, squares) for side, flows in sides.items()}
     traces, layout = _density_traces(view, counts, squares, few=few)
     occupied = ", ".join(
         f"{count(int((table > 0).sum()))} ({side})" for side, table in counts.items()
     )
-    many = ", ".join(f"{count(int(table.sum()))} {side}" for side, table in counts.items())
-    said = f"{many} records. {'Destinations' if few else 'Squares'} that have any: {occupied}."
-    figure = view.figure(traces, layout, words=f"Map of where records end. {said}")
+    totals = ", ".join(f"{count(int(table.sum()))} {side}" for side, table in counts.items())
+    summary = (
+        f"{totals} records. {'Destinations' if few else 'Squares'} that have any: {occupied}."
+    )
+    figure = view.figure(traces, layout, words=f"Map of where records end. {summary}")
     title = f"Where those go who start within {view.around}" if near else ""
     sheet = _squares_sheet(counts, squares, key=f"commutes-{kind}")
     return view.card(
-        sheet, f"{kind}-few" if few else kind, said, figure=figure, title=title
+        sheet, f"{kind}-few" if few else kind, summary, figure=figure, title=title
     ), sheet
 
 
 def _density_traces(
-    view: View, counts: Mapping[str, Counts], squares: regions.Parts, *, few: bool
+    view: CommuteView, counts: Mapping[str, Counts], squares: regions.Regions, *, few: bool
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     shares = {side: table / max(1, int(table.sum())) for side, table in counts.items()}
     values, moved = counts["synthetic"].astype(np.float64), None
@@ -108,39 +119,41 @@ def _density_traces(
     )
 
 
-def _counted(flows: Flows, squares: regions.Parts) -> Counts:
-    place = squares.of(flows.destinations)
-    known = place >= 0
-    found = np.bincount(
-        place[known], weights=flows.counts[known], minlength=len(squares.labels)
+def _count_by_square(flows: Flows, squares: regions.Regions) -> Counts:
+    square = squares.of(flows.destinations)
+    inside = square >= 0
+    counts = np.bincount(
+        square[inside], weights=flows.counts[inside], minlength=len(squares.labels)
     )
-    return found.astype(np.int64)
+    return counts.astype(np.int64)
 
 
-def _squares_sheet(counts: Mapping[str, Counts], squares: regions.Parts, *, key: str) -> Sheet:
+def _squares_sheet(
+    counts: Mapping[str, Counts], squares: regions.Regions, *, key: str
+) -> FullTable:
     whole = np.sum(list(counts.values()), axis=0)
-    order = [int(place) for place in np.argsort(-whole, kind="stable") if whole[place]]
+    order = [int(index) for index in np.argsort(-whole, kind="stable") if whole[index]]
     rows = [
         (
-            squares.labels[place],
-            f"{squares.north[place]:.4f}, {squares.east[place]:.4f}",
-            *(count(int(table[place])) for table in counts.values()),
+            squares.labels[index],
+            f"{squares.north[index]:.4f}, {squares.east[index]:.4f}",
+            *(count(int(table[index])) for table in counts.values()),
         )
-        for place in order
+        for index in order
     ]
     head = (
         "Destination or square",
         "Its middle",
         *(f"{side.capitalize()} records" for side in counts),
     )
-    return Sheet(key=key, caption="Where records end", head=head, rows=rows, names=2)
+    return FullTable(key=key, caption="Where records end", head=head, rows=rows, names=2)
 
 
-def matrix(view: View) -> Made:
+def matrix(view: CommuteView) -> CardAndTable:
     """Origins by destinations; beside real records, the difference of shares."""
     tables = {side: regions.matrix(flows, view.divided) for side, flows in view.sides.items()}
     whole = np.sum(list(tables.values()), axis=0)
-    axes = [_shown(whole.sum(axis=1 - axis)) for axis in (0, 1)]
+    axes = [_largest_parts(whole.sum(axis=1 - axis)) for axis in (0, 1)]
     shares = {side: table / max(1, int(table.sum())) for side, table in tables.items()}
     values = (
         tables["synthetic"].astype(np.float64)
@@ -149,25 +162,31 @@ def matrix(view: View) -> Made:
     )
     trace = _heat(view, values[np.ix_(*axes)], axes)
     left_out = whole.shape[0] > axes[0].size or whole.shape[1] > axes[1].size
-    said = _matrix_words(view, tables, shares)
-    said += f" The {ACROSS} largest parts are shown; the CSV file has all." if left_out else ""
+    summary = _matrix_words(view, tables, shares)
+    summary += (
+        f" The {MAX_MATRIX_PARTS} largest parts are shown; the CSV file has all."
+        if left_out
+        else ""
+    )
     figure = view.figure(
-        [trace], _heat_layout(view, axes), words=f"Matrix of origins and destinations. {said}"
+        [trace],
+        _heat_layout(view, axes),
+        words=f"Matrix of origins and destinations. {summary}",
     )
     sheet = _pairs_sheet(
         view, tables, key="commutes-matrix", caption="Origins and destinations, largest first"
     )
-    return view.card(sheet, "matrix", said, figure=figure), sheet
+    return view.card(sheet, "matrix", summary, figure=figure), sheet
 
 
-def _shown(records: Counts) -> NDArray[np.int64]:
+def _largest_parts(records: Counts) -> NDArray[np.int64]:
     """The largest parts that have any records, in their own order."""
-    order = np.argsort(-records, kind="stable")[:ACROSS]
+    order = np.argsort(-records, kind="stable")[:MAX_MATRIX_PARTS]
     return np.sort(order[records[order] > 0])
 
 
 def _matrix_words(
-    view: View, tables: Mapping[str, Counts], shares: Mapping[str, NDArray[np.float64]]
+    view: CommuteView, tables: Mapping[str, Counts], shares: Mapping[str, NDArray[np.float64]]
 ) -> str:
     used = ", ".join(
         f"{count(int((table > 0).sum()))} ({side})" for side, table in tables.items()
@@ -180,10 +199,10 @@ def _matrix_words(
 
 
 def _heat(
-    view: View, values: NDArray[np.float64], axes: list[NDArray[np.int64]]
+    view: CommuteView, values: NDArray[np.float64], axes: list[NDArray[np.int64]]
 ) -> dict[str, Any]:
     names = [
-        [escaped(shortened(part.labels[i])) for i in axis]
+        [escape(shorten(part.labels[i])) for i in axis]
         for part, axis in zip(view.divided, axes, strict=True)
     ]
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
@@ -221,7 +240,7 @@ def _heat(
     }  # fmt: skip
 
 
-def _heat_layout(view: View, axes: list[NDArray[np.int64]]) -> dict[str, Any]:
+def _heat_layout(view: CommuteView, axes: list[NDArray[np.int64]]) -> dict[str, Any]:
     axis = {
         "showgrid": False,
         "zeroline": False,
@@ -230,7 +249,7 @@ def _heat_layout(view: View, axes: list[NDArray[np.int64]]) -> dict[str, Any]:
         "automargin": True,
         "type": "category",
     }
-    ends = [escaped(end.name) for end in (view.commute.origin, view.commute.destination)]
+    ends = [escape(end.name) for end in (view.commute.origin, view.commute.destination)]
     return {
         "xaxis": {**axis, "tickangle": -90, "title": {"text": ends[1]}},
         "yaxis": {**axis, "autorange": "reversed", "title": {"text": ends[0]}},
@@ -239,7 +258,9 @@ def _heat_layout(view: View, axes: list[NDArray[np.int64]]) -> dict[str, Any]:
     }
 
 
-def _pairs_sheet(view: View, tables: Mapping[str, Counts], *, key: str, caption: str) -> Sheet:
+def _pairs_sheet(
+    view: CommuteView, tables: Mapping[str, Counts], *, key: str, caption: str
+) -> FullTable:
     """Every pair of parts that has records."""
     whole = np.sum(list(tables.values()), axis=0)
     first, second = view.divided
@@ -249,11 +270,11 @@ def _pairs_sheet(view: View, tables: Mapping[str, Counts], *, key: str, caption:
             second.labels[b],
             *(count(int(table[a, b])) for table in tables.values()),
         )
-        for a, b, _ in regions.largest(whole, most=whole.size)
+        for a, b, _ in regions.largest(whole, limit=whole.size)
     ]
     head = (
         view.commute.origin.name,
         view.commute.destination.name,
         *(f"{side.capitalize()} records" for side in tables),
     )
-    return Sheet(key=key, caption=caption, head=head, rows=rows, names=2)
+    return FullTable(key=key, caption=caption, head=head, rows=rows, names=2)

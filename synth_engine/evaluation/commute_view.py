@@ -10,17 +10,17 @@ from typing import Any
 from synth_engine.codec.commutes import Commute
 from synth_engine.domain import Domain
 from synth_engine.evaluation import commute_wording, regions, wording
-from synth_engine.evaluation.cards import Card, card_of, table_of
+from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.curves import Unit
-from synth_engine.evaluation.figures import Figure, framed
-from synth_engine.evaluation.regions import Parts, Ring
+from synth_engine.evaluation.figures import Figure, frame
+from synth_engine.evaluation.regions import Regions, Ring
 
 Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Spot:
+class NamedPoint:
     """A public point near which records start, in degrees."""
 
     name: str
@@ -29,7 +29,7 @@ class Spot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet:
+class FullTable:
     """The whole table behind a figure, as texts; the first `names` columns and, with `words`, the last are no numbers."""
 
     key: str
@@ -41,14 +41,14 @@ class Sheet:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class CommuteView:
     """`sides`: "synthetic" and, for a steward, "real" records; `near` and `within_km`: where records of the second curve
     start; `choice`: one of `parts.choices`."""
 
     domain: Domain
     commute: Commute
     sides: Mapping[str, Flows]
-    near: Spot
+    near: NamedPoint
     within_km: float
     short_km: float
     unit: Unit
@@ -73,8 +73,8 @@ class View:
         return f"{self.distance(self.within_km)} of {self.near.name}"
 
     @cached_property
-    def divided(self) -> tuple[Parts, Parts]:
-        return regions.divided(self.commute, self.domain, self.choice)
+    def divided(self) -> tuple[Regions, Regions]:
+        return regions.divide(self.commute, self.domain, self.choice)
 
     @cached_property
     def outlines(self) -> list[Ring]:
@@ -91,11 +91,11 @@ class View:
     def figure(
         self, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
     ) -> Figure:
-        return framed(self._report, traces, layout, words=words)
+        return frame(self._report, traces, layout, words=words)
 
     def card(
         self,
-        sheet: Sheet,
+        sheet: FullTable,
         kind: str,
         verdict: str,
         *,
@@ -111,10 +111,10 @@ class View:
             else commute_wording.PRICE_OF_COMPARISON
         )
         text = {**reading, "title": title or reading["title"]}
-        table = table_of(
+        table = make_table(
             sheet.caption, sheet.head, sheet.rows, words=sheet.words, names=sheet.names
         )
-        return card_of(
+        return make_card(
             self._report, sheet.key, text, table, verdict, mark=mark, figure=figure, price=price
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synth_engine.evaluation.wording import Reading
+from synth_engine.evaluation.wording import Explanation
 
 PRICE_OF_RELEASE = (
     "Nothing. It is made from the released model alone, which was paid for once: looking again, at any place and distance, "
@@ -20,7 +20,7 @@ _NOISE = (
     "Noise and prior of the release are in every number, so small ones may be nothing but that."
 )
 
-_READINGS: dict[str, Reading] = {
+_READINGS: dict[str, Explanation] = {
     "all": {
         "title": "How far all records go",
         "what": f"The share of records that go at most so far. {_POINTS}",
@@ -105,9 +105,9 @@ _BESIDE_REAL = {
 }
 
 
-def reading(key: str, *, beside_real: bool) -> Reading:
+def reading(key: str, *, beside_real: bool) -> Explanation:
     """The texts of one figure."""
-    found = _READINGS[key]
+    text = _READINGS[key]
     if not beside_real or key not in _BESIDE_REAL:
-        return found
-    return {**found, "how": f"{_BESIDE_REAL[key]} {found['how']}"}
+        return text
+    return {**text, "how": f"{_BESIDE_REAL[key]} {text['how']}"}

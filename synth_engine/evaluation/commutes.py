@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from synth_engine.codec import places
 from synth_engine.codec.commutes import Commute, kilometres
 from synth_engine.evaluation import distance_distribution
-from synth_engine.evaluation.tallies import Table
+from synth_engine.evaluation.tallies import ContingencyTable
 from synth_engine.models.model import generator
 
 SHORT_KM = 10.0
 """Commutes up to it are short ones, unless a reader says otherwise."""
 BANDS: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, None))
 IMPLICATES = 200
-COVERS = 0.9  # of implicates, by the band
+BAND_COVERAGE = 0.9  # of implicates, by the band
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -40,21 +40,21 @@ class Flows:
     destinations: Whole
     counts: Whole
     km: Floats
-    lacking: int = 0
+    missing: int = 0
 
     @classmethod
-    def of(cls, commute: Commute, table: Table) -> Flows:
+    def of(cls, commute: Commute, table: ContingencyTable) -> Flows:
         """From the counts of the cells of a commute that occur."""
-        apart_by = kilometres(commute, table.cells)
-        known = ~np.isnan(apart_by)
-        origins, destinations = commute.split(table.cells[known])
+        distance_km = kilometres(commute, table.cells)
+        located = ~np.isnan(distance_km)
+        origins, destinations = commute.split(table.cells[located])
         return cls(
             commute=commute,
             origins=origins,
             destinations=destinations,
-            counts=table.counts[known],
-            km=apart_by[known],
-            lacking=int(table.counts[~known].sum()),
+            counts=table.counts[located],
+            km=distance_km[located],
+            missing=int(table.counts[~located].sum()),
         )
 
     @property
@@ -82,14 +82,14 @@ class Flows:
         )
         return self._where(away <= km)
 
-    def _where(self, kept: NDArray[np.bool_]) -> Flows:
+    def _where(self, mask: NDArray[np.bool_]) -> Flows:
         return replace(
             self,
-            origins=self.origins[kept],
-            destinations=self.destinations[kept],
-            counts=self.counts[kept],
-            km=self.km[kept],
-            lacking=0,
+            origins=self.origins[mask],
+            destinations=self.destinations[mask],
+            counts=self.counts[mask],
+            km=self.km[mask],
+            missing=0,
         )
 
 
@@ -100,7 +100,7 @@ def edges(commute: Commute) -> Floats:
     return places.round_edges(places.across(south, west, north, east))
 
 
-def binned(flows: Flows, cuts: Floats) -> Whole:
+def bin_distances(flows: Flows, cuts: Floats) -> Whole:
     """Records in each bin of distance; a bin holds its upper edge, and the first one the records that do not move."""
     bins = np.clip(np.searchsorted(cuts, flows.km, side="left") - 1, 0, len(cuts) - 2)
     return np.bincount(bins, weights=flows.counts, minlength=len(cuts) - 1).astype(np.int64)
@@ -111,16 +111,16 @@ def gap(first: Flows, second: Flows) -> tuple[float, float, tuple[float, float]]
     that occurs, so it knows no bins. Neither side may be empty."""
     at = np.union1d(first.km, second.km)
     shares = [_share_within(flows, at) for flows in (first, second)]
-    place = int(np.abs(shares[0] - shares[1]).argmax())
-    ends = float(shares[0][place]), float(shares[1][place])
-    return abs(ends[0] - ends[1]), float(at[place]), ends
+    index = int(np.abs(shares[0] - shares[1]).argmax())
+    ends = float(shares[0][index]), float(shares[1][index])
+    return abs(ends[0] - ends[1]), float(at[index]), ends
 
 
 def _share_within(flows: Flows, at: Floats) -> Floats:
     order = np.argsort(flows.km, kind="stable")
     below = np.concatenate([[0], np.cumsum(flows.counts[order])])
-    found: Floats = below[np.searchsorted(flows.km[order], at, side="right")] / flows.total
-    return found
+    shares: Floats = below[np.searchsorted(flows.km[order], at, side="right")] / flows.total
+    return shares
 
 
 def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
@@ -130,29 +130,33 @@ def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
     if not total:
         return np.zeros(len(counts)), np.zeros(len(counts))
     rng = generator(seed, purpose=("implicates",))
-    drawn = rng.multinomial(total, counts / total, size=IMPLICATES).cumsum(axis=1) / total
-    low, high = np.quantile(drawn, [(1 - COVERS) / 2, (1 + COVERS) / 2], axis=0)
+    implicates = rng.multinomial(total, counts / total, size=IMPLICATES).cumsum(axis=1) / total
+    low, high = np.quantile(
+        implicates, [(1 - BAND_COVERAGE) / 2, (1 + BAND_COVERAGE) / 2], axis=0
+    )
     return low, high
 
 
 def curve(sides: Mapping[str, Flows], *, seed: str) -> Entry:
     """As `compared`, with the band of implicates."""
-    low, high = band(binned(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed)
-    return compared(sides) | {
-        "band": [each.round(distance_distribution.DIGITS).tolist() for each in (low, high)]
+    low, high = band(
+        bin_distances(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed
+    )
+    return compare_curves(sides) | {
+        "band": [bound.round(distance_distribution.DIGITS).tolist() for bound in (low, high)]
     }
 
 
-def compared(sides: Mapping[str, Flows]) -> Entry:
+def compare_curves(sides: Mapping[str, Flows]) -> Entry:
     """Cumulative shares by distance of "synthetic" and perhaps "real" records, in the form of the entries of `apart`."""
     commute = sides["synthetic"].commute
     cuts = edges(commute)
-    tables = {side: binned(flows, cuts) for side, flows in sides.items()}
+    tables = {side: bin_distances(flows, cuts) for side, flows in sides.items()}
     entry = distance_distribution.entry(
         commute.pair,
         cuts,
         counts=tables,
-        lacking={side: flows.lacking for side, flows in sides.items()},
+        missing={side: flows.missing for side, flows in sides.items()},
     )
     if entry["ks"] is None:
         return entry
@@ -175,16 +179,16 @@ class Averages:
 
     def over(self, size: int) -> Floats:
         """The distances by position, of so many; NaN where no record ends."""
-        found = np.full(size, np.nan)
-        found[self.positions] = self.km
-        return found
+        km = np.full(size, np.nan)
+        km[self.positions] = self.km
+        return km
 
 
 def by_destination(flows: Flows) -> Averages:
     """Average commute of each destination."""
-    positions, place = np.unique(flows.destinations, return_inverse=True)
-    records = np.bincount(place, weights=flows.counts, minlength=positions.size)
-    total = np.bincount(place, weights=flows.counts * flows.km, minlength=positions.size)
+    positions, index = np.unique(flows.destinations, return_inverse=True)
+    records = np.bincount(index, weights=flows.counts, minlength=positions.size)
+    total = np.bincount(index, weights=flows.counts * flows.km, minlength=positions.size)
     return Averages(
         positions=positions, records=records.astype(np.int64), km=total / np.maximum(records, 1)
     )
@@ -216,17 +220,17 @@ def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Erro
     workers. Computed on real data."""
     workers = by_destination(real)
     first, second = (
-        by_destination(each if up_to is None else each.up_to(up_to))
-        for each in (real, synthetic)
+        by_destination(flows if up_to is None else flows.up_to(up_to))
+        for flows in (real, synthetic)
     )
-    shared, mine, theirs = np.intersect1d(
+    shared, in_first, in_second = np.intersect1d(
         first.positions, second.positions, assume_unique=True, return_indices=True
     )
     size = workers.records[np.searchsorted(workers.positions, shared)]
     lost = ~np.isin(first.positions, second.positions)
     return Errors(
         workers=size,
-        km=np.abs(first.km[mine] - second.km[theirs]),
+        km=np.abs(first.km[in_first] - second.km[in_second]),
         without=int(first.records[lost].sum()),
     )
 
@@ -234,10 +238,10 @@ def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Erro
 def error_rows(real: Flows, synthetic: Flows, *, short_km: float) -> list[Entry]:
     """By bands of workers, and of all: how many destinations, and of all and of short commutes the mean error, its quartiles
     and the mean with each worker counted once, in kilometres; None where there are no destinations."""
-    found = {"all": errors(real, synthetic), "short": errors(real, synthetic, up_to=short_km)}
+    by_kind = {"all": errors(real, synthetic), "short": errors(real, synthetic, up_to=short_km)}
     rows: list[Entry] = []
     for low, high in (*BANDS, (1, None)):
-        parts = {kind: each.within(low, high) for kind, each in found.items()}
+        parts = {kind: errors_of.within(low, high) for kind, errors_of in by_kind.items()}
         rows.append(
             {
                 "band": "all"
@@ -249,8 +253,8 @@ def error_rows(real: Flows, synthetic: Flows, *, short_km: float) -> list[Entry]
                 **{kind: _spread(part) for kind, part in parts.items()},
             }
         )
-    rows[-1]["weighted"] = {kind: each.weighted for kind, each in found.items()}
-    rows[-1]["without"] = {kind: each.without for kind, each in found.items()}
+    rows[-1]["weighted"] = {kind: errors_of.weighted for kind, errors_of in by_kind.items()}
+    rows[-1]["without"] = {kind: errors_of.without for kind, errors_of in by_kind.items()}
     return rows
 
 

@@ -23,25 +23,28 @@ def entries(
     }
     if not any(sides.values()):
         return []
-    said = [(each.sentence, each.kind, list(each.columns)) for each in domain.constraints]
-    if len(said) > 1:
-        said.append((ANY, "any", []))
+    labels = [
+        (constraint.sentence, constraint.kind, list(constraint.columns))
+        for constraint in domain.constraints
+    ]
+    if len(labels) > 1:
+        labels.append((ANY, "any", []))
     return [
         {
             "sentence": sentence,
             "kind": kind,
             "columns": columns,
             "records": {
-                side: counts[place] if counts else None for side, counts in sides.items()
+                side: counts[index] if counts else None for side, counts in sides.items()
             },
         }
-        for place, (sentence, kind, columns) in enumerate(said)
+        for index, (sentence, kind, columns) in enumerate(labels)
     ]
 
 
-def verdict(found: Sequence[dict[str, Any]]) -> str:
+def verdict(entries: Sequence[dict[str, Any]]) -> str:
     """In one line, what the numbers say."""
-    whole = found[-1]["records"]
+    whole = entries[-1]["records"]
     if whole["synthetic"]:
         return "The synthetic table breaks some of the constraints."
     if whole["real"]:

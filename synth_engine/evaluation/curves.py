@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.codec.places import KILOMETRES_A_MILE
-from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, SYNTHETIC_SOFT, escaped
+from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, SYNTHETIC_SOFT, escape
 
 Traces = list[dict[str, Any]]
 Layout = dict[str, Any]
 
-LONGEST_TITLE = 34  # letters, that a telephone has room for
-COVERED = 0.9999  # of the records of either side: the scale ends there, not at the largest distance possible
+MAX_TITLE_LENGTH = 34  # letters, that a telephone has room for
+AXIS_COVERAGE = 0.9999  # of the records of either side: the scale ends there, not at the largest distance possible
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ KILOMETRES = Unit("km", "kilometres", 1.0)
 MILES = Unit("miles", "miles", KILOMETRES_A_MILE)
 
 
-def arranged(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces, Layout]:
+def arrange(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces, Layout]:
     """Traces and axes for the distances between two places."""
     edges, within = [unit.of(edge) for edge in entry["edges_km"]], entry["within"]
     traces = _band(entry, edges) if "band" in entry else []
@@ -39,17 +39,17 @@ def arranged(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces,
     if entry["ks"]:
         traces.append(_gap(entry, unit))
     shown = 1 + max(
-        next((i for i, share in enumerate(side) if share >= COVERED), len(side) - 1)
+        next((i for i, share in enumerate(side) if share >= AXIS_COVERAGE), len(side) - 1)
         for side in within.values()
     )
-    first, second = (escaped(name) for name in entry["places"])
+    first, second = (escape(name) for name in entry["places"])
     title = f"{unit.name} between {first} and {second}"
     quiet = {"gridcolor": QUIET, "zeroline": False}
     layout = {
         "xaxis": {
             **quiet,
             "title": {
-                "text": title if len(title) <= LONGEST_TITLE else unit.name,
+                "text": title if len(title) <= MAX_TITLE_LENGTH else unit.name,
                 "standoff": 8,
             },
             "range": [0, edges[shown]],
@@ -108,8 +108,8 @@ def _curve(
 def _gap(entry: dict[str, Any], unit: Unit) -> dict[str, Any]:
     ends = entry.get("ks_ends")
     if ends is None:
-        place = entry["edges_km"].index(entry["ks_at_km"])
-        ends = [entry["within"][side][place - 1] for side in ("real", "synthetic")]
+        index = entry["edges_km"].index(entry["ks_at_km"])
+        ends = [entry["within"][side][index - 1] for side in ("real", "synthetic")]
     return {
         "type": "scatter",
         "mode": "lines",

@@ -24,12 +24,12 @@ NO_DISTANCE = {
 
 def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[dict[str, Any]]:
     """One entry for every two places that both sides have counted."""
-    known = [
+    counted = [
         pair
         for pair in places.pairs(domain)
         if pair in real.distances and pair in synthetic.distances
     ]
-    return [_entry(pair, real, synthetic, domain) for pair in known]
+    return [_entry(pair, real, synthetic, domain) for pair in counted]
 
 
 def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dic
         pair,
         places.edges(domain, pair),
         counts={side: table[:-1] for side, table in counts.items()},
-        lacking={side: int(table[-1]) for side, table in counts.items()},
+        missing={side: int(table[-1]) for side, table in counts.items()},
     )
 
 
@@ -47,20 +47,20 @@ def entry(
     edges: NDArray[np.float64],
     *,
     counts: Mapping[str, NDArray[np.int64]],
-    lacking: Mapping[str, int],
+    missing: Mapping[str, int],
 ) -> dict[str, Any]:
     """Of tables by bins of distance, for each side. What compares both is None where a side has no record, or is not there."""
     within = {side: np.cumsum(shares(table)) for side, table in counts.items()}
     totals = {side: int(table.sum()) for side, table in counts.items()}
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "places": list(pair),
         "edges_km": edges.tolist(),
         "counts": {side: table.tolist() for side, table in counts.items()},
-        "lacking": dict(lacking),
+        "lacking": dict(missing),
         "within": {side: np.round(share, DIGITS).tolist() for side, share in within.items()},
     }
     if len(totals) < 2 or not all(totals.values()):
-        return found | {
+        return document | {
             "ks": None,
             "ks_by_chance": None,
             "ks_at_km": None,
@@ -69,7 +69,7 @@ def entry(
         }
     gaps = np.abs(within["real"] - within["synthetic"])
     ks, chance = float(gaps.max()), by_chance(*totals.values())
-    return found | {
+    return document | {
         "ks": ks,
         "ks_by_chance": chance,
         "ks_at_km": float(edges[1 + int(gaps.argmax())]),

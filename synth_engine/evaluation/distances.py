@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64] | NDArray[np.float64]
 
-EXACT_BELOW = 256  # records in a cell
-SMALLEST_ENTROPY = 1e-12  # below it a column is constant, and says nothing about another
+EXACT_COUNTS = 256  # records in a cell
+MIN_ENTROPY = 1e-12  # below it a column is constant, and says nothing about another
 
 
 def shares(counts: Counts) -> Array:
@@ -59,7 +59,7 @@ def _mean_deviations(weight: float) -> Array:
     """E|X − cw| of X ~ Binomial(c, w) for small c, by de Moivre's formula 2k C(c, k) w^k (1−w)^(c−k+1) with
     k = ⌊cw⌋ + 1; for larger c the normal value is within a thousandth."""
     values = [0.0]
-    for count in range(1, EXACT_BELOW):
+    for count in range(1, EXACT_COUNTS):
         k = floor(count * weight) + 1
         values.append(2 * k * comb(count, k) * weight**k * (1 - weight) ** (count - k + 1))
     return np.array(values)
@@ -77,6 +77,6 @@ def normalised_mutual_information(joint: Counts) -> float:
     p = shares(joint)
     first, second = entropy(p.sum(axis=1)), entropy(p.sum(axis=0))
     smaller = min(first, second)
-    if smaller <= SMALLEST_ENTROPY:
+    if smaller <= MIN_ENTROPY:
         return 0.0
     return max(0.0, first + second - entropy(p.ravel())) / smaller

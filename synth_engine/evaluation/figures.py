@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from synth_engine.evaluation import bars, curves, style, wording
 from synth_engine.evaluation.report import Report
-from synth_engine.evaluation.style import escaped
+from synth_engine.evaluation.style import escape
 
 Figure = dict[str, Any]
 Which = Literal["real", "synthetic", "difference"]
 
 TWO_LINES = 76  # pixels above a plot: a legend of two lines, and the words over it
-EVERY_NAME_UP_TO = 40  # columns: beyond it a map names some of its columns only
+MAX_NAMED_COLUMNS = 40  # columns: beyond it a map names some of its columns only
 
 
 def histogram(report: Report, attribute: str) -> Figure:
@@ -38,13 +38,13 @@ def group_sizes(report: Report) -> Figure:
 
 
 def _histogram(report: Report, entry: dict[str, Any], *, of: str) -> Figure:
-    traces, layout = bars.arranged(entry)
+    traces, layout = bars.arrange(entry)
     gap = entry["largest_gap"]
     words = (
         f"Shares of {of} by {entry['name']}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
         f"{gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
     )
-    return framed(report, traces, layout, words=words)
+    return frame(report, traces, layout, words=words)
 
 
 def nmi_heatmap(report: Report, which: Which) -> Figure:
@@ -77,7 +77,7 @@ def place_distances(report: Report, number: int) -> Figure:
     """Cumulative shares of records by the distance of two places, real solid and synthetic dashed, and where the gap
     between them is largest."""
     entry = report["place_distances"][number]
-    traces, layout = curves.arranged(entry)
+    traces, layout = curves.arrange(entry)
     first, second = entry["places"]
     words = f"Share of records by the distance between {first} and {second}. {entry['verdict']['words']}"
     if entry["ks"] is not None:
@@ -86,13 +86,13 @@ def place_distances(report: Report, number: int) -> Figure:
             f" Half of the records are within {median['real']:g} km in the real table and within "
             f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:.3g} km."
         )
-    return framed(report, traces, layout, words=words)
+    return frame(report, traces, layout, words=words)
 
 
 def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) -> Figure:
     names, pairs = report["columns"], report["pairs"]
-    found = {frozenset(pair["attributes"]): pair for pair in pairs}
-    cells = [[found.get(frozenset((a, b))) for b in names] for a in names]
+    by_pair = {frozenset(pair["attributes"]): pair for pair in pairs}
+    cells = [[by_pair.get(frozenset((a, b))) for b in names] for a in names]
     ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]
     words += (
         " Strongest: "
@@ -101,10 +101,10 @@ def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) 
     )
     trace = {
         "type": "heatmap",
-        "x": [escaped(name) for name in names],
-        "y": [escaped(name) for name in names],
+        "x": [escape(name) for name in names],
+        "y": [escape(name) for name in names],
         "z": [[cell[field] if cell else None for cell in row] for row in cells],
-        "text": [[_said(cell, field) for cell in row] for row in cells],
+        "text": [[_hover_text(cell, field) for cell in row] for row in cells],
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": False,
         "xgap": 1,
@@ -128,21 +128,21 @@ def _pair_map(report: Report, field: str, scale: dict[str, Any], *, words: str) 
         "tickfont": {"size": 11},
         "automargin": True,
     }
-    every = {"dtick": 1} if len(names) <= EVERY_NAME_UP_TO else {}
+    every = {"dtick": 1} if len(names) <= MAX_NAMED_COLUMNS else {}
     layout = {
         "xaxis": {**axis, **every, "type": "category", "tickangle": -90},
         "yaxis": {**axis, **every, "type": "category", "autorange": "reversed"},
         "height": min(900, 220 + 18 * len(names)),
         "margin": {"l": 20, "r": 12, "t": 64, "b": 20},
     }
-    return framed(report, [trace], layout, words=words)
+    return frame(report, [trace], layout, words=words)
 
 
-def _said(pair: dict[str, Any] | None, field: str) -> str:
+def _hover_text(pair: dict[str, Any] | None, field: str) -> str:
     """What a square says when pointed at."""
     if pair is None:
         return ""
-    head = " × ".join(escaped(name) for name in pair["attributes"])
+    head = " × ".join(escape(name) for name in pair["attributes"])
     if field == "tvd":
         return f"{head}<br>distance {pair['tvd']:.3f}, by chance {pair['tvd_by_chance']:.3f}"
     return (
@@ -151,12 +151,14 @@ def _said(pair: dict[str, Any] | None, field: str) -> str:
     )
 
 
-def of_release(traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str) -> Figure:
+def frame_release(
+    traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
+) -> Figure:
     """A figure of a release alone, without real data."""
-    return framed({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
+    return frame({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
 
 
-def framed(
+def frame(
     report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
 ) -> Figure:
     """What all figures share. One made on real data says so in itself, so that a saved picture does too."""

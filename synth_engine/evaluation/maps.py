@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import count
 from synth_engine.evaluation.curves import Unit
-from synth_engine.evaluation.regions import Flow, Parts, Ring
-from synth_engine.evaluation.style import escaped
+from synth_engine.evaluation.regions import Flow, Regions, Ring
+from synth_engine.evaluation.style import escape
 
 Box = tuple[float, float, float, float]
 Trace = dict[str, Any]
 
-WIDEST = 9.0  # pixels, of the largest flow
-WIDTHS = 8  # different ones: a trace each
+MAX_LINE_PIXELS = 9.0  # pixels, of the largest flow
+LINE_WIDTHS = 8  # different ones: a trace each
 BEND = 0.12  # of the length of a line: both ways between two parts are seen
 KILOMETRES_A_DEGREE = 111.195
-LARGEST_CIRCLE = 44.0  # pixels across
+MAX_CIRCLE_PIXELS = 44.0  # pixels across
 BAR_ROOM = (
     80  # pixels above a plot: a colour bar with its ticks and its title, and words over it
 )
@@ -45,33 +45,35 @@ def bar(title: str) -> dict[str, Any]:
 
 
 def flows(
-    found: Sequence[Flow],
-    parts: tuple[Parts, Parts],
+    largest: Sequence[Flow],
+    parts: tuple[Regions, Regions],
     *,
     side: str,
-    most: int,
+    widest: int,
     outlines: Sequence[Ring],
     box: Box,
     unit: Unit,
 ) -> tuple[list[Trace], dict[str, Any]]:
     """Lines from part to part, as wide as the root of what goes there, and circles for what stays; `most`: the records of the
     widest line."""
-    between = [flow for flow in found if _apart(flow, parts)]
-    staying = [flow for flow in found if not _apart(flow, parts)]
-    widths = [max(1, round(WIDTHS * (n / most) ** 0.5)) for _, _, n in between]
+    between = [flow for flow in largest if _is_between(flow, parts)]
+    staying = [flow for flow in largest if not _is_between(flow, parts)]
+    widths = [max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)) for _, _, n in between]
     traces = [ground(outlines)]
-    for level in range(1, WIDTHS + 1):
+    for level in range(1, LINE_WIDTHS + 1):
         lines = [flow for flow, width in zip(between, widths, strict=True) if width == level]
         if lines:
-            traces.append(_lines(lines, parts, width=WIDEST * level / WIDTHS, side=side))
-    traces.append(_circles(staying, parts, side=side, most=most))
+            traces.append(
+                _lines(lines, parts, width=MAX_LINE_PIXELS * level / LINE_WIDTHS, side=side)
+            )
+    traces.append(_circles(staying, parts, side=side, widest=widest))
     traces.append(_pointers(between, parts, side=side))
     return [*traces, _scale(box, unit)], layout(box)
 
 
 def raster(
     values: NDArray[np.float64],
-    squares: Parts,
+    squares: Regions,
     *,
     difference: bool,
     outlines: Sequence[Ring],
@@ -91,7 +93,7 @@ def raster(
             [None if not n else round(float(z), 6) for n, z in zip(*row, strict=True)]
             for row in zip(table, shown, strict=True)
         ],
-        "text": [[_said(float(n), difference) for n in row] for row in table],
+        "text": [[_hover_text(float(n), difference) for n in row] for row in table],
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": False,
         "colorbar": bar(
@@ -113,7 +115,7 @@ def raster(
 
 def circles(
     values: NDArray[np.float64],
-    found: Parts,
+    regions: Regions,
     *,
     moved: NDArray[np.float64] | None,
     outlines: Sequence[Ring],
@@ -121,18 +123,18 @@ def circles(
     unit: Unit,
 ) -> tuple[list[Trace], dict[str, Any]]:
     """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour."""
-    shown = np.flatnonzero((values > 0) & ~np.isnan(found.north))
+    shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
-    size = 4 + LARGEST_CIRCLE * np.sqrt(
+    size = 4 + MAX_CIRCLE_PIXELS * np.sqrt(
         values[shown] / max(1.0, float(values.max(initial=0.0)))
     )
     marker: dict[str, Any] = {
         "size": size.round(1).tolist(),
         "line": {"color": style.INK, "width": 0.75},
     }
-    said = [
-        f"{escaped(found.labels[place])}: {count(round(float(values[place])))}"
-        for place in shown
+    texts = [
+        f"{escape(regions.labels[index])}: {count(round(float(values[index])))}"
+        for index in shown
     ]
     if moved is None:
         marker |= {"color": style.SYNTHETIC, "opacity": 0.6}
@@ -146,17 +148,17 @@ def circles(
             "showscale": True,
         }
         marker["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
-        said = [
-            f"{escaped(found.labels[place])}<br>{_said(float(moved[place]), True)}"
-            for place in shown
+        texts = [
+            f"{escape(regions.labels[index])}<br>{_hover_text(float(moved[index]), True)}"
+            for index in shown
         ]
     trace: Trace = {
         "type": "scatter",
         "mode": "markers",
-        "x": found.east[shown].round(5).tolist(),
-        "y": found.north[shown].round(5).tolist(),
+        "x": regions.east[shown].round(5).tolist(),
+        "y": regions.north[shown].round(5).tolist(),
         "marker": marker,
-        "text": said,
+        "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
     }
     return [ground(outlines), trace, _scale(box, unit)], layout(box)
@@ -210,13 +212,13 @@ def layout(box: Box) -> dict[str, Any]:
     }
 
 
-def _apart(flow: Flow, parts: tuple[Parts, Parts]) -> bool:
+def _is_between(flow: Flow, parts: tuple[Regions, Regions]) -> bool:
     """Whether it leads from one point to another; a part that lies nowhere has none."""
     return _ends(flow, parts)[0] != _ends(flow, parts)[1]
 
 
 def _ends(
-    flow: Flow, parts: tuple[Parts, Parts]
+    flow: Flow, parts: tuple[Regions, Regions]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     first, second, _ = flow
     return (parts[0].east[first], parts[0].north[first]), (
@@ -226,11 +228,11 @@ def _ends(
 
 
 def _lines(
-    found: Sequence[Flow], parts: tuple[Parts, Parts], *, width: float, side: str
+    group: Sequence[Flow], parts: tuple[Regions, Regions], *, width: float, side: str
 ) -> Trace:
     xs: list[float | None] = []
     ys: list[float | None] = []
-    for flow in found:
+    for flow in group:
         x, y = _arc(flow, parts)
         xs += [*x.round(5).tolist(), None]
         ys += [*y.round(5).tolist(), None]
@@ -247,7 +249,7 @@ def _lines(
 
 
 def _arc(
-    flow: Flow, parts: tuple[Parts, Parts]
+    flow: Flow, parts: tuple[Regions, Regions]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bent to the left of who goes along it, seen on the map."""
     (x0, y0), (x1, y1) = _ends(flow, parts)
@@ -264,30 +266,30 @@ def _arc(
 
 
 def _circles(
-    found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str, most: int
+    staying: Sequence[Flow], parts: tuple[Regions, Regions], *, side: str, widest: int
 ) -> Trace:
     line = {"color": _COLOURS[side], "width": 1.5}
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": [round(float(_ends(flow, parts)[0][0]), 5) for flow in found],
-        "y": [round(float(_ends(flow, parts)[0][1]), 5) for flow in found],
+        "x": [round(float(_ends(flow, parts)[0][0]), 5) for flow in staying],
+        "y": [round(float(_ends(flow, parts)[0][1]), 5) for flow in staying],
         "marker": {
             "symbol": "circle-open",
-            "size": [round(5 + 25 * (n / most) ** 0.5, 1) for _, _, n in found],
+            "size": [round(5 + 25 * (n / widest) ** 0.5, 1) for _, _, n in staying],
             "color": _COLOURS[side],
             "line": line,
         },
         "text": [
-            f"{escaped(parts[0].labels[first])}, stay: {count(n)}" for first, _, n in found
+            f"{escape(parts[0].labels[first])}, stay: {count(n)}" for first, _, n in staying
         ],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _pointers(found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str) -> Trace:
+def _pointers(between: Sequence[Flow], parts: tuple[Regions, Regions], *, side: str) -> Trace:
     """The middles of lines, which say what they are."""
-    arcs = [_arc(flow, parts) for flow in found]
+    arcs = [_arc(flow, parts) for flow in between]
     return {
         "type": "scatter",
         "mode": "markers",
@@ -295,8 +297,8 @@ def _pointers(found: Sequence[Flow], parts: tuple[Parts, Parts], *, side: str) -
         "y": [round(float(y[4]), 5) for _, y in arcs],
         "marker": {"size": 12, "opacity": 0, "color": _COLOURS[side]},
         "text": [
-            f"{escaped(parts[0].labels[first])} → {escaped(parts[1].labels[second])}: {count(n)}"
-            for first, second, n in found
+            f"{escape(parts[0].labels[first])} → {escape(parts[1].labels[second])}: {count(n)}"
+            for first, second, n in between
         ],
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -306,9 +308,9 @@ def _scale(box: Box, unit: Unit) -> Trace:
     """A line as long as a round distance, at the bottom left."""
     south, west, north, east = box
     flat = max(0.05, cos(radians((south + north) / 2)))
-    wished = unit.of((east - west) * flat * KILOMETRES_A_DEGREE) / 4
-    power = 10.0 ** floor(log10(max(wished, 1e-3)))
-    length = next(times * power for times in (5, 2, 1) if times * power <= max(wished, 1e-3))
+    quarter = unit.of((east - west) * flat * KILOMETRES_A_DEGREE) / 4
+    power = 10.0 ** floor(log10(max(quarter, 1e-3)))
+    length = next(times * power for times in (5, 2, 1) if times * power <= max(quarter, 1e-3))
     end = west + length * unit.km / KILOMETRES_A_DEGREE / flat
     foot = south - 0.04 * max(north - south, (east - west) * flat, 1e-3)
     return {
@@ -323,7 +325,7 @@ def _scale(box: Box, unit: Unit) -> Trace:
     }
 
 
-def _said(value: float, difference: bool) -> str:
+def _hover_text(value: float, difference: bool) -> str:
     if difference:
         return f"{value:+.3%} of records, synthetic minus real"
     return f"{count(round(value))} records"

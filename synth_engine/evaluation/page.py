@@ -133,7 +133,7 @@ def _card(card: cards.Card) -> str:
     )
 
 
-def _table(table: cards.Table) -> str:
+def _table(table: cards.CardTable) -> str:
     def cell(tag: str, text: str, numeric: bool) -> str:
         opened = f'{tag} class="number"' if numeric else tag
         return f"<{opened}>{escape(text)}</{tag}>"
@@ -156,7 +156,7 @@ def _rows(shown: view.Comparison) -> str:
     reading = shown.reading["rows"]
     sides = ""
     for side in ("real", "synthetic"):
-        table = cards.Table(
+        table = cards.CardTable(
             f"{side.capitalize()} rows", columns, (False,) * len(columns), shown.rows[side]
         )
         red = _red(shown.red) if shown.red and side == "real" else ""

@@ -15,10 +15,10 @@ from synth_engine.domain import Domain
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation.commutes import Flows
 
-EACH_UP_TO = 80  # values of a column, to be parts by themselves
-PARTS_UP_TO = 1000  # of a declared partition: origins by destinations are one table
-SQUARES = 10  # of a grid, along the longer side of the area
-FINE = 48  # of a raster
+MAX_SINGLE_VALUES = 80  # values of a column, to be parts by themselves
+MAX_PARTS = 1000  # of a declared partition: origins by destinations are one table
+GRID_SQUARES = 10  # of a grid, along the longer side of the area
+RASTER_SQUARES = 48  # of a raster
 EACH, GRID, DECLARED = "each", "grid", "declared:"
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ Flow = tuple[int, int, int]  # part of the origin, part of the destination, reco
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Parts:
+class Regions:
     """Of one end. `of` gives the part of each position, -1 for those of none; `north` and `east` are the middle of a part in
     degrees, NaN of one that lies nowhere."""
 
@@ -42,55 +42,55 @@ def choices(commute: Commute, domain: Domain) -> dict[str, str]:
     """The ways to divide both ends, and what they are called; never empty, the first is the one to begin with."""
     ends = commute.origin, commute.destination
     declared = [set(_declared(domain, end)) for end in ends]
-    found = {
+    options = {
         f"{DECLARED}{name}": f"by {name}"
         for name in _declared(domain, ends[0])
         if name in declared[1]
     }
-    if all(end.named and len(end.labels) <= EACH_UP_TO for end in ends):
-        found = {EACH: "each value by itself", **found}
-    return found | {GRID: "by squares of a grid"}
+    if all(end.named and len(end.labels) <= MAX_SINGLE_VALUES for end in ends):
+        options = {EACH: "each value by itself", **options}
+    return options | {GRID: "by squares of a grid"}
 
 
-def divided(commute: Commute, domain: Domain, choice: str) -> tuple[Parts, Parts]:
+def divide(commute: Commute, domain: Domain, choice: str) -> tuple[Regions, Regions]:
     """Parts of the origin and of the destination."""
     ends = commute.origin, commute.destination
     if choice == EACH:
-        first, second = (each(end) for end in ends)
+        first, second = (by_value(end) for end in ends)
     elif choice == GRID:
-        first, second = (grid(end, box(commute), squares=SQUARES) for end in ends)
+        first, second = (grid(end, box(commute), squares=GRID_SQUARES) for end in ends)
     else:
         name = choice.removeprefix(DECLARED)
         first, second = (_of_values(end, _declared(domain, end)[name]) for end in ends)
     return first, second
 
 
-def matrix(flows: Flows, parts: tuple[Parts, Parts]) -> Whole:
+def matrix(flows: Flows, parts: tuple[Regions, Regions]) -> Whole:
     """Records by part of the origin and part of the destination; those of none are left out."""
     first, second = parts[0].of(flows.origins), parts[1].of(flows.destinations)
-    known = (first >= 0) & (second >= 0)
+    inside = (first >= 0) & (second >= 0)
     shape = len(parts[0].labels), len(parts[1].labels)
-    cells = first[known] * shape[1] + second[known]
-    counted = np.bincount(cells, weights=flows.counts[known], minlength=shape[0] * shape[1])
-    return counted.astype(np.int64).reshape(shape)
+    cells = first[inside] * shape[1] + second[inside]
+    counts = np.bincount(cells, weights=flows.counts[inside], minlength=shape[0] * shape[1])
+    return counts.astype(np.int64).reshape(shape)
 
 
-def largest(counts: Whole, *, most: int) -> list[Flow]:
+def largest(counts: Whole, *, limit: int) -> list[Flow]:
     """The largest flows: part of the origin, part of the destination, records; equal ones in the order of parts."""
     flat = counts.ravel()
-    held = np.flatnonzero(flat > 0)  # of hundreds of thousands few hold any
-    order = held[np.argsort(-flat[held], kind="stable")[:most]]
+    occupied = np.flatnonzero(flat > 0)  # of hundreds of thousands few hold any
+    order = occupied[np.argsort(-flat[occupied], kind="stable")[:limit]]
     return [(*divmod(int(cell), counts.shape[1]), int(flat[cell])) for cell in order]
 
 
 def outlines(commute: Commute, domain: Domain) -> list[Ring]:
     """What is drawn below a map: around the points of each part of the first declared partition, or else around all points,
     or the box of a place. Rings of latitudes and longitudes, closed."""
-    found = []
+    rings = []
     for end in (commute.origin, commute.destination):
         if not end.named:
             south, west, north, east = end.box
-            found.append(
+            rings.append(
                 (
                     np.array([south, south, north, north, south]),
                     np.array([west, east, east, west, west]),
@@ -106,29 +106,35 @@ def outlines(commute: Commute, domain: Domain) -> list[Ring]:
         )
         for number in np.unique(part):
             inside = codes[part == number]
-            found.append(_around(end.north[inside], end.east[inside]))
-    return _different([ring for ring in found if len(ring[0]) > 3])
+            rings.append(_convex_hull(end.north[inside], end.east[inside]))
+    return _unique_rings([ring for ring in rings if len(ring[0]) > 3])
 
 
 def _declared(domain: Domain, end: End) -> dict[str, Partition]:
     """Partitions of a column, by name."""
-    of = {one.name: one for one in domain.partitions if end.named and one.column == end.name}
-    return {name: one for name, one in of.items() if len(one.parts) <= PARTS_UP_TO}
+    of = {
+        partition.name: partition
+        for partition in domain.partitions
+        if end.named and partition.column == end.name
+    }
+    return {
+        name: partition for name, partition in of.items() if len(partition.parts) <= MAX_PARTS
+    }
 
 
-def each(end: End) -> Parts:
+def by_value(end: End) -> Regions:
     """Every value of a column by itself."""
-    return Parts(
+    return Regions(
         labels=end.labels, north=end.north, east=end.east, of=lambda positions: positions
     )
 
 
-def _of_values(end: End, partition: Partition) -> Parts:
+def _of_values(end: End, partition: Partition) -> Regions:
     labels, numbers = partition.titles, _numbers(end, partition)
     order = np.argsort(numbers, kind="stable")
     first = np.searchsorted(numbers[order], np.arange(len(labels) + 1))
     middle = [_middle(end, order[first[at] : first[at + 1]]) for at in range(len(labels))]
-    return Parts(
+    return Regions(
         labels=labels,
         north=np.array([north for north, _ in middle]),
         east=np.array([east for _, east in middle]),
@@ -138,30 +144,30 @@ def _of_values(end: End, partition: Partition) -> Parts:
 
 def _numbers(end: End, partition: Partition) -> Whole:
     """The part of each code; -1 of "other" and missing."""
-    place = {part: number for number, part in enumerate(partition.parts)}
-    found = np.full(end.size, -1, dtype=np.int64)
-    found[: len(partition.of)] = [place[part] for part in partition.of]
-    return found
+    number_of = {part: number for number, part in enumerate(partition.parts)}
+    numbers = np.full(end.size, -1, dtype=np.int64)
+    numbers[: len(partition.of)] = [number_of[part] for part in partition.of]
+    return numbers
 
 
 def _middle(end: End, codes: Whole) -> tuple[float, float]:
     """Of the codes that lie somewhere."""
-    known = codes[~np.isnan(end.north[codes])]
-    if not known.size:
+    located = codes[~np.isnan(end.north[codes])]
+    if not located.size:
         return float("nan"), float("nan")
-    return float(end.north[known].mean()), float(end.east[known].mean())
+    return float(end.north[located].mean()), float(end.east[located].mean())
 
 
 def box(commute: Commute) -> tuple[float, float, float, float]:
     """South, west, north and east of both ends together, in degrees."""
     boxes = np.array([commute.origin.box, commute.destination.box])
     south, west, north, east = (
-        float(each) for each in (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
+        float(degrees) for degrees in (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
     )
     return south, west, north, east
 
 
-def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -> Parts:
+def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -> Regions:
     """Squares of a box, so many along its longer side, named by a letter from north to south and a number from west to east."""
     south, west, north, east = around
     flat = max(
@@ -175,19 +181,19 @@ def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -
 
     def of(positions: Whole) -> Whole:
         latitudes, longitudes = end.at(positions)
-        known = ~np.isnan(latitudes + longitudes)
+        located = ~np.isnan(latitudes + longitudes)
         row = np.clip(
-            ((north - np.where(known, latitudes, north)) / side).astype(np.int64), 0, rows - 1
+            ((north - np.where(located, latitudes, north)) / side).astype(np.int64), 0, rows - 1
         )
         column = np.clip(
-            ((np.where(known, longitudes, west) - west) * flat / side).astype(np.int64),
+            ((np.where(located, longitudes, west) - west) * flat / side).astype(np.int64),
             0,
             columns - 1,
         )
-        return np.where(known, row * columns + column, -1)
+        return np.where(located, row * columns + column, -1)
 
     row, column = np.divmod(np.arange(rows * columns), columns)
-    return Parts(
+    return Regions(
         labels=tuple(
             f"{_letters(a)}{b + 1}" for a, b in zip(row.tolist(), column.tolist(), strict=True)
         ),
@@ -203,15 +209,15 @@ def _letters(number: int) -> str:
     return (_letters(more - 1) if more else "") + string.ascii_uppercase[last]
 
 
-def _around(north: Floats, east: Floats) -> Ring:
+def _convex_hull(north: Floats, east: Floats) -> Ring:
     """The convex hull of points, closed; of fewer than three different ones, those."""
     points = sorted(set(zip(east.tolist(), north.tolist(), strict=True)))
-    hull = points if len(points) < 3 else [*_half(points), *_half(points[::-1])]
+    hull = points if len(points) < 3 else [*_half_hull(points), *_half_hull(points[::-1])]
     closed = [*hull, hull[0]]
     return np.array([y for _, y in closed]), np.array([x for x, _ in closed])
 
 
-def _half(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+def _half_hull(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """One side of the hull, without its last point (Andrew's monotone chain)."""
     chain: list[tuple[float, float]] = []
     for point in points:
@@ -225,7 +231,7 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
-def _different(rings: Sequence[Ring]) -> list[Ring]:
+def _unique_rings(rings: Sequence[Ring]) -> list[Ring]:
     """Without those that both ends have."""
     return list(
         {(north.tobytes(), east.tobytes()): (north, east) for north, east in rings}.values()

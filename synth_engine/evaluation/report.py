@@ -30,7 +30,7 @@ from synth_engine.evaluation.distances import (
     shares,
     total_variation,
 )
-from synth_engine.evaluation.tallies import Clique, Tallies, aligned
+from synth_engine.evaluation.tallies import Clique, Tallies, align
 
 SCHEMA = "synth_engine/report/1"
 CELL_BOUND = 5_000_000  # a larger table is left out, and the report says which
@@ -138,7 +138,7 @@ def _distance(
     clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()
 ) -> dict[str, Any]:
     """`hidden`: columns that the comparison cannot see inside of; what is small of them may not be called kept."""
-    first, second = aligned(real[clique], synthetic[clique])
+    first, second = align(real[clique], synthetic[clique])
     value, chance = (
         total_variation(shares(first), shares(second)),
         chance_distance(first, second),
@@ -149,7 +149,9 @@ def _distance(
         "cells": real[clique].size,
         "tvd": value,
         "tvd_by_chance": chance,
-        "verdict": blind_spots.together(verdict, [name for name in clique if name in hidden]),
+        "verdict": blind_spots.group_verdict(
+            verdict, [name for name in clique if name in hidden]
+        ),
     }
 
 
@@ -163,7 +165,7 @@ def _pair(
         "nmi_real": before,
         "nmi_synthetic": after,
         "nmi_difference": after - before,
-        "dependence": blind_spots.together(
+        "dependence": blind_spots.group_verdict(
             wording.dependence_verdict(real=before, synthetic=after),
             [name for name in clique if name in hidden],
         ),
@@ -179,7 +181,7 @@ def _attribute(
     gap = int(np.argmax(np.abs(share["real"] - share["synthetic"])))
     missing = attribute.missing_code
     distance = _distance(clique, real, synthetic)
-    distance["verdict"] = blind_spots.alone(distance["verdict"], limits)
+    distance["verdict"] = blind_spots.column_verdict(distance["verdict"], limits)
     return {
         "name": attribute.name,
         "kind": attribute.kind,
@@ -207,7 +209,7 @@ def _summary(
     for name, entries in (("tvd1", attributes), ("tvd2", pairs), ("tvd3", triples)):
         if entries:
             value, chance = _mean(entries, "tvd"), _mean(entries, "tvd_by_chance")
-            verdict = blind_spots.on_average(
+            verdict = blind_spots.mean_verdict(
                 wording.distance_verdict(value, chance=chance), entries
             )
             summary[name] = {
@@ -221,7 +223,7 @@ def _summary(
     summary["mi_err"] = None
     if pairs:
         value = float(np.mean([abs(pair["nmi_difference"]) for pair in pairs]))
-        verdict = blind_spots.on_average(wording.mean_dependence_verdict(value), pairs)
+        verdict = blind_spots.mean_verdict(wording.mean_dependence_verdict(value), pairs)
         summary["mi_err"] = {
             "value": value,
             "by_chance": None,

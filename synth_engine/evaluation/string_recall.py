@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.evaluation import strings, wording
-from synth_engine.evaluation.trees import Occupied, occupied
+from synth_engine.evaluation.trees import OccupiedCells, aggregate
 from synth_engine.hierarchy import StringHierarchy
 
 Entry = dict[str, Any]
@@ -22,15 +22,15 @@ DIGITS = 9
 
 def of_texts(
     words: StringHierarchy, texts: NDArray[Any], places: NDArray[np.int64]
-) -> Occupied:
+) -> OccupiedCells:
     """Of a synthetic column: different texts, and the place among them of each record. What is no text over the alphabet, such
     as one with a mark behind it, counts nowhere."""
     counts = np.bincount(places, minlength=len(texts)).astype(np.int64)
     known = np.array([words.member(str(text)) for text in texts], dtype=np.bool_)
-    return occupied(words, words.encode([str(text) for text in texts[known]]), counts[known])
+    return aggregate(words, words.encode([str(text) for text in texts[known]]), counts[known])
 
 
-def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied]) -> list[Entry]:
+def entries(real: Iterable[OccupiedCells], synthetic: Iterable[OccupiedCells]) -> list[Entry]:
     """One for each column of texts that both sides have counted."""
     other = {each.hierarchy.columns: each for each in synthetic}
     mine = [
@@ -43,7 +43,7 @@ def entries(real: Iterable[Occupied], synthetic: Iterable[Occupied]) -> list[Ent
     ]
 
 
-def _entry(real: Occupied, synthetic: Occupied) -> Entry:
+def _entry(real: OccupiedCells, synthetic: OccupiedCells) -> Entry:
     words = real.hierarchy
     assert isinstance(words, StringHierarchy)  # noqa: S101 - the caller looked
     scale = real.records / max(1, synthetic.records)
@@ -58,10 +58,10 @@ def _entry(real: Occupied, synthetic: Occupied) -> Entry:
         "found": share,
         "times": (2**common.logarithms).tolist(),
         "records_above": np.round(common.records, DIGITS).tolist(),
-        "found_above": np.round(common.found, DIGITS).tolist(),
+        "found_above": np.round(common.matched, DIGITS).tolist(),
         "at_most": (2 ** (rare.logarithms + 1) - 1).tolist(),
         "records_below": np.round(rare.records, DIGITS).tolist(),
-        "found_below": np.round(rare.found, DIGITS).tolist(),
+        "found_below": np.round(rare.matched, DIGITS).tolist(),
         "lengths": [list(each) for each in strings.by_group(first, second, lengths)],
         "verdict": wording.distance_verdict(1.0 - share, chance=0.0),
         **({} if real.read is None else {"read": dict(real.read)}),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.evaluation import figures, style, wording
-from synth_engine.evaluation.cards import MARKS, Card, card_of, count, table_of
+from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
 
 Entry = dict[str, Any]
 _LINES = {
@@ -81,7 +81,7 @@ def _from_an_end(report: Any, entry: Entry, place: int, end: _End) -> Card:
     ]
     way = {"autorange": "reversed"} if end.backwards else {}
     x = {"type": "log", **way, "title": {"text": end.axis}, "dtick": 1}
-    table = table_of(end.caption, head, rows[::-1] if end.backwards else rows)
+    table = make_table(end.caption, head, rows[::-1] if end.backwards else rows)
     return _card(report, entry, f"{end.key}-{place}", end.reading, table, traces, x)
 
 
@@ -102,10 +102,10 @@ def _read(report: Any, entry: Entry, place: int) -> Card:
     reading = report["reading"]["texts_read"]
     title = {**reading, "title": f"{reading['title']}: {entry['column']}"}
     verdict = f"{count(read['outside'])} of {count(total)} real records have a text outside what is declared."
-    table = table_of(
+    table = make_table(
         "Real records by how their text was read", ("Texts", "Real records", "Share"), rows
     )
-    return card_of(report, f"texts-read-{place}", title, table, verdict, figure=None)
+    return make_card(report, f"texts-read-{place}", title, table, verdict, figure=None)
 
 
 def _lengths(report: Any, entry: Entry, place: int) -> Card:
@@ -124,7 +124,7 @@ def _lengths(report: Any, entry: Entry, place: int) -> Card:
         },
         "hovertemplate": "%{y:.1%} of those of %{x} signs<extra></extra>",
     }
-    table = table_of("Texts by length", ("Signs", "Real records", "Found again"), rows)
+    table = make_table("Texts by length", ("Signs", "Real records", "Found again"), rows)
     x = {"title": {"text": "signs of a text"}, "showgrid": False}
     return _card(report, entry, f"lengths-{place}", "texts_lengths", table, [trace], x)
 
@@ -152,7 +152,7 @@ def _card(
     }
     verdict = f"{entry['found']:.1%} of the texts are found again. {entry['verdict']['words']}"
     words = f"{text['title']}. {verdict}"
-    figure = figures.framed(
+    figure = figures.frame(
         report,
         traces,
         {"xaxis": {**quiet, **x}, "yaxis": y, "hovermode": "x unified"},
@@ -160,4 +160,4 @@ def _card(
     )
     price = "" if report["private"] else wording.PRICE_OF_COMPARISON
     mark = MARKS[entry["verdict"]["level"]]
-    return card_of(report, key, text, table, verdict, mark=mark, figure=figure, price=price)
+    return make_card(report, key, text, table, verdict, mark=mark, figure=figure, price=price)

@@ -36,29 +36,29 @@ class Tally:
 
 def tally(texts: Texts, counts: Counts | None = None) -> Tally:
     """Of records, or of texts that come with counts, in any order, some of them twice."""
-    found, places = np.unique(texts, return_inverse=True)
+    unique, places = np.unique(texts, return_inverse=True)
     return Tally(
-        texts=found,
-        counts=np.bincount(places, weights=counts, minlength=found.size).astype(np.int64),
+        texts=unique,
+        counts=np.bincount(places, weights=counts, minlength=unique.size).astype(np.int64),
     )
 
 
-def matched(real: Tally, synthetic: Tally) -> Counts:
+def count_matches(real: Tally, synthetic: Tally) -> Counts:
     """Of each real text, how many of its records are found among the synthetic ones: the smaller of the two counts."""
-    found = np.zeros(real.texts.size, dtype=np.int64)
+    matched = np.zeros(real.texts.size, dtype=np.int64)
     if synthetic.texts.size:
         places = np.minimum(
             np.searchsorted(synthetic.texts, real.texts), synthetic.texts.size - 1
         )
         same = synthetic.texts[places] == real.texts
-        found[same] = np.minimum(real.counts[same], synthetic.counts[places[same]])
-    return found
+        matched[same] = np.minimum(real.counts[same], synthetic.counts[places[same]])
+    return matched
 
 
 def intersection(real: Tally, synthetic: Tally, *, records: int | None = None) -> float:
     """The size of the multiset intersection as a share of the real records. records: how many there are, where the tally has
     not all of them."""
-    return float(matched(real, synthetic).sum() / max(1, records or real.records))
+    return float(count_matches(real, synthetic).sum() / max(1, records or real.records))
 
 
 def by_group(
@@ -66,8 +66,8 @@ def by_group(
 ) -> list[tuple[int, int, float]]:
     """For each group of real texts, such as those of one length: its number, its records, and the share that is found.
     groups: of each real text."""
-    found = matched(real, synthetic)
-    records, shared = (np.bincount(groups, weights=each) for each in (real.counts, found))
+    matched = count_matches(real, synthetic)
+    records, shared = (np.bincount(groups, weights=counts) for counts in (real.counts, matched))
     return [
         (int(g), int(records[g]), float(shared[g] / records[g]))
         for g in np.flatnonzero(records)
@@ -81,23 +81,23 @@ class Curve:
 
     logarithms: npt.NDArray[np.int64]
     records: Floats
-    found: Floats
+    matched: Floats
 
 
 def from_the_rare(real: Tally, synthetic: Tally) -> Curve:
     """Cumulated from texts of one record up."""
-    logarithms, records, found = _by_frequency(real, synthetic)
-    return Curve(logarithms=logarithms, records=np.cumsum(records), found=np.cumsum(found))
+    logarithms, records, matched = _by_frequency(real, synthetic)
+    return Curve(logarithms=logarithms, records=np.cumsum(records), matched=np.cumsum(matched))
 
 
 def from_the_common(real: Tally, synthetic: Tally) -> Curve:
     """Cumulated from the most frequent texts down: at each frequency, those that are that frequent or more."""
-    logarithms, records, found = _by_frequency(real, synthetic)
+    logarithms, records, matched = _by_frequency(real, synthetic)
     back = slice(None, None, -1)
     return Curve(
         logarithms=logarithms,
         records=np.cumsum(records[back])[back],
-        found=np.cumsum(found[back])[back],
+        matched=np.cumsum(matched[back])[back],
     )
 
 
@@ -109,8 +109,8 @@ def _by_frequency(
     steps = np.frexp(real.counts[some].astype(np.float64))[1].astype(np.int64) - 1
     size = int(steps.max(initial=-1)) + 1
     every = max(1, real.records)
-    records, found = (
-        np.bincount(steps, weights=each[some], minlength=size) / every
-        for each in (real.counts, matched(real, synthetic))
+    records, matched = (
+        np.bincount(steps, weights=counts[some], minlength=size) / every
+        for counts in (real.counts, count_matches(real, synthetic))
     )
-    return np.arange(size), records, found
+    return np.arange(size), records, matched

@@ -56,11 +56,11 @@ def declarations(theme: str) -> str:
     return " ".join(f"--{name}: {getattr(tone, theme)};" for name, tone in TONES.items())
 
 
-def shortened(label: str) -> str:
+def shorten(label: str) -> str:
     """A label that leaves room for bars."""
     return label if len(label) <= 24 else label[:23] + "…"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Plotly reads tags in texts: a category that looks like one must not become one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

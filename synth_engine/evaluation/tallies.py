@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.evaluation.trees import Occupied
+from synth_engine.evaluation.trees import OccupiedCells
 
 Clique = tuple[str, ...]
 Pair = tuple[str, str]
-DENSE_UP_TO = (
+MAX_DENSE_CELLS = (
     2**16
 )  # cells: beyond it a table is compared on its occupied cells, which are fewer
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ContingencyTable:
     """A contingency table kept as its occupied cells: `cells` are their places in row-major order, ascending."""
 
     shape: tuple[int, ...]
@@ -33,7 +33,9 @@ class Table:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], *, shape: tuple[int, ...] | None = None) -> Table:
+    def of(
+        cls, counts: NDArray[np.int64], *, shape: tuple[int, ...] | None = None
+    ) -> ContingencyTable:
         """From an array of counts, flat ones with their shape. Counts of a noisy answer may be negative."""
         flat = counts.ravel()
         cells = np.flatnonzero(flat)
@@ -61,21 +63,24 @@ class Tallies:
 
     private: bool
     n: int
-    counts: InitVar[Mapping[Clique, NDArray[np.int64] | Table]]
+    counts: InitVar[Mapping[Clique, NDArray[np.int64] | ContingencyTable]]
     distances: Mapping[Pair, NDArray[np.int64]] = field(default_factory=dict, repr=False)
-    occupied: Sequence[Occupied] = field(default=(), repr=False)
-    commutes: Mapping[Pair, Table] = field(default_factory=dict, repr=False)
+    occupied: Sequence[OccupiedCells] = field(default=(), repr=False)
+    commutes: Mapping[Pair, ContingencyTable] = field(default_factory=dict, repr=False)
     breaking: tuple[int, ...] = ()
     group_sizes: NDArray[np.int64] | None = None
-    tables: dict[Clique, Table] = field(init=False, repr=False)
+    tables: dict[Clique, ContingencyTable] = field(init=False, repr=False)
 
-    def __post_init__(self, counts: Mapping[Clique, NDArray[np.int64] | Table]) -> None:
+    def __post_init__(
+        self, counts: Mapping[Clique, NDArray[np.int64] | ContingencyTable]
+    ) -> None:
         tables = {
-            c: t if isinstance(t, Table) else Table.of(np.asarray(t)) for c, t in counts.items()
+            c: t if isinstance(t, ContingencyTable) else ContingencyTable.of(np.asarray(t))
+            for c, t in counts.items()
         }
         object.__setattr__(self, "tables", tables)
 
-    def __getitem__(self, clique: Clique) -> Table:
+    def __getitem__(self, clique: Clique) -> ContingencyTable:
         return self.tables[clique]
 
     def __contains__(self, clique: Clique) -> bool:
@@ -92,13 +97,13 @@ def gather(
     private: bool,
     n: int,
     distances: Mapping[Pair, NDArray[np.int64]] | None = None,
-    occupied: Sequence[Occupied] = (),
-    commutes: Mapping[Pair, Table] | None = None,
+    occupied: Sequence[OccupiedCells] = (),
+    commutes: Mapping[Pair, ContingencyTable] | None = None,
     breaking: tuple[int, ...] = (),
     group_sizes: NDArray[np.int64] | None = None,
 ) -> Tallies:
     """Counts clique after clique and keeps only occupied cells, so that large tables are in memory one at a time."""
-    tables = {clique: Table.of(count(clique)) for clique in cliques}
+    tables = {clique: ContingencyTable.of(count(clique)) for clique in cliques}
     return Tallies(
         private=private,
         n=n,
@@ -118,8 +123,8 @@ def from_codes(
     cliques: Iterable[Clique],
     private: bool = True,
     distances: Mapping[Pair, NDArray[np.int64]] | None = None,
-    occupied: Sequence[Occupied] = (),
-    commutes: Mapping[Pair, Table] | None = None,
+    occupied: Sequence[OccupiedCells] = (),
+    commutes: Mapping[Pair, ContingencyTable] | None = None,
     breaking: tuple[int, ...] = (),
     group_sizes: NDArray[np.int64] | None = None,
 ) -> Tallies:
@@ -152,17 +157,19 @@ def from_codes(
     )
 
 
-def aligned(first: Table, second: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def align(
+    first: ContingencyTable, second: ContingencyTable
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The counts of two tables of one shape, cell against cell; cells empty in both may be left out."""
     if first.shape != second.shape:
         raise ValueError("tables of different shapes")
-    if first.size <= DENSE_UP_TO:
+    if first.size <= MAX_DENSE_CELLS:
         return first.dense().ravel(), second.dense().ravel()
     union = np.union1d(first.cells, second.cells)
     return _spread(first, union), _spread(second, union)
 
 
-def _spread(table: Table, union: NDArray[np.int64]) -> NDArray[np.int64]:
+def _spread(table: ContingencyTable, union: NDArray[np.int64]) -> NDArray[np.int64]:
     counts = np.zeros(len(union), dtype=np.int64)
     counts[np.searchsorted(union, table.cells)] = table.counts
     return counts

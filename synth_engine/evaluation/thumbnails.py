@@ -12,24 +12,24 @@ from xml.sax.saxutils import escape, quoteattr
 from synth_engine.evaluation.style import REAL, SYNTHETIC
 
 WIDTH, HEIGHT = 180, 64
-BARS_UP_TO = 60
+MAX_BARS = 60
 
 
 def thumbnail(entry: dict[str, Any]) -> str:
     """One attribute of a report: solid bars for real, a dashed outline over them for synthetic, in the order of the
     codes for ordered attributes and by real frequency for others. Many codes are merged to at most 60 bars."""
-    real, synthetic = _reduced(entry)
+    real, synthetic = _merge_bars(entry)
     top = max(*real, *synthetic, 1e-12)
     width = WIDTH / len(real)
     bars, outline = [], []
-    for place, (solid, dashed) in enumerate(zip(real, synthetic, strict=True)):
-        left = place * width
+    for index, (solid, dashed) in enumerate(zip(real, synthetic, strict=True)):
+        left = index * width
         height = solid / top * (HEIGHT - 2)
         bars.append(
             f"M{left:.1f} {HEIGHT}v-{height:.1f}h{max(width - 0.6, 0.5):.1f}v{height:.1f}z"
         )
         level = HEIGHT - dashed / top * (HEIGHT - 2)
-        outline.append(f"{'L' if place else 'M'}{left:.1f} {level:.1f}H{left + width:.1f}")
+        outline.append(f"{'L' if index else 'M'}{left:.1f} {level:.1f}H{left + width:.1f}")
     words = f"{entry['name']}: {entry['verdict']['words']}"
     return (
         f'<svg class="thumb" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
@@ -40,12 +40,12 @@ def thumbnail(entry: dict[str, Any]) -> str:
     )
 
 
-def _reduced(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
+def _merge_bars(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
     real, synthetic = entry["shares"]["real"], entry["shares"]["synthetic"]
     if not entry["ordered"]:
         order = sorted(range(len(real)), key=lambda code: -real[code])
         real, synthetic = [real[code] for code in order], [synthetic[code] for code in order]
-    group = -(-len(real) // BARS_UP_TO)
+    group = -(-len(real) // MAX_BARS)
     starts = range(0, len(real), group)
     return [sum(real[s : s + group]) for s in starts], [
         sum(synthetic[s : s + group]) for s in starts

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Spots:
+class AnchorPoints:
     """The public points of one place, in the order of their codes. `north`, `east`: in which part of the box each lies;
     `weights`: how likely each is in a cell that has it; `first`, `last`: of each cell of the tree, from the first on below
     the last."""
@@ -33,44 +33,47 @@ class Spots:
         steps = np.zeros(self.weights.size + 1)
         np.add.at(steps, self.first, density)
         np.subtract.at(steps, self.last, density)
-        held = np.maximum(np.cumsum(steps[:-1]), 0.0) * self.weights
-        held[held < 1e-12 * held.sum()] = 0.0  # what is left of sums and differences
+        by_point = np.maximum(np.cumsum(steps[:-1]), 0.0) * self.weights
+        by_point[by_point < 1e-12 * by_point.sum()] = (
+            0.0  # what is left of sums and differences
+        )
         shift, size = self.resolution - halvings, 1 << halvings
         where = (self.north >> shift) * size + (self.east >> shift)
-        found: Floats = np.bincount(where, weights=held, minlength=size * size).astype(
+        by_square: Floats = np.bincount(where, weights=by_point, minlength=size * size).astype(
             np.float64
         )
-        return found.reshape(size, size)
+        return by_square.reshape(size, size)
 
     def within(self, *, halvings: int, north: int, east: int) -> Floats:
         """Which share of each cell lies in one square."""
         shift = self.resolution - halvings
         inside = (self.north >> shift == north) & (self.east >> shift == east)
         all_of, part = (
-            np.append(0.0, np.cumsum(each)) for each in (self.weights, self.weights * inside)
+            np.append(0.0, np.cumsum(weights))
+            for weights in (self.weights, self.weights * inside)
         )
-        found: Floats = (part[self.last] - part[self.first]) / (
+        shares: Floats = (part[self.last] - part[self.first]) / (
             all_of[self.last] - all_of[self.first]
         )
-        return found
+        return shares
 
 
-def of(tree: Any, axes: tuple[int, int]) -> Spots | None:
+def of(tree: Any, axes: tuple[int, int]) -> AnchorPoints | None:
     """None for a place without public points, or whose records the model has anywhere in a cell."""
     points = tree.hierarchy
     if not isinstance(points, GazetteerHierarchy):
         return None
-    support = next((each for each in points.supports if each.axes == axes), None)
+    support = next((candidate for candidate in points.supports if candidate.axes == axes), None)
     placed = getattr(tree, "placed", "density")
     coded = points.axes[axes[0]] == points.axes[axes[1]]
     if support is None or (placed == "anywhere" and not coded):
         return None
     first, last = np.zeros((2, tree.cells.size), dtype=np.intp)
     for level in set(tree.levels.tolist()):
-        mine = tree.levels == level
-        first[mine], last[mine] = points.inside(support, tree.cells[mine], level)
+        here = tree.levels == level
+        first[here], last[here] = points.inside(support, tree.cells[here], level)
     positions = points.positions(points.lift(support.codes, support.axes))
-    return Spots(
+    return AnchorPoints(
         resolution=points.resolution,
         north=positions[:, axes[0]],
         east=positions[:, axes[1]],

@@ -20,13 +20,13 @@ from synth_engine.evaluation import tree_anchors
 from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
 from synth_engine.hierarchy.base import PathHierarchy
 
-MOST_HALVINGS = 7
+MAX_HALVINGS = 7
 """Of each side of a map: 16,384 squares, as many as a screen can tell apart."""
 
 Floats = NDArray[np.float64]
 
 
-class Cells(Protocol):
+class TreeCells(Protocol):
     """Cells of a hierarchy, none inside another, with weights: the tree of a model."""
 
     @property
@@ -40,7 +40,7 @@ class Cells(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class PlaceAxes:
     """A place of records in a tree of points: which of its coordinates are degrees north and east."""
 
     name: str
@@ -75,10 +75,10 @@ class Map:
     def areas_km2(self) -> Floats:
         """Of each square, on a sphere."""
         height = np.diff(np.sin(np.radians(self.latitudes)))
-        found: Floats = EARTH_RADIUS_KM**2 * np.outer(
+        areas: Floats = EARTH_RADIUS_KM**2 * np.outer(
             height, np.diff(np.radians(self.longitudes))
         )
-        return found
+        return areas
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class Child:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class PrefixNode:
     """A node of a tree of symbols, as far as the tree goes. `depth`: of the cell that holds it, where the tree ends at or
     above it; then it has no children that were looked at. `ends`: of the share what lies in cells that end here while
     others go on, which are of other classes."""
@@ -113,13 +113,13 @@ class Node:
     ends: float = 0.0
 
 
-def shares(tree: Cells) -> Floats:
+def shares(tree: TreeCells) -> Floats:
     """Of all records, the share in each cell; shape (n,), 0 each where there is no weight."""
-    found: Floats = tree.weights / max(1, int(tree.weights.sum()))
-    return found
+    share: Floats = tree.weights / max(1, int(tree.weights.sum()))
+    return share
 
 
-def profile(tree: Cells) -> list[Depth]:
+def profile(tree: TreeCells) -> list[Depth]:
     """Every depth from the first with a cell to the last."""
     counts, mass = np.bincount(tree.levels), np.bincount(tree.levels, weights=shares(tree))
     first = int(np.flatnonzero(counts)[0])
@@ -129,7 +129,7 @@ def profile(tree: Cells) -> list[Depth]:
     ]
 
 
-def sites(points: Hierarchy, domain: Domain) -> list[Site]:
+def sites(points: Hierarchy, domain: Domain) -> list[PlaceAxes]:
     """The places of the domain whose columns are in the hierarchy of a tree, and its columns of codes that have public points."""
     if not isinstance(points, SpatialHierarchy):
         return []
@@ -141,42 +141,49 @@ def sites(points: Hierarchy, domain: Domain) -> list[Site]:
     for column in points.columns:
         if points.axes.count(column) == 2:
             pairs[column] = points.axes.index(column), points.axes.index(column) + 1
-    return [Site(name=name, north=north, east=east) for name, (north, east) in pairs.items()]
+    return [
+        PlaceAxes(name=name, north=north, east=east) for name, (north, east) in pairs.items()
+    ]
 
 
 def _has(points: SpatialHierarchy, place: Place) -> bool:
     return set(place.columns) <= set(points.columns)
 
 
-def deepest(tree: Cells, site: Site) -> int:
+def max_halvings(tree: TreeCells, site: PlaceAxes) -> int:
     """How often the finest cell has been halved along the sides of a place."""
     last = int(tree.levels.max())
     return max(_points(tree).halvings(last, axis) for axis in site.axes)
 
 
 def place_map(
-    tree: Cells, domain: Domain, site: Site, *, halvings: int, within: Floats | None = None
+    tree: TreeCells,
+    domain: Domain,
+    site: PlaceAxes,
+    *,
+    halvings: int,
+    within: Floats | None = None,
 ) -> Map:
     """Where records lie, by squares of `2^halvings` along each side. What a larger cell holds is at its public points, as the
     model has it, or evenly in all of its squares. within: the share of each cell that is looked at, all of it if left out."""
     points = _points(tree)
     mass = shares(tree) * (1.0 if within is None else within)
     halvings = min(halvings, points.resolution)
-    spots = tree_anchors.of(tree, site.axes)
-    if spots is not None:
-        found = spots.squares(mass, halvings=halvings)
+    anchors = tree_anchors.of(tree, site.axes)
+    if anchors is not None:
+        by_square = anchors.squares(mass, halvings=halvings)
     else:
-        found = _spread(tree, site, mass, halvings=halvings)
+        by_square = _spread(tree, site, mass, halvings=halvings)
     latitudes, longitudes = (
         edges(points, domain, axis, halvings=halvings) for axis in site.axes
     )
-    return Map(shares=found, latitudes=latitudes, longitudes=longitudes)
+    return Map(shares=by_square, latitudes=latitudes, longitudes=longitudes)
 
 
-def _spread(tree: Cells, site: Site, mass: Floats, *, halvings: int) -> Floats:
+def _spread(tree: TreeCells, site: PlaceAxes, mass: Floats, *, halvings: int) -> Floats:
     points = _points(tree)
     positions = points.positions(tree.cells)[:, site.axes]
-    found = np.zeros((1 << halvings, 1 << halvings))
+    by_square = np.zeros((1 << halvings, 1 << halvings))
     for level in np.unique(tree.levels):
         here = tree.levels == level
         cut = [min(halvings, points.halvings(int(level), axis)) for axis in site.axes]
@@ -188,10 +195,10 @@ def _spread(tree: Cells, site: Site, mass: Floats, *, halvings: int) -> Floats:
             (north << cut[1]) + east, weights=mass[here], minlength=shape[0] * shape[1]
         ).reshape(shape)
         spread = [1 << (halvings - side) for side in cut]
-        found += np.repeat(np.repeat(counts, spread[0], axis=0), spread[1], axis=1) / (
+        by_square += np.repeat(np.repeat(counts, spread[0], axis=0), spread[1], axis=1) / (
             spread[0] * spread[1]
         )
-    return found
+    return by_square
 
 
 def edges(points: SpatialHierarchy, domain: Domain, axis: int, *, halvings: int) -> Floats:
@@ -203,11 +210,11 @@ def edges(points: SpatialHierarchy, domain: Domain, axis: int, *, halvings: int)
         even: Floats = low + (high - low) * starts / points.parts
         return even
     bins = prefixes.first_bins(points, starts, size=attribute.value_count)
-    found: Floats = np.asarray(attribute.cuts, dtype=np.float64)[bins]
-    return found
+    cuts: Floats = np.asarray(attribute.cuts, dtype=np.float64)[bins]
+    return cuts
 
 
-def bounds(tree: Cells, domain: Domain) -> tuple[Floats, Floats]:
+def bounds(tree: TreeCells, domain: Domain) -> tuple[Floats, Floats]:
     """The lower and the upper corner of every cell, shape (cells, coordinates) each."""
     points = _points(tree)
     positions = points.positions(tree.cells)
@@ -225,7 +232,7 @@ def bounds(tree: Cells, domain: Domain) -> tuple[Floats, Floats]:
 
 
 def square(
-    tree: Cells, domain: Domain, site: Site, *, at: tuple[float, float], halvings: int
+    tree: TreeCells, domain: Domain, site: PlaceAxes, *, at: tuple[float, float], halvings: int
 ) -> Square:
     """The square that holds a point. Errors: DomainError for one outside the box, naming the column."""
     points = _points(tree)
@@ -245,13 +252,13 @@ def square(
     return Square(halvings=halvings, north=numbers[0], east=numbers[1])
 
 
-def within(tree: Cells, site: Site, chosen: Square) -> Floats:
+def within(tree: TreeCells, site: PlaceAxes, chosen: Square) -> Floats:
     """Which share of each cell lies in a square of a place: all or nothing of finer cells; of coarser ones the public points in
     it, as the model has them, or an even part."""
-    points, spots = _points(tree), tree_anchors.of(tree, site.axes)
-    if spots is not None:
-        return spots.within(halvings=chosen.halvings, north=chosen.north, east=chosen.east)
-    found = np.ones(tree.levels.size)
+    points, anchors = _points(tree), tree_anchors.of(tree, site.axes)
+    if anchors is not None:
+        return anchors.within(halvings=chosen.halvings, north=chosen.north, east=chosen.east)
+    inside = np.ones(tree.levels.size)
     positions = points.positions(tree.cells)
     for axis, number in zip(site.axes, (chosen.north, chosen.east), strict=True):
         halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[
@@ -261,24 +268,24 @@ def within(tree: Cells, site: Site, chosen: Square) -> Floats:
         same = positions[:, axis] >> (points.resolution - common) == number >> (
             chosen.halvings - common
         )
-        found *= np.where(same, 0.5 ** (chosen.halvings - common), 0.0)
-    return found
+        inside *= np.where(same, 0.5 ** (chosen.halvings - common), 0.0)
+    return inside
 
 
-def node(tree: Cells, symbols: Sequence[int]) -> Node:
+def node(tree: TreeCells, symbols: Sequence[int]) -> PrefixNode:
     """What lies below a sequence of symbols, none of which ends it."""
     paths = tree.hierarchy
     assert isinstance(paths, PathHierarchy)  # noqa: S101 - the caller looked
     codes, mass, depth = paths.path(tree.cells), shares(tree), len(symbols)
-    asked = np.array(symbols, dtype=np.uint8)
+    prefix = np.array(symbols, dtype=np.uint8)
     reached = np.minimum(tree.levels, depth)
-    same = (codes[:, :depth] == asked) | (np.arange(depth) >= reached[:, None])
+    same = (codes[:, :depth] == prefix) | (np.arange(depth) >= reached[:, None])
     inside = same.all(axis=1)
     ends, under = (
         np.flatnonzero(inside & lie) for lie in (tree.levels <= depth, tree.levels > depth)
     )
     if ends.size and not under.size:
-        return Node(
+        return PrefixNode(
             share=float(mass[ends].sum()), depth=int(tree.levels[ends].max()), children=()
         )
     following = codes[under, depth] if depth < paths.depth else np.zeros(0, dtype=np.uint8)
@@ -296,10 +303,12 @@ def node(tree: Cells, symbols: Sequence[int]) -> Node:
         for symbol in np.flatnonzero(cells)
     )
     here = float(mass[ends[tree.levels[ends] == depth]].sum())
-    return Node(share=float(mass[under].sum()) + here, depth=None, children=children, ends=here)
+    return PrefixNode(
+        share=float(mass[under].sum()) + here, depth=None, children=children, ends=here
+    )
 
 
-def _points(tree: Cells) -> SpatialHierarchy:
+def _points(tree: TreeCells) -> SpatialHierarchy:
     points = tree.hierarchy
     assert isinstance(points, SpatialHierarchy)  # noqa: S101 - the caller looked
     return points

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.evaluation.tree_cells import Cells, Floats, shares
+from synth_engine.evaluation.tree_cells import Floats, TreeCells, shares
 from synth_engine.hierarchy import (
     Hierarchy,
     ProductHierarchy,
@@ -25,7 +25,7 @@ from synth_engine.hierarchy.taxonomy import Path
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Side:
+class ComponentCells:
     """The cells of a tree over several hierarchies, as nodes of one of them: one may then lie in another, and shares still add
     up to all records."""
 
@@ -44,7 +44,7 @@ class Part:
     name: str
     values: int
     share: float
-    apart: float
+    resolved: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Class:
     parts: tuple[Part, ...]
 
 
-def of_points(tree: Cells) -> Cells | None:
+def of_points(tree: TreeCells) -> TreeCells | None:
     """The tree as its points see it; None where it has none."""
     if isinstance(tree.hierarchy, SpatialHierarchy):
         return tree
@@ -65,7 +65,7 @@ def of_points(tree: Cells) -> Cells | None:
     )
 
 
-def of_texts(tree: Cells) -> Cells | None:
+def of_texts(tree: TreeCells) -> TreeCells | None:
     """The tree as its texts see it; None where it has none."""
     if isinstance(tree.hierarchy, StringHierarchy):
         return tree
@@ -74,7 +74,7 @@ def of_texts(tree: Cells) -> Cells | None:
     )
 
 
-def widest(tree: Cells) -> tuple[tuple[str, str], ...]:
+def widest_classes(tree: TreeCells) -> tuple[tuple[str, str], ...]:
     """The widest classes of all columns of classes: column and name."""
     return tuple(
         (column, name)
@@ -83,27 +83,27 @@ def widest(tree: Cells) -> tuple[tuple[str, str], ...]:
     )
 
 
-def texts_within(tree: Cells, column: str, name: str) -> tuple[Cells, float]:
+def texts_within(tree: TreeCells, column: str, name: str) -> tuple[TreeCells, float]:
     """The texts of a tree that has some, of one of the widest classes; and the share of all records that this class has. Of a
     cell that holds several of its values, an even part."""
     side, texts = of_classes(tree)[column], of_texts(tree)
     assert texts is not None  # noqa: S101 - the caller looked
     classes = _taxonomy(side)
-    mine = np.append(0, np.cumsum([path[0] == name for path in _named(side)]))
+    below = np.append(0, np.cumsum([path[0] == name for path in _paths_by_code(side)]))
     first, last = classes.inside(side.cells, side.levels)
-    weights = (tree.weights * ((mine[last] - mine[first]) / (last - first))).astype(np.int64)
-    kept = np.flatnonzero(weights)
-    found = Side(
+    weights = (tree.weights * ((below[last] - below[first]) / (last - first))).astype(np.int64)
+    occupied = np.flatnonzero(weights)
+    texts_of_class = ComponentCells(
         hierarchy=texts.hierarchy,
-        levels=texts.levels[kept],
-        cells=texts.cells[kept],
-        weights=weights[kept],
+        levels=texts.levels[occupied],
+        cells=texts.cells[occupied],
+        weights=weights[occupied],
         placed="density",
     )
-    return found, float(weights.sum() / tree.weights.sum())
+    return texts_of_class, float(weights.sum() / tree.weights.sum())
 
 
-def of_classes(tree: Cells) -> dict[str, Cells]:
+def of_classes(tree: TreeCells) -> dict[str, TreeCells]:
     """The tree as each column with classes sees it, by name."""
     if isinstance(tree.hierarchy, TaxonomyHierarchy):
         return {tree.hierarchy.columns[0]: tree}
@@ -114,12 +114,12 @@ def of_classes(tree: Cells) -> dict[str, Cells]:
     }
 
 
-def _sides(tree: Cells) -> list[Side]:
+def _sides(tree: TreeCells) -> list[ComponentCells]:
     whole = tree.hierarchy
     if not isinstance(whole, ProductHierarchy):
         return []
     return [
-        Side(
+        ComponentCells(
             hierarchy=component,
             levels=whole.own_levels(at)[tree.levels],
             cells=whole.own(tree.cells, at),
@@ -130,75 +130,76 @@ def _sides(tree: Cells) -> list[Side]:
     ]
 
 
-def explored(tree: Cells, path: Path) -> Class | None:
+def explore_class(tree: TreeCells, path: Path) -> Class | None:
     """One class of the column of a tree of classes; None if it is not declared."""
-    named = _named(tree)
-    mine = [row for row, each in enumerate(named) if each[: len(path)] == path]
-    if not mine:
+    paths = _paths_by_code(tree)
+    matching = [row for row, other in enumerate(paths) if other[: len(path)] == path]
+    if not matching:
         return None
     depth = len(path)
-    held, apart, below = (_by_value(tree, least) for least in (0, depth, depth + 1))
-    rows = range(mine[0], mine[-1] + 1)
+    by_value, resolved, below = (_by_value(tree, least) for least in (0, depth, depth + 1))
+    rows = range(matching[0], matching[-1] + 1)
     parts = tuple(
-        _part(name, listed, held, below) for name, listed in _divided(named, rows, depth)
+        _part(name, members, by_value, below)
+        for name, members in _split_class(paths, rows, depth)
     )
     return Class(
-        path=path, whole=_part(path[-1] if path else "", rows, held, apart), parts=parts
+        path=path, whole=_part(path[-1] if path else "", rows, by_value, resolved), parts=parts
     )
 
 
-def every(tree: Cells) -> Iterator[tuple[Path, Part]]:
+def all_classes(tree: TreeCells) -> Iterator[tuple[Path, Part]]:
     """All classes and values, each before its parts."""
-    named = _named(tree)
-    held, *apart = (_by_value(tree, least) for least in range(_taxonomy(tree).depth + 1))
+    paths = _paths_by_code(tree)
+    by_value, *resolved = (_by_value(tree, least) for least in range(_taxonomy(tree).depth + 1))
 
     def walk(path: Path, rows: range) -> Iterator[tuple[Path, Part]]:
-        for name, listed in _divided(named, rows, len(path)):
-            yield (*path, name), _part(name, listed, held, apart[len(path)])
-            yield from walk((*path, name), listed)
+        for name, rows_of_part in _split_class(paths, rows, len(path)):
+            yield (*path, name), _part(name, rows_of_part, by_value, resolved[len(path)])
+            yield from walk((*path, name), rows_of_part)
 
-    return walk((), range(len(named)))
+    return walk((), range(len(paths)))
 
 
-def _named(tree: Cells) -> list[Path]:
+def _paths_by_code(tree: TreeCells) -> list[Path]:
     """The values in the order of their codes, in which those of a class stand side by side."""
     classes = _taxonomy(tree)
-    return [classes.paths[place] for place in classes.order]
+    return [classes.paths[code] for code in classes.order]
 
 
-def _divided(named: list[Path], rows: range, depth: int) -> Iterator[tuple[str, range]]:
+def _split_class(paths: list[Path], rows: range, depth: int) -> Iterator[tuple[str, range]]:
     """The parts of a class of this depth that is these rows."""
-    deeper = (row for row in rows if len(named[row]) > depth)
-    for name, found in groupby(deeper, key=lambda row: named[row][depth]):
-        listed = list(found)
-        yield name, range(listed[0], listed[-1] + 1)
+    deeper = (row for row in rows if len(paths[row]) > depth)
+    for name, group in groupby(deeper, key=lambda row: paths[row][depth]):
+        members = list(group)
+        yield name, range(members[0], members[-1] + 1)
 
 
-def _part(name: str, rows: range, held: Floats, apart: Floats) -> Part:
+def _part(name: str, rows: range, by_value: Floats, resolved: Floats) -> Part:
     inside = slice(rows.start, rows.stop)
     return Part(
         name=name,
         values=len(rows),
-        share=float(held[inside].sum()),
-        apart=float(apart[inside].sum()),
+        share=float(by_value[inside].sum()),
+        resolved=float(resolved[inside].sum()),
     )
 
 
-def _by_value(tree: Cells, least: int) -> Floats:
+def _by_value(tree: TreeCells, least: int) -> Floats:
     """The shares of values, in the order of their codes, that cells of at least such a depth hold: of each of its values a cell
     holds as much as of another."""
     classes = _taxonomy(tree)
     deep = np.flatnonzero(tree.levels >= least)
     first, last = classes.inside(tree.cells[deep], tree.levels[deep])
-    nodes, place = np.unique(np.stack((first, last)), axis=1, return_inverse=True)
-    mass = np.bincount(place.ravel(), weights=shares(tree)[deep], minlength=nodes.shape[1])
-    found = np.zeros(len(classes.paths))
-    for begin, end, each in zip(*nodes.tolist(), mass.tolist(), strict=True):
-        found[begin:end] += each / (end - begin)
-    return found
+    nodes, index = np.unique(np.stack((first, last)), axis=1, return_inverse=True)
+    mass = np.bincount(index.ravel(), weights=shares(tree)[deep], minlength=nodes.shape[1])
+    by_value = np.zeros(len(classes.paths))
+    for begin, end, mass_of_node in zip(*nodes.tolist(), mass.tolist(), strict=True):
+        by_value[begin:end] += mass_of_node / (end - begin)
+    return by_value
 
 
-def _taxonomy(tree: Cells) -> TaxonomyHierarchy:
+def _taxonomy(tree: TreeCells) -> TaxonomyHierarchy:
     classes = tree.hierarchy
     assert isinstance(classes, TaxonomyHierarchy)  # noqa: S101 - the caller looked
     return classes

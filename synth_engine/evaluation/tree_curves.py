@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from synth_engine.evaluation import cell_sizes, figures, style, wording
-from synth_engine.evaluation.cards import MARKS, Card, card_of, table_of
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.tree_figures import SIDES, SIZE
 
@@ -19,10 +19,10 @@ _LINES = {
 
 def cards(report: Report) -> list[Card]:
     """One for every hierarchy that was compared."""
-    return [_card(report, entry, place) for place, entry in enumerate(report.get("cells", ()))]
+    return [_card(report, entry, index) for index, entry in enumerate(report.get("cells", ()))]
 
 
-def _card(report: Report, entry: Entry, place: int) -> Card:
+def _card(report: Report, entry: Entry, index: int) -> Card:
     (moved, unit), differing, verdict = _moved(entry), entry["differing"], entry["verdict"]
     sizes = _sizes(entry)
     rows = [
@@ -50,15 +50,15 @@ def _card(report: Report, entry: Entry, place: int) -> Card:
     read = report["reading"]["cells"]
     how = f"{read['how']} {SIDES}" if sizes else read["how"]
     reading = {**read, "title": f"{read['title']}: {names}", "how": how}
-    table = table_of("Earth mover's distance by depth", head, rows)
+    table = make_table("Earth mover's distance by depth", head, rows)
     mark, price = (
         MARKS[verdict["level"]],
         "" if report["private"] else wording.PRICE_OF_COMPARISON,
     )
     figure = _figure(report, entry)
-    return card_of(
+    return make_card(
         report,
-        f"cells-{place}",
+        f"cells-{index}",
         reading,
         table,
         verdict["words"],
@@ -70,15 +70,15 @@ def _card(report: Report, entry: Entry, place: int) -> Card:
 
 def _sizes(entry: Entry) -> list[str]:
     """How large a cell of each depth is; of an earlier report nothing."""
-    found = entry.get("kilometres", {})
+    kilometres = entry.get("kilometres", {})
     return [
-        cell_sizes.words(
+        cell_sizes.describe(
             [
                 cell_sizes.Size(name=name, north=sides[row][0], east=sides[row][1])
-                for name, sides in found.items()
+                for name, sides in kilometres.items()
             ]
         )
-        for row in range(len(entry["depths"]) if found else 0)
+        for row in range(len(entry["depths"]) if kilometres else 0)
     ]
 
 
@@ -113,7 +113,7 @@ def _figure(report: Report, entry: Entry) -> figures.Figure:
         "hovermode": "x unified",
     }
     words = f"Earth mover's distance cumulated by depth. {entry['verdict']['words']}"
-    return figures.framed(report, traces, layout, words=words)
+    return figures.frame(report, traces, layout, words=words)
 
 
 def _curve(line: str, entry: Entry) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from synth_engine.evaluation import figures, style
-from synth_engine.evaluation.cards import TABLE_ROWS, Card, Table, count
+from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable, count
 from synth_engine.evaluation.tree_cells import Depth, Floats, Map, Square
 
 DECADES = 5
@@ -26,20 +26,22 @@ SIZE = "A cell about"
 SIDES = "A cell is told by its sides on the ground, from south to north and from west to east."
 
 
-def profile(
+def depth_card(
     depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | None = None
 ) -> Card:
     """How deep the tree goes: shares of records and of cells by depth. sizes: of trees of places, how large a cell of a depth
     is, in words."""
     sizes = sizes or {}
-    names = [f"{each.depth}" for each in depths]
-    cells = sum(each.cells for each in depths)
+    names = [f"{depth.depth}" for depth in depths]
+    cells = sum(depth.cells for depth in depths)
     traces = [
-        _bars("records", names, [each.share for each in depths], style.SYNTHETIC, hatch=True),
-        _bars("cells", names, [each.cells / cells for each in depths], style.INK, hatch=False),
+        _bars("records", names, [depth.share for depth in depths], style.SYNTHETIC, hatch=True),
+        _bars(
+            "cells", names, [depth.cells / cells for depth in depths], style.INK, hatch=False
+        ),
     ]
     if sizes:
-        traces[0] |= {"customdata": [sizes[each.depth] for each in depths]}
+        traces[0] |= {"customdata": [sizes[depth.depth] for depth in depths]}
         traces[0]["hovertemplate"] = (
             "%{y:.1%} of the records<br>cells of %{customdata}<extra></extra>"
         )
@@ -59,26 +61,26 @@ def profile(
         "height": 320,
     }
     half = _half(depths)
-    many = "1 cell" if cells == 1 else f"{count(cells)} cells"
-    large = f", in cells of {sizes[half]} or smaller" if sizes else ""
-    verdict = f"{many}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper{large}."
+    cells_text = "1 cell" if cells == 1 else f"{count(cells)} cells"
+    cell_size = f", in cells of {sizes[half]} or smaller" if sizes else ""
+    verdict = f"{cells_text}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper{cell_size}."
     if len(depths) == 1:
-        each_of = f" of {sizes[half]}" if sizes else ""
+        of_size = f" of {sizes[half]}" if sizes else ""
         verdict = (
-            f"{many}{each_of}, all at depth {half}."
+            f"{cells_text}{of_size}, all at depth {half}."
             if cells > 1
             else "One cell, which holds every record."
         )
-    rows_of = [
+    table_rows = [
         (
-            str(each.depth),
-            *([sizes[each.depth]] if sizes else []),
-            count(each.cells),
-            f"{each.share:.2%}",
-            f"{rows * each.share:.1f}",
-            _each(each, rows),
+            str(depth.depth),
+            *([sizes[depth.depth]] if sizes else []),
+            count(depth.cells),
+            f"{depth.share:.2%}",
+            f"{rows * depth.share:.1f}",
+            _records_per_cell(depth, rows),
         )
-        for each in depths
+        for depth in depths
     ]
     head = ("Depth", *([SIZE] if sizes else []), "Cells", "Share", "Records", "Records a cell")
     return Card(
@@ -89,25 +91,25 @@ def profile(
         how="Records deep in the tree are placed finely, those near its top coarsely. Many cells with few records at the "
         "last depth mean that the tree spent itself on noise; most records at the first depths, that there were too few of "
         "them, or too little budget, to say where they are." + (" " + SIDES if sizes else ""),
-        table=_table("Cells and records by depth", head, rows_of),
-        figure=figures.of_release(
+        table=_table("Cells and records by depth", head, table_rows),
+        figure=figures.frame_release(
             traces, layout, words=f"Shares of records and cells by depth. {verdict}"
         ),
         verdict=verdict,
     )
 
 
-def _each(depth: Depth, rows: int) -> str:
+def _records_per_cell(depth: Depth, rows: int) -> str:
     return f"{rows * depth.share / depth.cells:.3g}" if depth.cells else "–"
 
 
 def _half(depths: Sequence[Depth]) -> int:
     """The deepest depth such that half of the records lie there or deeper."""
     below = 0.0
-    for each in reversed(depths):
-        below += each.share
+    for depth in reversed(depths):
+        below += depth.share
         if below >= 0.5:
-            return each.depth
+            return depth.depth
     return depths[0].depth
 
 
@@ -129,10 +131,12 @@ def _bars(
     }
 
 
-def place(found: Map, *, name: str, key: str, rows: int, chosen: Square | None = None) -> Card:
+def place_card(
+    share_map: Map, *, name: str, key: str, rows: int, chosen: Square | None = None
+) -> Card:
     """Where records have a place."""
     return _map(
-        found,
+        share_map,
         rows=rows,
         chosen=chosen,
         key=key,
@@ -142,10 +146,12 @@ def place(found: Map, *, name: str, key: str, rows: int, chosen: Square | None =
     )
 
 
-def from_a_place(found: Map, *, start: str, name: str, key: str, rows: int) -> Card:
+def conditional_place_card(
+    share_map: Map, *, start: str, name: str, key: str, rows: int
+) -> Card:
     """Where records have a second place, of those with a first one in a chosen square."""
     return _map(
-        found,
+        share_map,
         rows=rows,
         chosen=None,
         key=key,
@@ -157,40 +163,49 @@ def from_a_place(found: Map, *, start: str, name: str, key: str, rows: int) -> C
 
 
 def _map(
-    found: Map, *, rows: int, chosen: Square | None, key: str, title: str, what: str, none: str
+    share_map: Map,
+    *,
+    rows: int,
+    chosen: Square | None,
+    key: str,
+    title: str,
+    what: str,
+    none: str,
 ) -> Card:
-    records = found.shares * rows
-    density = records / found.areas_km2
+    records = share_map.shares * rows
+    density = records / share_map.areas_km2
     total = float(records.sum())
-    verdict = _where(found, density) if total >= 0.5 else none
+    verdict = _where(share_map, density) if total >= 0.5 else none
     numbers = f"About {number(total)} records. {verdict}" if total >= 0.5 else verdict
     return Card(
         key=key,
         title=title,
         what=what,
         how=_MAP_HOW,
-        table=_squares(found, records, density),
-        figure=figures.of_release(
-            [_heat(found, records, density)],
-            _ground(found, chosen),
+        table=_squares(share_map, records, density),
+        figure=figures.frame_release(
+            [_heat(share_map, records, density)],
+            _ground(share_map, chosen),
             words=f"{title}. {numbers}",
         ),
         verdict=numbers,
     )
 
 
-def _where(found: Map, density: Floats) -> str:
+def _where(share_map: Map, density: Floats) -> str:
     """The fullest square, and how little of the box holds half of the records."""
     north, east = np.unravel_index(int(density.argmax()), density.shape)
-    latitude = (found.latitudes[north] + found.latitudes[north + 1]) / 2
-    longitude = (found.longitudes[east] + found.longitudes[east + 1]) / 2
+    latitude = (share_map.latitudes[north] + share_map.latitudes[north + 1]) / 2
+    longitude = (share_map.longitudes[east] + share_map.longitudes[east + 1]) / 2
     order = np.argsort(-density, axis=None)
-    half = np.searchsorted(np.cumsum(found.shares.ravel()[order]), found.shares.sum() / 2)
-    area = found.areas_km2.ravel()[order][: int(half) + 1].sum() / found.areas_km2.sum()
+    half = np.searchsorted(
+        np.cumsum(share_map.shares.ravel()[order]), share_map.shares.sum() / 2
+    )
+    area = share_map.areas_km2.ravel()[order][: int(half) + 1].sum() / share_map.areas_km2.sum()
     return f"Fullest around {latitude:.3f}, {longitude:.3f}; half of them lie in {area:.1%} of the box."
 
 
-def _heat(found: Map, records: Floats, density: Floats) -> dict[str, Any]:
+def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, Any]:
     """On a scale of powers of ten."""
     some = density > 0
     log = np.full(density.shape, np.nan)
@@ -201,8 +216,8 @@ def _heat(found: Map, records: Floats, density: Floats) -> dict[str, Any]:
     ticks = list(range(math.ceil(low), math.floor(top) + 1))
     return {
         "type": "heatmap",
-        "x": found.longitudes.tolist(),
-        "y": found.latitudes.tolist(),
+        "x": share_map.longitudes.tolist(),
+        "y": share_map.latitudes.tolist(),
         "z": [[round(z, 3) if math.isfinite(z) else None for z in row] for row in log.tolist()],
         "text": [[number(n) if n else "" for n in row] for row in records.tolist()],
         "hovertemplate": "%{text} records<br>%{y:.4f}, %{x:.4f}<extra></extra>",
@@ -224,9 +239,9 @@ def _heat(found: Map, records: Floats, density: Floats) -> dict[str, Any]:
     }
 
 
-def _ground(found: Map, chosen: Square | None) -> dict[str, Any]:
+def _ground(share_map: Map, chosen: Square | None) -> dict[str, Any]:
     """No coast and no street: a graticule, as wide as it is at the middle of the box."""
-    middle = math.radians((found.latitudes[0] + found.latitudes[-1]) / 2)
+    middle = math.radians((share_map.latitudes[0] + share_map.latitudes[-1]) / 2)
     axis = {
         **_QUIET,
         "automargin": True,
@@ -238,12 +253,12 @@ def _ground(found: Map, chosen: Square | None) -> dict[str, Any]:
     ground: dict[str, Any] = {
         "xaxis": {
             **axis,
-            "range": [float(found.longitudes[0]), float(found.longitudes[-1])],
+            "range": [float(share_map.longitudes[0]), float(share_map.longitudes[-1])],
             "title": {"text": "degrees east"},
         },
         "yaxis": {
             **axis,
-            "range": [float(found.latitudes[0]), float(found.latitudes[-1])],
+            "range": [float(share_map.latitudes[0]), float(share_map.latitudes[-1])],
             "title": {"text": "degrees north"},
             "scaleanchor": "x",
             "scaleratio": round(1 / max(0.05, math.cos(middle)), 4),
@@ -253,31 +268,34 @@ def _ground(found: Map, chosen: Square | None) -> dict[str, Any]:
     }
     if chosen is not None:
         steps = [
-            (side.size - 1) >> chosen.halvings for side in (found.latitudes, found.longitudes)
+            (side.size - 1) >> chosen.halvings
+            for side in (share_map.latitudes, share_map.longitudes)
         ]
         if all(steps):
-            ground["shapes"] = [_outline(found, chosen, steps)]
+            ground["shapes"] = [_outline(share_map, chosen, steps)]
     return ground
 
 
-def _outline(found: Map, chosen: Square, steps: list[int]) -> dict[str, Any]:
+def _outline(share_map: Map, chosen: Square, steps: list[int]) -> dict[str, Any]:
     north, east = chosen.north * steps[0], chosen.east * steps[1]
     return {
         "type": "rect",
-        "x0": float(found.longitudes[east]),
-        "x1": float(found.longitudes[east + steps[1]]),
-        "y0": float(found.latitudes[north]),
-        "y1": float(found.latitudes[north + steps[0]]),
+        "x0": float(share_map.longitudes[east]),
+        "x1": float(share_map.longitudes[east + steps[1]]),
+        "y0": float(share_map.latitudes[north]),
+        "y1": float(share_map.latitudes[north + steps[0]]),
         "line": {"color": style.INK, "width": 2},
     }
 
 
-def _squares(found: Map, records: Floats, density: Floats) -> Table:
+def _squares(share_map: Map, records: Floats, density: Floats) -> CardTable:
     """The fullest first; as many as a page bears."""
     order = np.argsort(-records, axis=None)[: int(np.count_nonzero(records))]
     rows = []
-    for north, east in zip(*np.unravel_index(order[:TABLE_ROWS], records.shape), strict=True):
-        sides = found.latitudes[north : north + 2], found.longitudes[east : east + 2]
+    for north, east in zip(
+        *np.unravel_index(order[:MAX_TABLE_ROWS], records.shape), strict=True
+    ):
+        sides = share_map.latitudes[north : north + 2], share_map.longitudes[east : east + 2]
         rows.append(
             (
                 " to ".join(f"{value:.4f}" for value in sides[0]),
@@ -288,7 +306,7 @@ def _squares(found: Map, records: Floats, density: Floats) -> Table:
         )
     head = ("Degrees north", "Degrees east", "Records", "A km²")
     return _table(
-        "Squares, the fullest first", head, rows, more=max(0, order.size - TABLE_ROWS)
+        "Squares, the fullest first", head, rows, more=max(0, order.size - MAX_TABLE_ROWS)
     )
 
 
@@ -306,5 +324,5 @@ def _power(tick: int) -> str:
 
 def _table(
     caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, more: int = 0
-) -> Table:
-    return Table(caption, head, (False, *(True for _ in head[1:])), list(rows), more)
+) -> CardTable:
+    return CardTable(caption, head, (False, *(True for _ in head[1:])), list(rows), more)

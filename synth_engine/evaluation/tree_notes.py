@@ -79,44 +79,50 @@ def sentences(model: Model) -> tuple[str, ...]:
         if isinstance(hierarchy, SpatialHierarchy)
         else "classes"
     )
-    return said(model.notes, of=of, rows=model.rows, root_alone=factory.root_alone(model.tree))
+    return tree_statements(
+        model.notes, of=of, rows=model.rows, root_alone=factory.root_alone(model.tree)
+    )
 
 
-def said(
+def tree_statements(
     notes: TreeDiagnostics | None, *, of: Of, rows: int, root_alone: bool
 ) -> tuple[str, ...]:
     """The same of a model of which these parts are at hand. root_alone: whether its tree has its root and nothing below."""
     if root_alone:
-        return (bare(of),)
-    found = [] if notes is None else [noise(notes, of=of, rows=rows), ended(notes, of=of)]
-    return tuple(each for each in found if each)
+        return (root_only_note(of),)
+    statements = (
+        [] if notes is None else [noise_note(notes, of=of, rows=rows), limit_note(notes, of=of)]
+    )
+    return tuple(note for note in statements if note)
 
 
-def bare(of: Of) -> str:
+def root_only_note(of: Of) -> str:
     """Of a tree that has its root alone."""
     return _BARE.format(what=_WHAT[of]) + _HELPS.format(coarser=_COARSER[of])
 
 
-def noise(notes: TreeDiagnostics, *, of: Of, rows: int) -> str:
+def noise_note(notes: TreeDiagnostics, *, of: Of, rows: int) -> str:
     """Empty for a tree in which something stood out."""
     if not notes.noise:
         return ""
-    said = _NOISE.format(
+    text = _NOISE.format(
         node=_NODES[of], what=_WHAT[of], least=notes.min_records_to_split, rows=rows
     )
-    return said + _HELPS.format(coarser=_COARSER[of])
+    return text + _HELPS.format(coarser=_COARSER[of])
 
 
-def ended(notes: TreeDiagnostics, *, of: Of = "points") -> str:
+def limit_note(notes: TreeDiagnostics, *, of: Of = "points") -> str:
     """Empty for a tree that ended where noise did, nearly everywhere."""
-    if (found := notes.stop_reason) is None:
+    if (limit := notes.stop_reason) is None:
         return ""
-    many = "" if found.cells == 1 else "s"
+    plural = "" if limit.cells == 1 else "s"
     cells = (
-        f"{found.cells:,} beginning{many}" if of == "texts" else f"{found.cells:,} cell{many}"
+        f"{limit.cells:,} beginning{plural}"
+        if of == "texts"
+        else f"{limit.cells:,} cell{plural}"
     )
-    told = _FULL_OF_TEXTS if of == "texts" else _FULL
-    why = _WHY_OF_TEXTS.get(found.why, _WHY[found.why]) if of == "texts" else _WHY[found.why]
-    return (told.format(share=found.share, cells=cells) if found.cells else "") + why.format(
-        depth=found.depth
-    )
+    template = _FULL_OF_TEXTS if of == "texts" else _FULL
+    why = _WHY_OF_TEXTS.get(limit.why, _WHY[limit.why]) if of == "texts" else _WHY[limit.why]
+    return (
+        template.format(share=limit.share, cells=cells) if limit.cells else ""
+    ) + why.format(depth=limit.depth)

@@ -26,12 +26,12 @@ from synth_engine.hierarchy import Codes, Hierarchy, SpatialHierarchy
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 DIGITS = 9
-DEEPEST = 16
+MAX_DEPTH = 16
 """A difference below it weighs less than a hundred-thousandth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Occupied:
+class OccupiedCells:
     """The smallest cells that hold records: their codes, increasing, and how many each holds. `read`: of real texts, how many
     records have one `as written`, `changed` by the rules for reading, `outside` of what is declared, and `missing`."""
 
@@ -45,23 +45,25 @@ class Occupied:
         """How many there are in all."""
         return int(self.counts.sum())
 
-    def at(self, depth: int) -> Occupied:
+    def at(self, depth: int) -> OccupiedCells:
         """The same by cells of a depth."""
-        found = self.hierarchy.prefix(self.codes, depth)
+        prefixes = self.hierarchy.prefix(self.codes, depth)
         starts = (
-            np.flatnonzero(np.append(True, found[1:] != found[:-1]))
-            if found.size
+            np.flatnonzero(np.append(True, prefixes[1:] != prefixes[:-1]))
+            if prefixes.size
             else np.zeros(0, dtype=np.int64)
         )
         counts = np.add.reduceat(self.counts, starts) if starts.size else self.counts
-        return Occupied(hierarchy=self.hierarchy, codes=found[starts], counts=counts)
+        return OccupiedCells(hierarchy=self.hierarchy, codes=prefixes[starts], counts=counts)
 
 
-def occupied(hierarchy: Hierarchy, codes: Codes, counts: Counts | None = None) -> Occupied:
+def aggregate(
+    hierarchy: Hierarchy, codes: Codes, counts: Counts | None = None
+) -> OccupiedCells:
     """Of codes in any order, some of them twice; each stands for one record, or for as many as `counts` says."""
-    found, places = np.unique(codes, return_inverse=True)
-    whole = np.bincount(places, weights=counts, minlength=found.size).astype(np.int64)
-    return Occupied(hierarchy=hierarchy, codes=found, counts=whole)
+    unique, index = np.unique(codes, return_inverse=True)
+    whole = np.bincount(index, weights=counts, minlength=unique.size).astype(np.int64)
+    return OccupiedCells(hierarchy=hierarchy, codes=unique, counts=whole)
 
 
 def hierarchies(domain: Domain) -> list[Hierarchy]:
@@ -75,51 +77,51 @@ def hierarchies(domain: Domain) -> list[Hierarchy]:
         return []
 
 
-def of_codes(codes: Mapping[str, NDArray[Any]], domain: Domain) -> list[Occupied]:
+def of_codes(codes: Mapping[str, NDArray[Any]], domain: Domain) -> list[OccupiedCells]:
     """Of a synthetic table: one array of codes a column. Records that lie nowhere are left out."""
-    found = []
-    for each in hierarchies(domain):
-        leaves, lacking = (
-            prefixes.of_codes(each, codes, domain),
-            prefixes.nowhere(each, codes, domain),
+    tables = []
+    for hierarchy in hierarchies(domain):
+        leaves, outside = (
+            prefixes.of_codes(hierarchy, codes, domain),
+            prefixes.nowhere(hierarchy, codes, domain),
         )
-        found.append(occupied(each, leaves if lacking is None else leaves[~lacking]))
-    return found
+        tables.append(aggregate(hierarchy, leaves if outside is None else leaves[~outside]))
+    return tables
 
 
 def entries(
-    real: Iterable[Occupied], synthetic: Iterable[Occupied], domain: Domain
+    real: Iterable[OccupiedCells], synthetic: Iterable[OccupiedCells], domain: Domain
 ) -> list[dict[str, Any]]:
     """One entry for every hierarchy of points that both sides have counted."""
-    found = {each.hierarchy.columns: each for each in synthetic}
-    mine = [each for each in real if isinstance(each.hierarchy, SpatialHierarchy)]
+    by_columns = {cells.hierarchy.columns: cells for cells in synthetic}
+    of_points = [cells for cells in real if isinstance(cells.hierarchy, SpatialHierarchy)]
     pairs = [
-        (each, found[each.hierarchy.columns])
-        for each in mine
-        if each.hierarchy.columns in found
+        (cells, by_columns[cells.hierarchy.columns])
+        for cells in of_points
+        if cells.hierarchy.columns in by_columns
     ]
     return [_entry(*pair, domain) for pair in pairs if pair[0].records and pair[1].records]
 
 
-def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any]:
-    depths = range(1, min(DEEPEST, real.hierarchy.depth) + 1)
+def _entry(real: OccupiedCells, synthetic: OccupiedCells, domain: Domain) -> dict[str, Any]:
+    depths = range(1, min(MAX_DEPTH, real.hierarchy.depth) + 1)
     weights = np.array([2.0**-depth for depth in depths])
     at = [(real.at(depth), synthetic.at(depth)) for depth in depths]
     lines = {
-        "synthetic": np.array([differing(*pair) for pair in at]),
+        "synthetic": np.array([share_difference(*pair) for pair in at]),
         "resample": np.array(
-            [resampled(pair[0].counts, size=synthetic.records) for pair in at]
+            [resample_difference(pair[0].counts, size=synthetic.records) for pair in at]
         ),
     }
     moved = {line: np.cumsum(weights * values) for line, values in lines.items()}
     value, chance = (float(moved[line][-1]) for line in ("synthetic", "resample"))
-    across = diagonal(real.hierarchy)
+    diagonal_km = diagonal(real.hierarchy)
     return {
-        "diagonal_km": round(across, 3),
+        "diagonal_km": round(diagonal_km, 3),
         "columns": list(real.hierarchy.columns),
         "places": [
             *(place.name for place in domain.places),
-            *(one.column for one in domain.points if one.column),
+            *(points.column for points in domain.points if points.column),
         ],
         "depths": list(depths),
         "kilometres": _kilometres(real.hierarchy, domain, depths),
@@ -128,7 +130,7 @@ def _entry(real: Occupied, synthetic: Occupied, domain: Domain) -> dict[str, Any
             line: np.round(values, DIGITS).tolist() for line, values in lines.items()
         },
         "moved": {line: np.round(values, DIGITS).tolist() for line, values in moved.items()},
-        "verdict": wording.moved_verdict(value, chance=chance, kilometres=across),
+        "verdict": wording.moved_verdict(value, chance=chance, kilometres=diagonal_km),
     }
 
 
@@ -136,11 +138,13 @@ def _kilometres(
     hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]
 ) -> dict[str, list[list[float]]]:
     """Of each place the cells of every depth, from south to north and from west to east."""
-    found: dict[str, list[list[float]]] = {}
+    by_place: dict[str, list[list[float]]] = {}
     for depth in depths:
         for size in cell_sizes.of_depth(hierarchy, domain, depth):
-            found.setdefault(size.name, []).append([round(size.north, 6), round(size.east, 6)])
-    return found
+            by_place.setdefault(size.name, []).append(
+                [round(size.north, 6), round(size.east, 6)]
+            )
+    return by_place
 
 
 def diagonal(hierarchy: Hierarchy) -> float:
@@ -153,16 +157,16 @@ def diagonal(hierarchy: Hierarchy) -> float:
     return hypot(*(places.across(*box) for box in zip(south, west, north, east, strict=True)))
 
 
-def differing(first: Occupied, second: Occupied) -> float:
+def share_difference(first: OccupiedCells, second: OccupiedCells) -> float:
     """The sum over all cells of how far the two shares of records are apart, from 0 to 2."""
     union = np.union1d(first.codes, second.codes)
     shares = np.zeros((2, union.size))
-    for side, each in enumerate((first, second)):
-        shares[side, np.searchsorted(union, each.codes)] = each.counts / each.records
+    for side, cells in enumerate((first, second)):
+        shares[side, np.searchsorted(union, cells.codes)] = cells.counts / cells.records
     return float(np.abs(shares[0] - shares[1]).sum())
 
 
-def resampled(counts: Counts, *, size: int) -> float:
+def resample_difference(counts: Counts, *, size: int) -> float:
     """The same, on average, between records and `size` of them drawn with replacement."""
     different, times = np.unique(counts, return_counts=True)
     total = int(counts.sum())

@@ -16,7 +16,7 @@ from synth_engine.evaluation import (
     style,
     tree_curves,
 )
-from synth_engine.evaluation.cards import MARKS, Card, Table, card_of, count, table_of
+from synth_engine.evaluation.cards import MARKS, Card, CardTable, count, make_card, make_table
 from synth_engine.evaluation.distance_distribution import miles
 from synth_engine.evaluation.report import Report
 from synth_engine.evaluation.thumbnails import thumbnail
@@ -66,7 +66,7 @@ class Comparison:
     constraints: Card | None
     group_sizes: Card | None
     rows: Entry | None
-    left_out: Table | None
+    left_out: CardTable | None
     reading: Entry = field(repr=False)
 
 
@@ -188,10 +188,15 @@ def _group_sizes(report: Report) -> Card:
 
 
 def _bars(
-    report: Report, key: str, entry: Entry, reading: Entry, table: Table, figure: figures.Figure
+    report: Report,
+    key: str,
+    entry: Entry,
+    reading: Entry,
+    table: CardTable,
+    figure: figures.Figure,
 ) -> Card:
     verdict = entry["verdict"]
-    return card_of(
+    return make_card(
         report,
         key,
         reading,
@@ -202,7 +207,7 @@ def _bars(
     )
 
 
-def _shares_table(entry: Entry, *, caption: str, first: str) -> Table:
+def _shares_table(entry: Entry, *, caption: str, first: str) -> CardTable:
     counts, shares = entry["counts"], entry["shares"]
     gaps = [
         synthetic - real
@@ -218,7 +223,7 @@ def _shares_table(entry: Entry, *, caption: str, first: str) -> Table:
         for code, (label, gap) in enumerate(zip(entry["labels"], gaps, strict=True))
     ]
     head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
-    return table_of(caption, head, rows)
+    return make_table(caption, head, rows)
 
 
 def _apart(report: Report, entry: Entry, place: int) -> Card:
@@ -238,10 +243,10 @@ def _apart(report: Report, entry: Entry, place: int) -> Card:
         rows.append(("a place is missing", "", *(count(lacking[side]) for side in lacking), ""))
     names = " and ".join(entry["places"])
     head = ("At most", "In miles", "Real", "Synthetic", "Difference")
-    table = table_of(f"Records by the distance between {names}", head, rows)
+    table = make_table(f"Records by the distance between {names}", head, rows)
     reading = {**report["reading"]["place_distances"], "title": f"Distance between {names}"}
     figure, mark = figures.place_distances(report, place), MARKS[verdict["level"]]
-    return card_of(
+    return make_card(
         report,
         f"distance-{place}",
         reading,
@@ -289,13 +294,13 @@ def _dependence(report: Report, which: Literal["real", "synthetic", "difference"
     ]
     reading = report["reading"][name]
     head = ("Columns", "Real", "Synthetic", "Difference", "Verdict")
-    table = table_of(f"{reading['title']}, strongest first", head, rows, words=True)
+    table = make_table(f"{reading['title']}, strongest first", head, rows, words=True)
     strongest = (
         f"{'Most changed' if which == 'difference' else 'Strongest'}: {_together(ordered[0])}"
     )
     number = f"{ordered[0][name]:+.3f}" if which == "difference" else f"{ordered[0][name]:.3f}"
     line = f"{strongest}, {number}"
-    return card_of(
+    return make_card(
         report,
         name.replace("_", "-"),
         reading,
@@ -321,9 +326,9 @@ def _groups(
     ]
     reading = report["reading"][name]
     head = ("Columns", "Cells", "Distance", "By chance", "Difference")
-    table = table_of(f"{reading['title']}, worst first", head, rows, words=True)
+    table = make_table(f"{reading['title']}, worst first", head, rows, words=True)
     verdict = report["summary"]["tvd2" if name == "pairs" else "tvd3"]["verdict"]
-    return card_of(
+    return make_card(
         report,
         name,
         reading,
@@ -350,21 +355,23 @@ def _constraints(report: Report, entries: Sequence[Entry]) -> Card | None:
         for entry in entries
     ]
     reading = report["reading"]["constraints"]
-    return card_of(
+    return make_card(
         report,
         "constraints",
         reading,
-        table_of("Records that break them", head, rows),
+        make_table("Records that break them", head, rows),
         constraint_violations.verdict(entries),
         figure=None,
     )
 
 
-def _left_out(entries: list[Entry]) -> Table | None:
+def _left_out(entries: list[Entry]) -> CardTable | None:
     if not entries:
         return None
     rows = [(_together(entry), count(entry["cells"]), entry["reason"]) for entry in entries]
-    return table_of("Left out of the comparison", ("Columns", "Cells", "Why"), rows, words=True)
+    return make_table(
+        "Left out of the comparison", ("Columns", "Cells", "Why"), rows, words=True
+    )
 
 
 def _together(entry: Entry) -> str:

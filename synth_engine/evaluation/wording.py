@@ -17,7 +17,7 @@ class Verdict(TypedDict):
     words: str
 
 
-class Reading(TypedDict):
+class Explanation(TypedDict):
     """The texts beside a figure."""
 
     title: str
@@ -43,7 +43,7 @@ _LEVEL_WORDS: dict[Level, str] = {
     "unseen": "Cannot be judged",
 }
 
-READINGS: dict[str, Reading] = {
+READINGS: dict[str, Explanation] = {
     "histogram": {
         "title": "How often each value occurs",
         "what": "For one column, the share of records in each public category or bin, real beside synthetic. The bins "

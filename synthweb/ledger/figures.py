@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from synth_engine.evaluation import style
-from synth_engine.evaluation.cards import TABLE_ROWS, Card, Table
+from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable
 from synthweb.ledger.amounts import number, typed
 from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
@@ -19,7 +19,8 @@ from synthweb.lib.number_format import GREEK
 
 # The light tones of static/css/tokens.css; static/js/figures.js exchanges them for those of the page's theme.
 HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"
-_LARGEST_SERIES = 2000  # entries drawn, the newest
+
+_MAX_ENTRIES = 2000  # entries drawn, the newest
 _WHAT = (
     "The cap of the account (green line), and how much of it is spoken for: charged for good (solid), held for runs that "
     "have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
@@ -44,24 +45,24 @@ def steps(account: BudgetAccount) -> list[Step]:
     """The account entry by entry."""
     currency = counted(account.rule)[0]
     totals = {"granted": 0, "held": 0, "charged": 0}
-    found = []
+    history = []
     for entry in (
         LedgerEntry.objects.filter(account=account)
         .order_by("sequence")
         .iterator(chunk_size=2000)
     ):
         _add(totals, entry.kind, getattr(amount_of(entry), currency))
-        found.append(Step(entry=entry, **totals))
-    return found
+        history.append(Step(entry=entry, **totals))
+    return history
 
 
 def over_time(account: BudgetAccount) -> Card | None:
     """The chart with its table and its words; None before the first entry."""
-    found = steps(account)
-    if not found:
+    history = steps(account)
+    if not history:
         return None
     currency = counted(account.rule)[0]
-    last = found[-1]
+    last = history[-1]
     free = last.granted - last.held - last.charged
     letter = GREEK[currency]
     return Card(
@@ -71,13 +72,13 @@ def over_time(account: BudgetAccount) -> Card | None:
         f"{typed(currency, free)} free of {typed(currency, last.granted)}",
         what=_WHAT + (" Under zCDP it is ρ that adds up." if currency == "rho" else ""),
         how=_HOW,
-        table=_table(found, currency),
-        figure=_figure(found[-_LARGEST_SERIES:], currency),
+        table=_table(history, currency),
+        figure=_figure(history[-_MAX_ENTRIES:], currency),
     )
 
 
-def _table(found: list[Step], currency: str) -> Table:
-    newest = found[::-1][:TABLE_ROWS]
+def _table(entries: list[Step], currency: str) -> CardTable:
+    newest = entries[::-1][:MAX_TABLE_ROWS]
     rows = [
         (
             f"{step.entry.at:%Y-%m-%d %H:%M}",
@@ -88,23 +89,23 @@ def _table(found: list[Step], currency: str) -> Table:
         )
         for step in newest
     ]
-    return Table(
+    return CardTable(
         caption=f"Privacy budget {GREEK[currency]} after each entry, newest first, times in UTC",
         head=("When", "No.", "What", "Granted", "Held", "Charged", "Free"),
         numeric=(False, True, False, True, True, True, True),
         rows=rows,
-        more=len(found) - len(newest),
+        more=len(entries) - len(newest),
     )
 
 
-def _figure(found: list[Step], currency: str) -> dict[str, Any]:
+def _figure(shown: list[Step], currency: str) -> dict[str, Any]:
     letter = GREEK[currency]
-    moments = [instant(step.entry.at) for step in found] + [
+    moments = [instant(step.entry.at) for step in shown] + [
         instant(timezone.now())
     ]  # the last step lasts until now
     axis = {"gridcolor": style.QUIET, "zeroline": False, "linecolor": style.QUIET}
     return {
-        "data": _traces(moments, [*found, found[-1]], currency),
+        "data": _traces(moments, [*shown, shown[-1]], currency),
         "layout": {
             "height": 300,
             "margin": {"l": 52, "r": 12, "t": 8, "b": 36},
@@ -122,7 +123,7 @@ def _figure(found: list[Step], currency: str) -> dict[str, Any]:
     }
 
 
-def _traces(moments: list[str], found: list[Step], currency: str) -> list[dict[str, Any]]:
+def _traces(moments: list[str], shown: list[Step], currency: str) -> list[dict[str, Any]]:
     def line(
         name: str, tops: Iterable[int], parts: Iterable[int], **look: Any
     ) -> dict[str, Any]:
@@ -137,8 +138,8 @@ def _traces(moments: list[str], found: list[Step], currency: str) -> list[dict[s
             **look,
         }
 
-    charged = [step.charged for step in found]
-    spoken_for = [step.charged + step.held for step in found]
+    charged = [step.charged for step in shown]
+    spoken_for = [step.charged + step.held for step in shown]
     hatched = {
         "shape": "/",
         "fgcolor": HELD,
@@ -156,13 +157,13 @@ def _traces(moments: list[str], found: list[Step], currency: str) -> list[dict[s
             fillcolor=CHARGED,
         ),
         line(
-            *("held", spoken_for, (step.held for step in found)),
+            *("held", spoken_for, (step.held for step in shown)),
             line=_line(HELD, 1.5, dash="dot"),
             fill="tonexty",
             fillpattern=hatched,
         ),
         line(
-            *("granted", (step.granted for step in found), (step.granted for step in found)),
+            *("granted", (step.granted for step in shown), (step.granted for step in shown)),
             line=_line(EDGE, 2.5),
             fill="tonexty",
             fillcolor=FREE,

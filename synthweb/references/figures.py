@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from synth_engine.evaluation import style
-from synth_engine.evaluation.cards import Card, Table, count
+from synth_engine.evaluation.cards import Card, CardTable, count
 from synth_engine.references import Reference
 
-MOST_DRAWN = 6_000  # points; beyond it every so many-th
-ROWS = 12
+MAX_POINTS = 6_000  # points; beyond it every so many-th
+MAX_ROWS = 12
 _WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards, without a background."
 _HOW = (
     "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the "
@@ -22,27 +22,27 @@ def card(reference: Reference) -> Card | None:
     """The map; None where there are no points."""
     if reference.at is None:
         return None
-    step = math.ceil(len(reference) / MOST_DRAWN)
-    drawn = reference.at[::step]
-    some = f", every {step}th drawn" if step > 1 else ""
+    step = math.ceil(len(reference) / MAX_POINTS)
+    shown = reference.at[::step]
+    note = f", every {step}th drawn" if step > 1 else ""
     return Card(
         key="points",
         title="Where they lie",
-        verdict=f"{count(len(reference))} points{some}",
+        verdict=f"{count(len(reference))} points{note}",
         what=_WHAT,
         how=_HOW,
         table=table(reference),
-        figure={"data": [_trace(reference, step)], "layout": _layout(drawn)},
+        figure={"data": [_trace(reference, step)], "layout": _layout(shown)},
     )
 
 
-def table(reference: Reference) -> Table:
+def table(reference: Reference) -> CardTable:
     """The first lines."""
     head = ["Code"]
     head += ["Latitude", "Longitude"] if reference.at is not None else []
     head += ["Weight"] if reference.weights is not None else []
     rows = []
-    for line in range(min(ROWS, len(reference))):
+    for line in range(min(MAX_ROWS, len(reference))):
         row = [reference.codes[line]]
         row += (
             [f"{degrees:.5f}" for degrees in reference.at[line]]
@@ -53,7 +53,7 @@ def table(reference: Reference) -> Table:
         rows.append((*row, *(parts[line] for parts in reference.parents.values())))
     numeric = (False, *[True] * (len(head) - 1), *[False] * len(reference.parents))
     caption = f"The first {len(rows)} of {count(len(reference))} codes"
-    return Table(
+    return CardTable(
         caption, (*head, *(name.capitalize() for name in reference.parents)), numeric, rows
     )
 

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from synth_engine.codec import classes as declared
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_classes
-from synth_engine.evaluation.tree_cells import Cells
+from synth_engine.evaluation.tree_cells import TreeCells
 from synth_engine.evaluation.tree_classes import Class, Part
 from synth_engine.evaluation.tree_figures import number
 from synth_engine.hierarchy import TaxonomyHierarchy
@@ -54,17 +54,17 @@ class Explorer:
     error: str
 
 
-def explore(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Explorer | None:
+def explore(tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int) -> Explorer | None:
     """The class that was asked for; of one that is not declared, the widest, with the reason. None for a tree without classes."""
     found = tree_classes.of_classes(tree)
     if not found:
         return None
     column = _column(query, found)
     asked = tuple(query.getlist("class"))[:DEEPEST]
-    here, error = tree_classes.explored(found[column], asked), ""
+    here, error = tree_classes.explore_class(found[column], asked), ""
     if here is None:
         here, error = (
-            tree_classes.explored(found[column], ()),
+            tree_classes.explore_class(found[column], ()),
             "The description has no such class.",
         )
     assert here is not None  # noqa: S101 - every column has a widest class
@@ -91,7 +91,7 @@ def explore(tree: Cells, query: QueryDict, *, domain: Domain, rows: int) -> Expl
     )
 
 
-def _column(query: QueryDict, found: dict[str, Cells]) -> str:
+def _column(query: QueryDict, found: dict[str, TreeCells]) -> str:
     asked = query.get("column")
     return str(asked) if asked in found else next(iter(found))
 
@@ -114,11 +114,11 @@ def _line(part: Part, here: Class, column: str, *, rows: int) -> Line:
 
 
 def _of(part: Part) -> float:
-    return min(1.0, part.apart / part.share) if part.share else 1.0
+    return min(1.0, part.resolved / part.share) if part.share else 1.0
 
 
 def lines(
-    tree: Cells, query: QueryDict, *, domain: Domain, rows: int
+    tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int
 ) -> Iterator[Sequence[object]] | None:
     """Every class of one column as a head and rows; None for a tree without classes."""
     found = tree_classes.of_classes(tree)
@@ -126,11 +126,11 @@ def lines(
 
 
 def _lines(
-    found: dict[str, Cells], column: str, *, domain: Domain, rows: int
+    found: dict[str, TreeCells], column: str, *, domain: Domain, rows: int
 ) -> Iterator[Sequence[object]]:
     head = named(domain, column)
     yield (*head, "values", "records", "told apart")
-    for path, part in tree_classes.every(found[column]):
+    for path, part in tree_classes.all_classes(found[column]):
         yield (
             *_padded(path, len(head)),
             part.values,
@@ -144,7 +144,7 @@ def named(domain: Domain, column: str) -> tuple[str, ...]:
     return (*(each.name for each in declared.levels(domain, domain.attribute(column))), column)
 
 
-def of_cells(side: Cells) -> list[list[str]]:
+def of_cells(side: TreeCells) -> list[list[str]]:
     """The class of every cell, level by level, empty where the tree ended before."""
     classes = side.hierarchy
     assert isinstance(classes, TaxonomyHierarchy)  # noqa: S101 - the caller looked

@@ -25,7 +25,7 @@ from synth_engine.evaluation import (
     tallies,
 )
 from synth_engine.evaluation.cards import Card
-from synth_engine.evaluation.commute_view import Sheet, Spot, View
+from synth_engine.evaluation.commute_view import CommuteView, FullTable, NamedPoint
 from synth_engine.evaluation.commutes import SHORT_KM, Flows
 from synthweb.releases.forms import MapForm
 from synthweb.releases.model_cache import ANSWERS, model_of
@@ -45,7 +45,7 @@ class Page:
     form: MapForm
     names: list[str]
     cards: list[Card]
-    sheets: dict[str, Sheet]
+    sheets: dict[str, FullTable]
     pair: str
     rows: int
     query: str
@@ -99,7 +99,7 @@ def beside(release: Release, report: Mapping[str, Any], query: QueryDict) -> Pag
 def _page(
     domain: Domain,
     found: Mapping[str, Commute],
-    known: Mapping[str, Mapping[str, tallies.Table]],
+    known: Mapping[str, Mapping[str, tallies.ContingencyTable]],
     query: QueryDict,
 ) -> Page:
     pair = str(query["pair"]) if query.get("pair") in found else next(iter(found))
@@ -109,23 +109,23 @@ def _page(
         query,
         pairs=list(found),
         choices=regions.choices(commute, domain),
-        near=anchors.busiest(sides["synthetic"]),
+        near=anchors.busiest_destination(sides["synthetic"]),
     )
     view = _view(form, domain=domain, commute=commute, sides=sides)
-    made = commute_maps.made(view)
+    made = commute_maps.make_all(view)
     return Page(
         form=form,
         names=anchors.names(commute=commute, domain=domain),
         cards=[card for card, _ in made],
         sheets={sheet.key: sheet for _, sheet in made},
         pair=pair,
-        rows=sides["synthetic"].total + sides["synthetic"].lacking,
+        rows=sides["synthetic"].total + sides["synthetic"].missing,
         query=query.urlencode(),
     )
 
 
 def _form(
-    query: QueryDict, *, pairs: list[str], choices: Mapping[str, str], near: Spot
+    query: QueryDict, *, pairs: list[str], choices: Mapping[str, str], near: NamedPoint
 ) -> MapForm:
     """As it was filled in, and the usual where it was not."""
     unit = "miles" if query.get("unit") == "miles" else "km"
@@ -143,12 +143,14 @@ def _form(
     return form
 
 
-def _view(form: MapForm, *, domain: Domain, commute: Commute, sides: dict[str, Flows]) -> View:
+def _view(
+    form: MapForm, *, domain: Domain, commute: Commute, sides: dict[str, Flows]
+) -> CommuteView:
     """What was asked for; where it cannot be, the usual, beside the words of the form."""
     given = form.cleaned_data
     unit = UNITS.get(given.get("unit", ""), curves.KILOMETRES)
     within, short = given.get("within"), given.get("short")
-    return View(
+    return CommuteView(
         domain=domain,
         commute=commute,
         sides=sides,
@@ -160,7 +162,7 @@ def _view(form: MapForm, *, domain: Domain, commute: Commute, sides: dict[str, F
     )
 
 
-def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) -> Spot:
+def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) -> NamedPoint:
     text = form.cleaned_data.get("near", "")
     found = anchors.find(text, commute=commute, domain=domain) if text else None
     if text and found is None:
@@ -168,18 +170,18 @@ def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) 
             "near",
             "No public point has this name: choose one of the list, or write latitude, longitude.",
         )
-    return found or anchors.busiest(synthetic)
+    return found or anchors.busiest_destination(synthetic)
 
 
 @lru_cache(maxsize=KEPT)
-def _synthetic(code: str) -> dict[str, tallies.Table]:
+def _synthetic(code: str) -> dict[str, tallies.ContingencyTable]:
     """Tallies of the commutes of records that the model of a release draws, which never changes. The caller authorised."""
     model, rows = model_of(code), Release.objects.values_list("rows", flat=True).get(code=code)
     drawn = model.sample(max(1, min(rows, MOST_ROWS)), seed=f"maps/{code}")
     found = {}
     for commute in commutes(model.domain):
         cells, counts = commute.tally(drawn.__getitem__)
-        found[_name(commute)] = tallies.Table(commute.shape, cells, counts)
+        found[_name(commute)] = tallies.ContingencyTable(commute.shape, cells, counts)
     return found
 
 
@@ -187,7 +189,7 @@ def _name(commute: Commute) -> str:
     return " → ".join(commute.pair)
 
 
-def lines(sheet: Sheet) -> Iterable[tuple[Any, ...]]:
+def lines(sheet: FullTable) -> Iterable[tuple[Any, ...]]:
     """A whole table for a file, numbers without separators."""
     yield sheet.head
     for row in sheet.rows:

@@ -62,11 +62,14 @@ class Explorer:
         return f"&{urlencode({'of': self.of})}" if self.of else ""
 
 
-def page(tree: tree_cells.Cells, asked: QueryDict, *, rows: int) -> Explorer | None:
+def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> Explorer | None:
     """The level that was asked for (`at`), of all records or of those of a class (`of`). None for a tree without texts."""
     if (texts := tree_classes.of_texts(tree)) is None:
         return None
-    groups = {f"{column}: {name}": (column, name) for column, name in tree_classes.widest(tree)}
+    groups = {
+        f"{column}: {name}": (column, name)
+        for column, name in tree_classes.widest_classes(tree)
+    }
     of, share = str(asked.get("of", "")), 1.0
     if of in groups:
         texts, share = tree_classes.texts_within(tree, *groups[of])
@@ -74,7 +77,7 @@ def page(tree: tree_cells.Cells, asked: QueryDict, *, rows: int) -> Explorer | N
     return replace(found, groups=tuple(groups), of=of if of in groups else "")
 
 
-def explore(tree: tree_cells.Cells, asked: str, *, rows: float) -> Explorer:
+def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> Explorer:
     """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with the reason."""
     words = _words(tree)
     text, error = _read(words, asked)
@@ -134,14 +137,14 @@ def visible(text: str) -> str:
     return text.replace(" ", BLANK)
 
 
-def lines(tree: tree_cells.Cells, *, rows: int) -> Iterator[Sequence[object]]:
+def lines(tree: tree_cells.TreeCells, *, rows: int) -> Iterator[Sequence[object]]:
     """Every cell of the tree as a head and rows: its beginning, whether the text ends with it, and the records in it."""
     yield (*HEAD, "records")
     for cells, share in zip(of_cells(tree), tree_cells.shares(tree).tolist(), strict=True):
         yield (*cells, f"{rows * share:.6g}")
 
 
-def of_cells(side: tree_cells.Cells) -> list[tuple[str, int, str]]:
+def of_cells(side: tree_cells.TreeCells) -> list[tuple[str, int, str]]:
     """Of every cell: how its texts begin, with how many signs, and whether they end so."""
     words = _words(side)
     return [
@@ -150,7 +153,7 @@ def of_cells(side: tree_cells.Cells) -> list[tuple[str, int, str]]:
     ]
 
 
-def _words(tree: tree_cells.Cells) -> StringHierarchy:
+def _words(tree: tree_cells.TreeCells) -> StringHierarchy:
     words = tree.hierarchy
     assert isinstance(words, StringHierarchy)  # noqa: S101 - the caller looked
     return words

@@ -126,7 +126,7 @@ class Told:
     @property
     def sentences(self) -> tuple[str, ...]:
         """All of it."""
-        return tree_notes.said(
+        return tree_notes.tree_statements(
             self.notes, of=self.of, rows=self.rows, root_alone=self.root_alone
         )
 
@@ -134,8 +134,10 @@ class Told:
     def warning(self) -> str:
         """That it has its root alone, or that nothing stands out of the noise, and what would help; empty of another."""
         if self.root_alone:
-            return tree_notes.bare(self.of)
-        return tree_notes.noise(self.notes, of=self.of, rows=self.rows) if self.notes else ""
+            return tree_notes.root_only_note(self.of)
+        return (
+            tree_notes.noise_note(self.notes, of=self.of, rows=self.rows) if self.notes else ""
+        )
 
 
 def told(release: Release) -> Told | None:
@@ -167,7 +169,7 @@ def page(release: Release, query: QueryDict) -> Page | None:
         return None
     return Page(
         notes=tree_notes.sentences(model),
-        depths=tree_figures.profile(
+        depths=tree_figures.depth_card(
             tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)
         ),
         maps=maps(model, query),
@@ -184,7 +186,7 @@ def _sizes(model: Model) -> dict[int, str]:
         depth: cell_sizes.of_depth(found, model.domain, depth)
         for depth in range(found.depth + 1)
     }
-    return {depth: cell_sizes.words(each) for depth, each in sizes.items() if each}
+    return {depth: cell_sizes.describe(each) for depth, each in sizes.items() if each}
 
 
 def _model(release: Release) -> Model | None:
@@ -202,7 +204,8 @@ def maps(model: Model, query: QueryDict) -> Maps | None:
     if tree is None or not sites:
         return None
     finest = min(
-        tree_cells.MOST_HALVINGS, max(tree_cells.deepest(tree, pair) for pair in sites.values())
+        tree_cells.MAX_HALVINGS,
+        max(tree_cells.max_halvings(tree, pair) for pair in sites.values()),
     )
     form = MapForm(
         {key: str(query[key]) for key in query}, names=list(sites), finest=max(1, finest)
@@ -214,21 +217,23 @@ def maps(model: Model, query: QueryDict) -> Maps | None:
     )
     chosen = _chosen(form, tree, model.domain, sites[name])
     first = tree_cells.place_map(tree, model.domain, sites[name], halvings=halvings)
-    start = tree_figures.place(first, name=name, key="place", rows=model.rows, chosen=chosen)
+    start = tree_figures.place_card(
+        first, name=name, key="place", rows=model.rows, chosen=chosen
+    )
     if chosen is None:
         return Maps(form=form, start=start, end=None, first=first, second=None)
     inside, to = tree_cells.within(tree, sites[name], chosen), said["to"]
     second = tree_cells.place_map(
         tree, model.domain, sites[to], halvings=halvings, within=inside
     )
-    end = tree_figures.from_a_place(
+    end = tree_figures.conditional_place_card(
         second, start=name, name=to, key="other-place", rows=model.rows
     )
     return Maps(form=form, start=start, end=end, first=first, second=second)
 
 
 def _chosen(
-    form: MapForm, tree: tree_cells.Cells, domain: Domain, site: tree_cells.Site
+    form: MapForm, tree: tree_cells.TreeCells, domain: Domain, site: tree_cells.PlaceAxes
 ) -> tree_cells.Square | None:
     """The square that was chosen, if one was and the tree has it; else the form says why not."""
     said = form.cleaned_data if form.is_valid() else {}
@@ -270,7 +275,7 @@ def lines(release: Release, what: str, query: QueryDict) -> Lines | None:
     return None
 
 
-def _depths(tree: tree_cells.Cells, *, rows: int) -> Lines:
+def _depths(tree: tree_cells.TreeCells, *, rows: int) -> Lines:
     yield "depth", "cells", "records"
     for each in tree_cells.profile(tree):
         yield each.depth, each.cells, f"{rows * each.share:.6g}"
@@ -294,7 +299,7 @@ def _cells(model: Model) -> Lines:
 
 
 def _sides(
-    tree: tree_cells.Cells, domain: Domain
+    tree: tree_cells.TreeCells, domain: Domain
 ) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]:
     """Of the points, the texts, and each column of classes: a head, and a row for each cell."""
     found: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []

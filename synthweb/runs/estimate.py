@@ -211,7 +211,7 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
 def _cells(proposal: Proposal) -> str:
     """How large cells of its tree are, depth by depth; empty of a method without a tree of places."""
     found = proposal.plan.tree_hierarchy
-    return "" if found is None else cell_sizes.listed(found, proposal.plan.domain)
+    return "" if found is None else cell_sizes.describe_depths(found, proposal.plan.domain)
 
 
 def _bars(proposal: Proposal) -> tuple[Bar, ...]:

@@ -358,7 +358,7 @@ def test_a_tree_whose_every_depth_costs_reads_as_many_signs_as_one_of_texts_alon
 def test_texts_of_a_class_are_listed_by_themselves() -> None:
     _, _, model = released(epsilon="4")
     tree, truth = model.tree, asked()
-    assert tree is not None and tree_classes.widest(tree)[:2] == (
+    assert tree is not None and tree_classes.widest_classes(tree)[:2] == (
         ("band", "young"),
         ("band", "old"),
     )
@@ -383,7 +383,7 @@ def test_texts_of_a_class_are_listed_by_themselves() -> None:
 
 def test_cells_that_end_while_those_of_other_classes_go_on_are_told() -> None:
     words = StringHierarchy(columns=("query",), alphabet="ab", longest=3)
-    side = tree_classes.Side(
+    side = tree_classes.ComponentCells(
         hierarchy=words,
         levels=np.array([0, 1, 2, 3]),
         cells=words.encode(["", "a", "ab", "a"]),

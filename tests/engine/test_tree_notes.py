@@ -217,7 +217,7 @@ def test_what_ended_a_tree_is_told_apart() -> None:
     by_codes = fitted("adaptive", wide, one_place(wide, 20_000), epsilon="5").notes
     assert by_codes is not None and by_codes.stop_reason is not None
     assert (by_codes.stop_reason.why, by_codes.stop_reason.depth) == ("codes", 10)
-    assert "64 bits" in tree_notes.ended(by_codes)
+    assert "64 bits" in tree_notes.limit_note(by_codes)
     rng = np.random.default_rng(1)
     spread = {name: rng.integers(0, 4096, 3_000) for name in square(4096).names}
     by_noise = fitted("adaptive", square(4096), spread).notes

@@ -109,7 +109,7 @@ def test_a_tree_without_places_has_no_sizes() -> None:
         hierarchy = prefixes.hierarchy(described, described.names)
         assert (
             cell_sizes.of_depth(hierarchy, described, 1) == ()
-            and cell_sizes.listed(hierarchy, described) == ""
+            and cell_sizes.describe_depths(hierarchy, described) == ""
         )
 
 
@@ -135,18 +135,18 @@ def test_columns_of_codes_are_as_large_as_the_box_around_their_points() -> None:
     ],
 )
 def test_sizes_in_words(north: float, east: float, words: str) -> None:
-    assert cell_sizes.words([Size(name="home", north=north, east=east)]) == words
+    assert cell_sizes.describe([Size(name="home", north=north, east=east)]) == words
     same = Size(name="work", north=north, east=east)
-    assert cell_sizes.words([Size(name="home", north=north, east=east), same]) == words
+    assert cell_sizes.describe([Size(name="home", north=north, east=east), same]) == words
 
 
 def test_places_of_other_boxes_are_named_and_depths_are_listed() -> None:
     described = domain()
     points = prefixes.hierarchy(described, described.names)
-    assert cell_sizes.words(cell_sizes.of_depth(points, described, 3)) == (
+    assert cell_sizes.describe(cell_sizes.of_depth(points, described, 3)) == (
         "home 13 × 8.3 km (7.9 × 5.2 miles) and work 14 × 55 km (8.6 × 34 miles)"
     )
-    said = cell_sizes.listed(points, described)
+    said = cell_sizes.describe_depths(points, described)
     assert said.startswith(
         "From south to north and from west to east a cell is about home 51 × 33 km"
     ) and said.endswith("at depth 6.")
@@ -155,7 +155,7 @@ def test_places_of_other_boxes_are_named_and_depths_are_listed() -> None:
 
 def test_the_profile_of_a_tree_says_how_large_cells_are() -> None:
     depths = [Depth(depth=1, cells=3, share=0.25), Depth(depth=2, cells=4, share=0.75)]
-    sized = tree_figures.profile(depths, rows=100, sizes={1: "2 × 2 km", 2: "1 × 1 km"})
+    sized = tree_figures.depth_card(depths, rows=100, sizes={1: "2 × 2 km", 2: "1 × 1 km"})
     assert "Half of the records lie at depth 2 or deeper, in cells of 1 × 1 km or smaller." in (
         sized.verdict or ""
     )
@@ -167,10 +167,10 @@ def test_the_profile_of_a_tree_says_how_large_cells_are() -> None:
         "2 × 2 km",
         "1 × 1 km",
     ]
-    plain = tree_figures.profile(depths, rows=100)
+    plain = tree_figures.depth_card(depths, rows=100)
     assert len(plain.table.head) == len(plain.table.rows[0]) == 5 and "cells of" not in (
         plain.verdict or ""
     )
     assert "One cell" not in (
-        tree_figures.profile(depths[:1], rows=100, sizes={1: "2 × 2 km"}).verdict or ""
+        tree_figures.depth_card(depths[:1], rows=100, sizes={1: "2 × 2 km"}).verdict or ""
     )

@@ -27,7 +27,7 @@ from synth_engine.evaluation import (
     view,
 )
 from synth_engine.evaluation import commutes as figures_of
-from synth_engine.evaluation.commute_view import Spot, View
+from synth_engine.evaluation.commute_view import CommuteView, NamedPoint
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.privacy.unit import Relation
 
@@ -78,7 +78,9 @@ def drawn(domain: Domain, size: int, *, seed: int) -> dict[str, np.ndarray]:
 
 def flows(domain: Domain, codes: dict[str, np.ndarray]) -> Flows:
     (commute,) = commutes(domain)
-    return Flows.of(commute, tallies.Table(commute.shape, *commute.tally(codes.__getitem__)))
+    return Flows.of(
+        commute, tallies.ContingencyTable(commute.shape, *commute.tally(codes.__getitem__))
+    )
 
 
 def each_record(domain: Domain, codes: dict[str, np.ndarray]) -> np.ndarray:
@@ -98,23 +100,23 @@ def shown(
     real: dict[str, np.ndarray] | None,
     synthetic: dict[str, np.ndarray],
     **chosen: Any,
-) -> View:
+) -> CommuteView:
     sides = {"synthetic": flows(domain, synthetic)}
     sides = sides if real is None else {"real": flows(domain, real), **sides}
     (commute,) = commutes(domain)
     given = {
-        "near": Spot("port", 41.6, -71.4),
+        "near": NamedPoint("port", 41.6, -71.4),
         "within_km": 8.0,
         "short_km": 10.0,
         "unit": curves.KILOMETRES,
         "choice": next(iter(regions.choices(commute, domain))),
     }
-    return View(domain=domain, commute=commute, sides=sides, **(given | chosen))
+    return CommuteView(domain=domain, commute=commute, sides=sides, **(given | chosen))
 
 
 def tally(domain: Domain, codes: dict[str, np.ndarray], *, private: bool) -> tallies.Tallies:
     found = {
-        each.pair: tallies.Table(each.shape, *each.tally(codes.__getitem__))
+        each.pair: tallies.ContingencyTable(each.shape, *each.tally(codes.__getitem__))
         for each in commutes(domain)
     }
     cliques = report.cliques(domain)
@@ -144,7 +146,7 @@ def test_a_column_with_public_totals_is_where_records_go() -> None:
 def test_tallies_hold_every_record_at_its_distance(domain: Domain) -> None:
     codes = drawn(domain, 4_000, seed=1)
     found = flows(domain, codes)
-    assert found.total == 4_000 and found.lacking == 0
+    assert found.total == 4_000 and found.missing == 0
     assert np.allclose(
         np.sort(np.repeat(found.km, found.counts)), np.sort(each_record(domain, codes))
     )
@@ -154,10 +156,10 @@ def test_tallies_hold_every_record_at_its_distance(domain: Domain) -> None:
 def test_records_that_lie_nowhere_are_counted_apart() -> None:
     domain = towns(other=True)
     found = flows(domain, {"home": np.array([0, 3, 3]), "work": np.array([0, 0, 1])})
-    assert (found.total, found.lacking) == (1, 2)
+    assert (found.total, found.missing) == (1, 2)
     where = cells()
     codes = {name: np.array([0, 50 if name == "c" else 0]) for name in where.names}
-    assert (flows(where, codes).total, flows(where, codes).lacking) == (1, 1)
+    assert (flows(where, codes).total, flows(where, codes).missing) == (1, 1)
 
 
 def test_no_cell_is_beyond_the_last_bin_and_all_are_counted() -> None:
@@ -165,7 +167,7 @@ def test_no_cell_is_beyond_the_last_bin_and_all_are_counted() -> None:
         found = flows(domain, drawn(domain, 3_000, seed=2))
         cuts = figures_of.edges(found.commute)
         assert found.km.max() <= cuts[-1]
-        assert figures_of.binned(found, cuts).sum() == 3_000
+        assert figures_of.bin_distances(found, cuts).sum() == 3_000
 
 
 def test_homes_near_a_point_are_those_whose_great_circle_is_short_enough() -> None:
@@ -280,14 +282,12 @@ def test_a_matrix_by_values_is_the_contingency_table() -> None:
     domain = towns()
     codes = drawn(domain, 400, seed=10)
     (commute,) = commutes(domain)
-    counts = regions.matrix(
-        flows(domain, codes), regions.divided(commute, domain, regions.EACH)
-    )
+    counts = regions.matrix(flows(domain, codes), regions.divide(commute, domain, regions.EACH))
     assert counts.tolist() == [
         [int(((codes["home"] == h) & (codes["work"] == w)).sum()) for w in (0, 1)]
         for h in (0, 1, 2)
     ]
-    largest = regions.largest(counts, most=3)
+    largest = regions.largest(counts, limit=3)
     assert [n for _, _, n in largest] == sorted(counts.ravel().tolist(), reverse=True)[:3]
     assert all(counts[a, b] == n for a, b, n in largest)
 
@@ -297,12 +297,12 @@ def test_squares_hold_the_points_that_they_are_named_for(domain: Domain) -> None
     (commute,) = commutes(domain)
     codes = drawn(domain, 500, seed=11)
     found = flows(domain, codes)
-    divided = regions.divided(commute, domain, regions.GRID)
+    divided = regions.divide(commute, domain, regions.GRID)
     assert regions.matrix(found, divided).sum() == 500
     north, _ = commute.origin.at(found.origins)
     square = divided[0].of(found.origins)
     south, _, top, _ = regions.box(commute)
-    side = max(top - south, 0.5 * np.cos(np.radians((south + top) / 2))) / regions.SQUARES
+    side = max(top - south, 0.5 * np.cos(np.radians((south + top) / 2))) / regions.GRID_SQUARES
     assert np.abs(divided[0].north[square] - north).max() <= side / 2 + 1e-9
     assert (
         len(set(divided[0].labels)) == len(divided[0].labels) and divided[0].labels[0] == "A1"
@@ -318,13 +318,13 @@ def test_a_declared_partition_adds_up_its_values_and_stands_in_their_middle() ->
     (commute,) = commutes(domain)
     choice = "declared:coast"
     assert list(regions.choices(commute, domain)) == [regions.EACH, choice, regions.GRID]
-    divided = regions.divided(commute, domain, choice)
+    divided = regions.divide(commute, domain, choice)
     assert divided[0].labels == ("north", "south") and divided[
         0
     ].north.tolist() == pytest.approx([41.9, 41.55])
     codes = {"home": np.array([0, 1, 2, 2, 3]), "work": np.array([0, 0, 0, 1, 1])}
     assert regions.matrix(flows(domain, codes), divided).tolist() == [[1, 1], [0, 2]]
-    assert anchors.find("South", commute=commute, domain=domain) == Spot(
+    assert anchors.find("South", commute=commute, domain=domain) == NamedPoint(
         "south", pytest.approx(41.55), pytest.approx(-71.45)
     )
     assert choice not in regions.choices(commute, replace(domain, partitions=partitions[:1]))
@@ -352,15 +352,17 @@ def test_outlines_hold_all_points_and_a_hull_is_convex() -> None:
 def test_points_are_found_by_name_and_by_degrees_and_others_are_not() -> None:
     domain = towns()
     (commute,) = commutes(domain)
-    assert anchors.find("PORT", commute=commute, domain=domain) == Spot("port", 41.6, -71.4)
-    assert anchors.find("41.82, -71.41", commute=commute, domain=domain) == Spot(
+    assert anchors.find("PORT", commute=commute, domain=domain) == NamedPoint(
+        "port", 41.6, -71.4
+    )
+    assert anchors.find("41.82, -71.41", commute=commute, domain=domain) == NamedPoint(
         "41.82, -71.41", 41.82, -71.41
     )
     for text in ("nowhere", "95, 10", "10, 200", "", "41"):
         assert anchors.find(text, commute=commute, domain=domain) is None
     assert anchors.names(commute=commute, domain=domain) == [*HOMES, *WORKS]
     busy = flows(domain, {"home": np.array([0, 0, 1]), "work": np.array([1, 1, 0])})
-    assert anchors.busiest(busy).name == "<dock>"
+    assert anchors.busiest_destination(busy).name == "<dock>"
 
 
 # ---- cards and reports -------------------------------------------------------------------------------------------
@@ -372,7 +374,7 @@ def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(
     domain: Domain, beside: bool
 ) -> None:
     real = drawn(domain, 300, seed=12) if beside else None
-    found = commute_maps.made(
+    found = commute_maps.make_all(
         shown(domain, real, drawn(domain, 250, seed=13), unit=curves.MILES)
     )
     assert len(found) == (10 if beside else 8)
@@ -392,8 +394,8 @@ def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(
 
 def test_a_place_without_homes_leaves_words_and_no_error() -> None:
     domain = towns()
-    made = commute_maps.made(
-        shown(domain, None, drawn(domain, 50, seed=14), near=Spot("sea", 0.0, 0.0))
+    made = commute_maps.make_all(
+        shown(domain, None, drawn(domain, 50, seed=14), near=NamedPoint("sea", 0.0, 0.0))
     )
     assert "Too few records" in made[1][0].verdict
 
@@ -428,7 +430,7 @@ def test_a_report_has_numbers_and_both_tallies_and_gives_them_back() -> None:
 def test_a_table_with_too_many_pairs_keeps_its_numbers_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(commute_entries, "MOST_CELLS", 3)
+    monkeypatch.setattr(commute_entries, "MAX_PACKED_CELLS", 3)
     domain = towns()
     sides = (
         tally(domain, drawn(domain, 300, seed=17), private=False),

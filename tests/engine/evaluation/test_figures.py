@@ -11,8 +11,8 @@ import pytest
 
 from synth_engine.domain import Domain, Integer
 from synth_engine.evaluation import figures, report, style, view
-from synth_engine.evaluation.bars import arranged
-from synth_engine.evaluation.thumbnails import BARS_UP_TO, thumbnail
+from synth_engine.evaluation.bars import arrange
+from synth_engine.evaluation.thumbnails import MAX_BARS, thumbnail
 from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
 
 MADE = compared(codes(400, seed=1), codes(300, seed=2))
@@ -106,7 +106,7 @@ def test_categories_beyond_thirty_are_one_bar_together() -> None:
 def test_others_that_would_dwarf_the_thirty_are_told_in_numbers() -> None:
     names = [f"v{place}" for place in range(2030)]
     sides = {"real": [1e-2] * 30 + [3.5e-4] * 2000, "synthetic": [5e-3] * 30 + [4.25e-4] * 2000}
-    (bars, _), layout = arranged(
+    (bars, _), layout = arrange(
         {"labels": names, "shares": sides, "ordered": False, "cuts": None}
     )
     assert layout["yaxis"]["ticktext"][-1] == "2\u202f000 more: 70%, 85%"
@@ -126,7 +126,7 @@ def test_values_that_nobody_has_are_no_bars_where_there_are_many_and_a_small_res
         "ordered": False,
         "cuts": None,
     }
-    (bars, _), layout = arranged(entry)
+    (bars, _), layout = arrange(entry)
     assert layout["yaxis"]["ticktext"][-1] == "35 more" and len(bars["x"]) == 26
     assert "range" not in layout["xaxis"]
 
@@ -182,7 +182,7 @@ def test_thumbnails_are_wellformed_small_and_named(entry: dict[str, Any]) -> Non
     picture = ElementTree.fromstring(thumbnail(entry))  # our own
     assert entry["name"] in (picture.get("aria-label") or "")
     solid = next(path for path in picture if path.get("class") == "thumb-real").get("d") or ""
-    assert 1 <= solid.count("M") <= min(BARS_UP_TO, len(entry["labels"]))
+    assert 1 <= solid.count("M") <= min(MAX_BARS, len(entry["labels"]))
 
 
 def test_cards_come_worst_first_with_their_tables_and_texts() -> None:

@@ -27,8 +27,8 @@ SPEC = {"mechanism": "adaptive", "epsilon": "20", "delta": "0"}
 WORDS = StringHierarchy(columns=("word",), alphabet="abcd", shortest=1, longest=4)
 
 
-def held(texts: list[str]) -> trees.Occupied:
-    return trees.occupied(WORDS, WORDS.encode(texts))
+def held(texts: list[str]) -> trees.OccupiedCells:
+    return trees.aggregate(WORDS, WORDS.encode(texts))
 
 
 def test_what_is_found_counts_the_smaller_of_both_counts_by_frequency_and_by_length() -> None:

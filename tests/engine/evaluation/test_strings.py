@@ -21,7 +21,7 @@ def tally(texts: list[str]) -> strings.Tally:
 @given(TEXTS, TEXTS)
 def test_the_intersection_is_that_of_multisets(real: list[str], synthetic: list[str]) -> None:
     shared = Counter(real) & Counter(synthetic)
-    found = strings.matched(tally(real), tally(synthetic))
+    found = strings.count_matches(tally(real), tally(synthetic))
     assert dict(zip(tally(real).texts.tolist(), found.tolist(), strict=True)) == {
         t: shared[t] for t in set(real)
     }
@@ -44,11 +44,11 @@ def test_curves_from_both_ends_meet(real: list[str], synthetic: list[str]) -> No
             assert curve.records[place] == pytest.approx(
                 sum(counts[text] for text in texts) / len(real)
             )
-            assert curve.found[place] == pytest.approx(
+            assert curve.matched[place] == pytest.approx(
                 sum(shared[text] for text in texts) / len(real)
             )
     if real:
-        assert rare.found[-1] == pytest.approx(common.found[0])
+        assert rare.matched[-1] == pytest.approx(common.matched[0])
 
 
 def test_shares_by_length_are_of_the_records_of_that_length() -> None:

@@ -54,9 +54,9 @@ def test_large_tables_compare_on_their_occupied_cells_as_small_ones_do_on_all(
         ]
         for seed in (1, 2)
     )
-    dense = distances.total_variation(*map(distances.shares, tallies.aligned(first, second)))
-    monkeypatch.setattr(tallies, "DENSE_UP_TO", 0)
-    p, q = tallies.aligned(first, second)
+    dense = distances.total_variation(*map(distances.shares, tallies.align(first, second)))
+    monkeypatch.setattr(tallies, "MAX_DENSE_CELLS", 0)
+    p, q = tallies.align(first, second)
     assert len(p) < first.size
     assert distances.total_variation(distances.shares(p), distances.shares(q)) == pytest.approx(
         dense, abs=1e-12
@@ -65,7 +65,7 @@ def test_large_tables_compare_on_their_occupied_cells_as_small_ones_do_on_all(
 
 def test_tables_of_different_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="shapes"):
-        tallies.aligned(
-            tallies.Table.of(np.ones(2, dtype=np.int64)),
-            tallies.Table.of(np.ones(3, dtype=np.int64)),
+        tallies.align(
+            tallies.ContingencyTable.of(np.ones(2, dtype=np.int64)),
+            tallies.ContingencyTable.of(np.ones(3, dtype=np.int64)),
         )

@@ -18,8 +18,8 @@ from synth_engine.models.trees.spatial import SpatialTree
 from synth_engine.models.weights import whole_weights
 
 NAMES = ("north", "east", "far north", "far east")
-HERE = tree_cells.Site(name="a", north=0, east=1)
-THERE = tree_cells.Site(name="b", north=2, east=3)
+HERE = tree_cells.PlaceAxes(name="a", north=0, east=1)
+THERE = tree_cells.PlaceAxes(name="b", north=2, east=3)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def test_a_map_and_its_table_say_the_same_and_no_empty_square_has_a_colour() -> 
     found = tree(described)
     shown = tree_cells.place_map(found, described, HERE, halvings=3)
     shown.shares[0, 0] = 0.0
-    card = tree_figures.place(shown, name="a", key="place", rows=1000)
+    card = tree_figures.place_card(shown, name="a", key="place", rows=1000)
     assert card.figure is not None
     [heat] = card.figure["data"]
     assert heat["z"][0][0] is None and heat["text"][0][0] == ""
@@ -170,7 +170,7 @@ def test_a_map_and_its_table_say_the_same_and_no_empty_square_has_a_colour() -> 
     )
     assert (
         "No record lies anywhere"
-        in tree_figures.place(nothing, name="a", key="place", rows=1000).verdict
+        in tree_figures.place_card(nothing, name="a", key="place", rows=1000).verdict
     )
 
 
@@ -206,14 +206,14 @@ def test_a_level_of_beginnings_is_what_lies_below() -> None:
 def test_below_an_unopened_node_the_tree_says_where_it_ended() -> None:
     closed = tree_cells.node(FOUND, [2, 1])
     assert (closed.share, closed.depth, closed.children) == (pytest.approx(0.4), 1, ())
-    assert tree_cells.node(texts({"a": 1}), [2]) == tree_cells.Node(
+    assert tree_cells.node(texts({"a": 1}), [2]) == tree_cells.PrefixNode(
         share=0.0, depth=None, children=()
     )
 
 
 def test_a_tree_that_is_its_root_has_a_depth_and_no_children() -> None:
     root = Cells(WORDS, np.array([0]), WORDS.root(), np.array([5]))
-    assert tree_cells.node(root, []) == tree_cells.Node(share=1.0, depth=0, children=())
+    assert tree_cells.node(root, []) == tree_cells.PrefixNode(share=1.0, depth=0, children=())
     assert tree_cells.profile(root) == [tree_cells.Depth(depth=0, cells=1, share=1.0)]
 
 

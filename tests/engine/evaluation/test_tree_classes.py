@@ -39,28 +39,28 @@ ALONE = tree(TRADES, [((1, 1), 30), ((1, 2), 10), ((2,), 60)])  # shops were not
 
 
 def test_a_class_that_was_not_opened_shares_its_records_evenly_and_says_so() -> None:
-    top = tree_classes.explored(ALONE, ())
+    top = tree_classes.explore_class(ALONE, ())
     assert top is not None
-    assert [(part.name, part.values, part.share, part.apart) for part in top.parts] == [
+    assert [(part.name, part.values, part.share, part.resolved) for part in top.parts] == [
         ("farm", 2, pytest.approx(0.4), pytest.approx(0.4)),
         ("shop", 3, pytest.approx(0.6), pytest.approx(0.6)),
     ]
-    shop = tree_classes.explored(ALONE, ("shop",))
-    assert shop is not None and shop.whole.apart == pytest.approx(0.6)
-    assert {part.name: (round(part.share, 6), part.apart) for part in shop.parts} == {
+    shop = tree_classes.explore_class(ALONE, ("shop",))
+    assert shop is not None and shop.whole.resolved == pytest.approx(0.6)
+    assert {part.name: (round(part.share, 6), part.resolved) for part in shop.parts} == {
         "toys": (0.2, 0.0),
         "tools": (0.2, 0.0),
         "tea": (0.2, 0.0),
     }
-    farm = tree_classes.explored(ALONE, ("farm",))
+    farm = tree_classes.explore_class(ALONE, ("farm",))
     assert farm is not None and [part.share for part in farm.parts] == pytest.approx([0.3, 0.1])
-    assert tree_classes.explored(ALONE, ("farm", "toys")) is None
+    assert tree_classes.explore_class(ALONE, ("farm", "toys")) is None
 
 
 def test_a_value_has_no_parts_and_every_class_comes_before_its_own() -> None:
-    value = tree_classes.explored(ALONE, ("shop", "tea"))
+    value = tree_classes.explore_class(ALONE, ("shop", "tea"))
     assert value is not None and value.parts == () and value.whole.values == 1
-    assert [path for path, _ in tree_classes.every(ALONE)] == [
+    assert [path for path, _ in tree_classes.all_classes(ALONE)] == [
         ("farm",),
         ("farm", "corn"),
         ("farm", "wine"),
@@ -69,8 +69,8 @@ def test_a_value_has_no_parts_and_every_class_comes_before_its_own() -> None:
         ("shop", "tools"),
         ("shop", "tea"),
     ]
-    for path, part in tree_classes.every(ALONE):
-        here = tree_classes.explored(ALONE, path)
+    for path, part in tree_classes.all_classes(ALONE):
+        here = tree_classes.explore_class(ALONE, path)
         assert here is not None and here.whole == part
 
 
@@ -86,14 +86,17 @@ def test_several_hierarchies_are_seen_one_by_one_and_each_has_all_records() -> N
     points, trades = tree_classes.of_points(found), tree_classes.of_classes(found)["trade"]
     assert points is not None and points.hierarchy is BOX
     assert points.levels.tolist() == [1, 1, 1, 0] and trades.levels.tolist() == [2, 2, 1, 1]
-    site = tree_cells.Site(name="home", north=0, east=1)
-    assert tree_cells.deepest(points, site) == 1
-    top, farm = tree_classes.explored(trades, ()), tree_classes.explored(trades, ("farm",))
+    site = tree_cells.PlaceAxes(name="home", north=0, east=1)
+    assert tree_cells.max_halvings(points, site) == 1
+    top, farm = (
+        tree_classes.explore_class(trades, ()),
+        tree_classes.explore_class(trades, ("farm",)),
+    )
     assert top is not None and [part.share for part in top.parts] == pytest.approx([0.6, 0.4])
     assert farm is not None and [part.share for part in farm.parts] == pytest.approx(
         [0.25, 0.35]
     )
-    assert [part.apart for part in farm.parts] == pytest.approx([0.1, 0.2])
+    assert [part.resolved for part in farm.parts] == pytest.approx([0.1, 0.2])
     assert tree_classes.of_points(ALONE) is None and list(tree_classes.of_classes(ALONE)) == [
         "trade"
     ]

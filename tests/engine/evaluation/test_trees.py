@@ -21,8 +21,8 @@ from tests.engine.evaluation.test_tree_cells import domain
 SQUARE = SpatialHierarchy(columns=("north", "east"), low=(0, 0), high=(1, 1), resolution=3)
 
 
-def held(points: list[tuple[float, float]]) -> trees.Occupied:
-    return trees.occupied(SQUARE, SQUARE.encode(np.array(points)))
+def held(points: list[tuple[float, float]]) -> trees.OccupiedCells:
+    return trees.aggregate(SQUARE, SQUARE.encode(np.array(points)))
 
 
 def test_a_difference_counts_from_the_depth_on_at_which_records_part() -> None:
@@ -31,19 +31,31 @@ def test_a_difference_counts_from_the_depth_on_at_which_records_part() -> None:
         held([(0.2, 0.1), (0.9, 0.9)]),
         held([(0.9, 0.1), (0.9, 0.9)]),
     )
-    assert [trees.differing(real.at(depth), near.at(depth)) for depth in (1, 2, 3)] == [0, 0, 1]
-    assert [trees.differing(real.at(depth), far.at(depth)) for depth in (1, 2, 3)] == [1, 1, 1]
-    assert [trees.differing(real.at(depth), real.at(depth)) for depth in (1, 2, 3)] == [0, 0, 0]
+    assert [trees.share_difference(real.at(depth), near.at(depth)) for depth in (1, 2, 3)] == [
+        0,
+        0,
+        1,
+    ]
+    assert [trees.share_difference(real.at(depth), far.at(depth)) for depth in (1, 2, 3)] == [
+        1,
+        1,
+        1,
+    ]
+    assert [trees.share_difference(real.at(depth), real.at(depth)) for depth in (1, 2, 3)] == [
+        0,
+        0,
+        0,
+    ]
 
 
 def test_tables_of_other_sizes_are_compared_by_their_shares() -> None:
     once, twice = held([(0.1, 0.1), (0.9, 0.9)]), held([(0.1, 0.1), (0.9, 0.9)] * 2)
-    assert twice.records == 4 and trees.differing(once.at(3), twice.at(3)) == 0
+    assert twice.records == 4 and trees.share_difference(once.at(3), twice.at(3)) == 0
 
 
 def test_cells_of_a_depth_hold_what_lies_below_for_points_and_for_texts() -> None:
     words = StringHierarchy(columns=("word",), alphabet="abc", longest=3)
-    found = trees.occupied(words, words.encode(["ab", "abc", "ab", "c", ""]))
+    found = trees.aggregate(words, words.encode(["ab", "abc", "ab", "c", ""]))
     assert [found.at(depth).counts.tolist() for depth in (0, 1, 2, 3)] == [
         [5],
         [1, 3, 1],
@@ -71,12 +83,12 @@ def test_the_mean_deviation_of_a_binomial_is_exact(size: int, share: Fraction) -
 
 def test_the_line_of_a_resample_is_what_resamples_come_to_on_average() -> None:
     rng = np.random.default_rng(5)
-    real = trees.occupied(SQUARE, SQUARE.encode(rng.beta(2, 5, (300, 2))))
+    real = trees.aggregate(SQUARE, SQUARE.encode(rng.beta(2, 5, (300, 2))))
     for depth in (1, 3):
         at = real.at(depth)
         draws = rng.multinomial(200, at.counts / at.records, size=4000)
         wanted = np.abs(draws / 200 - at.counts / at.records).sum(axis=1).mean()
-        assert trees.resampled(at.counts, size=200) == pytest.approx(wanted, rel=0.02)
+        assert trees.resample_difference(at.counts, size=200) == pytest.approx(wanted, rel=0.02)
 
 
 def test_large_counts_are_near_to_the_normal_law() -> None:
