@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,19 @@ WORKER = os.environ.get(
     "PYTEST_XDIST_WORKER", "gw0"
 )  # for what parallel workers must not share
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+ROOT = Path(__file__).parents[1]
+# Tests of the engine need no Django: asked for by themselves, they start in half the time.
+ENGINE_FOLDERS = tuple(ROOT / "tests" / name for name in ("engine", "privacy"))
+
+
+def _engine_alone(arguments: list[str]) -> bool:
+    """Whether all files and folders that pytest was asked for are tests of the engine."""
+    paths = [Path(argument.split("::")[0]).resolve() for argument in arguments]
+    paths = [path for path in paths if path.exists() and path.is_relative_to(ROOT / "tests")]
+    return bool(paths) and all(
+        any(path.is_relative_to(folder) for folder in ENGINE_FOLDERS) for path in paths
+    )
 
 
 def _make() -> None:
@@ -32,6 +46,11 @@ def _make() -> None:
         del os.environ[name]  # somebody's own settings must not steer the tests
     os.environ.pop("DATABASE_URL", None)
     os.environ["SYNTHWEB_TEST_FOLDER"] = str(folder)
+    # Parallel workers, which have no arguments of their own, inherit both.
+    if _engine_alone(sys.argv[1:]):
+        os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+    else:
+        os.environ["DJANGO_SETTINGS_MODULE"] = "synthweb.settings"
     os.environ["SYNTHWEB_VAR"] = str(folder / "var")
     for limit in ("PER_TOKEN", "PER_USER", "WRITES_PER_USER", "TABLES_PER_USER", "PER_ADDRESS"):
         os.environ[f"SYNTHWEB_REST_{limit}"] = "0"  # a test run asks faster than people do
@@ -51,6 +70,7 @@ def _make() -> None:
 if "SYNTHWEB_TEST_FOLDER" not in os.environ:
     _make()
 FOLDER = Path(os.environ["SYNTHWEB_TEST_FOLDER"])
+ENGINE_ALONE = "DJANGO_SETTINGS_MODULE" not in os.environ
 
 
 def _own_var() -> None:

@@ -23,7 +23,7 @@ from django.test import Client
 from synthweb.accounts.models import User
 from synthweb.accounts.services import create_token
 from tests import services
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import addresses, scene
 from tests.web.scene import Scene
 

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from selenium import webdriver
 
 from synthweb.accounts.models import User
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import addresses, scene
 from tests.web.scene import Scene
 

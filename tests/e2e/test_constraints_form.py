@@ -7,7 +7,7 @@ from pytest_django.live_server_helper import LiveServer
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.test_accessibility import judged
 from tests.web import scene

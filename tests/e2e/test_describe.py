@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from synthweb.datasets.models import Dataset
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.e2e.patience import complaints, until
 from tests.e2e.test_accessibility import judged
 from tests.web.desk import ready

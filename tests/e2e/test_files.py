@@ -17,7 +17,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]

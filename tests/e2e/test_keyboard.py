@@ -14,7 +14,7 @@ from synthweb.ledger.models import BudgetRequest
 from synthweb.releases.models import Release
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun, TableErrand
-from tests.conftest import PASSWORD, Cast
+from tests.cast import PASSWORD, Cast
 from tests.e2e.keyboard import Keyboard
 from tests.web import scene
 

@@ -16,7 +16,7 @@ from synth_engine.formats import DELIMITED, ENDINGS, UPLOADED, Kind
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.patience import until
 from tests.engine.kinds import written

@@ -16,7 +16,7 @@ from synthweb.datasets import services as datasets_services
 from synthweb.ledger import services as ledger
 from synthweb.runs.models import SynthesisRun
 from tests import services
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.e2e.patience import complaints, until
 from tests.web import scene
 

@@ -16,7 +16,7 @@ from selenium.webdriver.support.select import Select
 from synthweb.releases.models import Release
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.e2e.patience import until
 from tests.e2e.test_accessibility import judged
 from tests.web import scene

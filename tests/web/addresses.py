@@ -11,7 +11,7 @@ from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
 from synthweb.releases import services
 from synthweb.releases.models import Edition, ReleaseGrant
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.scene import Scene
 
 ADMIN = "admin/"

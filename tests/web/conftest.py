@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.desk import Desk, ready
 
 

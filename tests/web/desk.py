@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
-from tests.conftest import Cast
+from tests.cast import Cast
 
 SUGGESTIONS: list[dict[str, Any]] = [
     {

@@ -24,7 +24,7 @@ from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
 
 if TYPE_CHECKING:
-    from tests.conftest import Cast
+    from tests.cast import Cast
 
 DOMAIN: dict[str, Any] = {
     "schema": "synth_engine/domain/1",

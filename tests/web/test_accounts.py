@@ -16,7 +16,7 @@ from synthweb.accounts.forms import SIGN_IN_FAILED
 from synthweb.accounts.models import SignInAttempt, User
 from synthweb.audit.models import AuditEntry
 from synthweb.lib.errors import Refused
-from tests.conftest import PASSWORD, Cast
+from tests.cast import PASSWORD, Cast
 from tests.web.html import html_of
 
 Browser = Callable[..., Client]

@@ -15,7 +15,7 @@ from django.test import Client
 from synthweb.accounts import selectors, services
 from synthweb.accounts.models import Membership, Organisation, Role, User
 from synthweb.audit.models import AuditEntry
-from tests.conftest import PASSWORD, Cast
+from tests.cast import PASSWORD, Cast
 from tests.web.html import html_of
 
 Browser = Callable[..., Client]

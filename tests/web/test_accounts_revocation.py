@@ -11,7 +11,7 @@ from django.test import Client
 from synthweb.accounts import demo, services, tokens
 from synthweb.accounts.models import ApiToken, Role, User
 from synthweb.audit.models import AuditEntry
-from tests.conftest import PASSWORD, Cast
+from tests.cast import PASSWORD, Cast
 from tests.web.html import html_of
 
 Browser = Callable[..., Client]

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from synthweb.accounts import services, tokens
 from synthweb.accounts.models import ApiToken
 from synthweb.audit.models import AuditEntry
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.html import html_of
 
 Browser = Callable[..., Client]

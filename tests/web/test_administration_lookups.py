@@ -12,7 +12,7 @@ from django.test import Client
 from synthweb.accounts.models import Organisation
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.models import BudgetAccount
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.scene import Scene
 

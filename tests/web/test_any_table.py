@@ -23,7 +23,7 @@ from synthweb.releases import services as releases
 from synthweb.releases import tables
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.shared import needs
 from tests.web import scene
 from tests.web.desk import Desk

@@ -30,7 +30,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import LedgerEntry
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun, TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import DOMAIN, TABLE, Scene

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from synthweb.ledger.models import BudgetRequest, LedgerEntry
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import PROBLEM, Caller
 from tests.web.scene import Scene

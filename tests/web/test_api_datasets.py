@@ -14,7 +14,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
 from tests.web.scene import DOMAIN, TABLE, Scene

@@ -15,7 +15,7 @@ from django.urls import URLPattern, reverse
 from synthweb.api import urls
 from synthweb.datasets import vault
 from synthweb.datasets.models import Dataset
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller, assert_problem

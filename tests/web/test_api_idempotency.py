@@ -19,7 +19,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetRequest, LedgerEntry
 from synthweb.releases.models import ReleaseGrant, Sample
 from synthweb.runs.models import SynthesisRun, TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
 from tests.web.scene import Scene

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from synthweb.api import throttling
 from synthweb.api.counting import Counters
 from synthweb.ledger.models import LedgerEntry
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
 

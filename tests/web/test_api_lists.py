@@ -11,7 +11,7 @@ from synthweb.api import filters
 from synthweb.ledger.models import LedgerEntry
 from synthweb.releases import services as releases
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller
 from tests.web.scene import Scene

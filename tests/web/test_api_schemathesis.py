@@ -34,7 +34,7 @@ from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
 from synthweb.wsgi import application
-from tests.conftest import PASSWORD, Cast
+from tests.cast import PASSWORD, Cast
 from tests.web import doorbell, scene
 from tests.web.scene import Scene
 

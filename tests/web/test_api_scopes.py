@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from synthweb.accounts import forms, services, tokens
 from synthweb.accounts.models import User
 from synthweb.api.urls import urlpatterns
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM

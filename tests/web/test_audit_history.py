@@ -22,7 +22,7 @@ from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.ledger import verify_ledger
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import doorbell, scene
 from tests.web.scene import Scene
 

@@ -21,7 +21,7 @@ from django.test import Client
 
 from synthweb.accounts.models import User
 from synthweb.releases.services import description_of
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
 

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from synthweb.lib import bodies, env
 from synthweb.lib.env import refuse_debug_for_others
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.rest import PROBLEM, Caller
 
 Browser = Callable[..., Client]

@@ -26,7 +26,7 @@ from synthweb.lib import logs
 from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests import services as started
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
 from tests.web.scene import Scene
 

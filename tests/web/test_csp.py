@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import addresses, scene
 from tests.web.html import html_of
 

@@ -15,7 +15,7 @@ from synthweb.ledger import services as ledger
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.addresses import fill, routes
 from tests.web.desk import Desk, line, ready

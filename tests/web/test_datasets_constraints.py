@@ -14,7 +14,7 @@ from synth_engine.domain import Domain
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import services
 from synthweb.datasets.models import Dataset, DomainVersion
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.desk import Desk, ready
 
 pytestmark = pytest.mark.usefixtures("places")

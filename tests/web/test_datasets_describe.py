@@ -22,7 +22,7 @@ from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.ledger import services as ledger
 from synthweb.lib import codes
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.desk import SUGGESTIONS, Desk, line, ready
 

@@ -18,7 +18,7 @@ from synth_engine.errors import DomainError
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.desk import Desk, line, ready
 

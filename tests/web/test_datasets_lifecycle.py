@@ -35,7 +35,7 @@ from synthweb.releases.selectors import looked_at_real
 from synthweb.runs import errors, planning, timing, worker
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun, TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.engine.workbooks import workbook
 from tests.web import scene
 from tests.web.html import html_of

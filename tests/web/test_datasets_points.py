@@ -15,7 +15,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import points, preview_store, sets
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.desk import ready
 from tests.web.html import html_of
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import DescriptionTemplate
 from synthweb.ledger.models import LedgerEntry
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.desk import SUGGESTIONS, Desk, line, ready
 from tests.web.rest import Caller, assert_problem
 

@@ -13,7 +13,7 @@ from synth_engine.domain import Domain, Text
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import DomainVersion
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.desk import Desk, line, ready
 
 

@@ -25,7 +25,7 @@ from synthweb.datasets import selectors, services, vault
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.engine.kinds import written, zipped
 
 pytestmark = pytest.mark.usefixtures("places")

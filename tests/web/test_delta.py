@@ -16,7 +16,7 @@ from synthweb.ledger.amounts import ATTO, Amount, lacking
 from synthweb.ledger.errors import LedgerConflict, Overspend
 from synthweb.ledger.models import BudgetRequest, Rule
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.services import declare_domain
 from synthweb.releases.model_cache import holds, model_of
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from synth_engine.evaluation import style
 from synthweb.ledger.figures import CHARGED, EDGE, FREE, HELD
 from synthweb.releases import compare
 from tests import tones
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.addresses import fill, routes
 

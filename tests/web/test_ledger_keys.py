@@ -25,7 +25,7 @@ from synthweb.local.paths import REPOSITORY
 from synthweb.releases import tables
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import doorbell, scene
 from tests.web.scene import Scene
 

@@ -19,7 +19,7 @@ from synthweb.ledger import services as ledger
 from synthweb.pages import docs, steps
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

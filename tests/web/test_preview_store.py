@@ -20,7 +20,7 @@ from synthweb.accounts.services import create_user
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
-from tests.conftest import Cast
+from tests.cast import Cast
 
 pytestmark = pytest.mark.usefixtures("places")
 

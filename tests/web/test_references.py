@@ -29,7 +29,7 @@ from synthweb.ledger import services as ledger
 from synthweb.ledger.models import LedgerEntry
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.engine.test_references import BLOCKS, XWALK
 from tests.web import scene
 from tests.web.desk import Desk, line, ready

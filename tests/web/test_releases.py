@@ -37,7 +37,7 @@ from synthweb.releases import chain, citation, selectors, services, tables
 from synthweb.releases.models import Release, Sample, new_secret
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

@@ -13,7 +13,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.releases import services, workload_report
 from synthweb.releases.models import Release
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

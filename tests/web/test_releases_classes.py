@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synthweb.releases.models import Release
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 Open = Callable[..., Client]

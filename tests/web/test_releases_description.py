@@ -23,7 +23,7 @@ from synthweb.lib.errors import Conflict
 from synthweb.releases import chain, citation, selectors, services, tables
 from synthweb.releases.models import Edition, Release, Sample
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 from tests.web.scene import Scene

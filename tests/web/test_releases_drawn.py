@@ -26,7 +26,7 @@ from synthweb.releases import drawing, services, spool, table_writers, tables
 from synthweb.releases.models import Sample
 from synthweb.releases.slots import Slot, TooManyDrawings
 from synthweb.server.pacing import PacedSocket, Room
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller

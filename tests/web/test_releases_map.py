@@ -15,7 +15,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.releases import services
 from synthweb.releases.models import Release
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

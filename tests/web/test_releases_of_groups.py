@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from synthweb.releases.models import Release
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

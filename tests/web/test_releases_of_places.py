@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from synth_engine.mechanisms import Model
 from synthweb.releases.models import Release
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from synthweb.releases import groups
 from synthweb.releases.models import Release
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 SIZES = {"north": 5_000, "south": 3_000, "=east": 6, "west": 5, "<b>": 4}

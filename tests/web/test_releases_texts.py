@@ -19,7 +19,7 @@ from synthweb.releases import services, tables
 from synthweb.releases.screens import TABS
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 from tests.web.rest import Caller

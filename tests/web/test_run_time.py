@@ -16,7 +16,7 @@ from synthweb.pages.templatetags import amounts
 from synthweb.runs import stages, timing, worker
 from synthweb.runs.models import RunEvent, SynthesisRun
 from synthweb.runs.timing import MODEL, READ, Observed, band
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 Open = Callable[..., Client]

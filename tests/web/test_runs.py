@@ -30,7 +30,7 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import Release
 from synthweb.runs import errors, lease, planning, queue, reconcile, services, worker
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import doorbell, scene
 from tests.web.rest import Caller
 

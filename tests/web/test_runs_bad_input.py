@@ -14,7 +14,7 @@ from synth_engine import mechanisms
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.runs.models import OutboxMessage, SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

@@ -20,7 +20,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.runs import lease, reconcile, worker
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 State = SynthesisRun.State

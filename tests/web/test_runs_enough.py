@@ -18,7 +18,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
 from synthweb.runs import sample_size, worker
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 Open = Callable[..., Client]

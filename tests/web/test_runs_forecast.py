@@ -18,7 +18,7 @@ from synth_engine.plans import forecast as engine
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.runs.forecast import GRID, LABEL, _Drawing, forecast, share
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

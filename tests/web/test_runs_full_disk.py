@@ -16,7 +16,7 @@ from pytest_django import Settings
 from synthweb.ledger.models import LedgerEntry
 from synthweb.runs import artefacts, worker
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 LIMITED = """

@@ -17,7 +17,7 @@ from synthweb.lib import codes
 from synthweb.releases.models import Release
 from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

@@ -13,7 +13,7 @@ from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
 from synthweb.runs import services, worker
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 

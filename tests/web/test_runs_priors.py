@@ -15,7 +15,7 @@ from synth_engine.domain import Domain
 from synth_engine.spec import Spec
 from synthweb.runs import estimate as estimating
 from synthweb.runs import planning, priors
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
 from tests.web.test_releases_of_groups import TABLE

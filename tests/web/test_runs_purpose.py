@@ -25,7 +25,7 @@ from synthweb.ledger.selectors import Balance
 from synthweb.runs import methods, purpose, screens
 from synthweb.runs.forms import ReleaseForm, choices_of
 from synthweb.runs.models import SynthesisRun
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import rest, scene
 from tests.web.html import html_of
 

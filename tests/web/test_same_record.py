@@ -10,7 +10,7 @@ from synthweb.datasets import services as datasets
 from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import UnitMismatch
 from synthweb.ledger.models import LedgerEntry
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web import scene
 
 JOBS = "home,work,jobs\n" + "a,x,9\nb,x,1\na,y,4\n"

@@ -13,7 +13,7 @@ from django.test import RequestFactory
 
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import Me
-from tests.conftest import Cast
+from tests.cast import Cast
 from tests.web.html import compact
 
 TEMPLATES = sorted((Path(settings.BASE_DIR) / "templates").rglob("*.html"))
