@@ -27,7 +27,7 @@ class Way:
     def lost(self, size: int) -> float:
         """What a record of a group of this size loses, on a scale without a unit: one over the number of parts for what
         lies within a part, and the root of prior over records, over 13, for what the prior covers. So the errors of
-        average commutes fell and rose over parts, epsilon and sizes of groups (docs/methods.md)."""
+        average commutes fell and rose over parts, epsilon and sizes of groups (docs/benchmarks.md)."""
         return (
             1 / self.parts
             + math.sqrt(self.priors[size] * self.parts / (self.unit * size)) / _COVERED

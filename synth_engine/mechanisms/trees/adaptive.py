@@ -27,7 +27,7 @@ from synth_engine.spec import Spec
 
 OF_TEXTS = threshold_tree.Settings(rule="improved", growing=0.5, clean=4, matched=True)
 """Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than counts that are used
-again. The least threshold is the best, a smaller one opens ever more empty nodes (docs/methods.md)."""
+again. The least threshold is the best, a smaller one opens ever more empty nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)

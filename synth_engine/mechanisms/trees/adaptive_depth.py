@@ -41,7 +41,7 @@ TOTAL_SHARE = Fraction(3, 100)
 """Of the budget for the number of records, where that is not public."""
 STRAY = 2.0
 """Of the children of an empty node, branching^-STRAY / 2 are opened on average: the threshold is twice as many noise scales as
-the least one. Below it a tree spends itself on noise (docs/methods.md)."""
+the least one. Below it a tree spends itself on noise."""
 ABOVE_SHARE = Fraction(6, 100)
 """Of the budget for each depth that is counted above the parts at which a tree ends."""
 _FEW = 2

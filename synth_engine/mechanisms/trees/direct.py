@@ -41,7 +41,7 @@ from synth_engine.spec import Spec
 TOTAL_SHARE = Fraction(3, 100)
 """Of the budget for the number of records, where that is not public."""
 STOP = 4
-"""Noise scales up to which a count is not handed on (docs/methods.md)."""
+"""Noise scales up to which a count is not handed on."""
 BEARABLE = {"points": 1.7, "texts": 3.4}
 """Depths, by how often records can be divided among all children until so few are left: places are far from equally full, and
 of the signs that may follow few do."""

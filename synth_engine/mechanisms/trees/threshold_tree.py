@@ -57,7 +57,7 @@ DEPTHS: Mapping[str, int] = {"points": 8, "texts": 20}
 BORNE = 2.0
 """With classes a depth is as deep as its turns come, so that there is no usual one. The logarithm of how many nodes may be opened
 above the last depth, by that of how many thresholds there are in the records: of several columns together most nodes hold
-nobody. One depth too many costs a tenth of the accuracy, one too few a half and more (docs/methods.md)."""
+nobody. One depth too many costs a tenth of the accuracy, one too few a half and more."""
 _STEPS = 24
 
 
