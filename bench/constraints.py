@@ -183,7 +183,7 @@ def main() -> None:
         real(asked.rows).to_csv(table, index=False)
         texts = pd.read_csv(table, dtype=str, keep_default_na=False)
         truth = codec.encode(domain, dict(texts.items()))
-        assert counting.breaking(truth.__getitem__, domain=domain)[-1] == 0
+        assert counting.count_violations(truth.__getitem__, domain=domain)[-1] == 0
         print(
             f"{asked.rows:,} rows, epsilon {asked.epsilon}, {len(domain.constraints)} constraints"
         )
@@ -194,7 +194,7 @@ def main() -> None:
             plain = Model.from_json(model.to_json() | {"domain": free.to_json()})
             for kept, one in (("no", plain), ("yes", model)):
                 codes = one.sample(asked.rows, seed="bench")
-                broken = counting.breaking(codes.__getitem__, domain=domain)[-1]
+                broken = counting.count_violations(codes.__getitem__, domain=domain)[-1]
                 apart = [distance(truth, codes, domain=domain, of=of) for of in (1, 2)]
                 took = seconds(one, asked.rows)
                 print(

@@ -101,7 +101,7 @@ def of_points(number: int) -> None:
 
     def tree(threshold: int, sampler: Noisy = Exactly()) -> growth.Growth:  # noqa: B008 - it holds nothing
         rule = Rule(name="basic", depth=8, threshold=threshold)
-        return growth.grown(leaves, hierarchy=points, rule=rule, noise=law, sampler=sampler)  # type: ignore[arg-type]
+        return growth.grow_tree(leaves, hierarchy=points, rule=rule, noise=law, sampler=sampler)  # type: ignore[arg-type]
 
     low, high = 2, 1 << 16
     while high - low > max(1, low // 50):  # the threshold with about so many nodes
@@ -152,7 +152,7 @@ def of_texts(number: int) -> None:
         rows = Rows({"word": np.zeros(number, dtype=np.uint16)}, domain=domain, ranked=ranked)
         law = Noise(law="discrete-laplace", scale=scale)
         leaves = counts.by_leaf(rows, words)
-        return growth.grown(
+        return growth.grow_tree(
             leaves, hierarchy=words, rule=rule, noise=law, sampler=SecureSampler()
         )
 

@@ -209,7 +209,7 @@ def references(problem: Problem) -> Iterator[Line]:
 def described(plan: Plan) -> str:
     if isinstance(plan, StagedPlan):  # as many as for any other items
         plan = plan.config.calibrate(
-            domain_learning.foreseen(plan.domain), plan.spec, within=plan.left
+            domain_learning.expected_domain(plan.domain), plan.spec, within=plan.left
         )
     sizes = plan.domain.sizes
     cliques = getattr(plan, "cliques", None)

@@ -82,7 +82,7 @@ def fidelities(
     begun = time.perf_counter()
     for _ in range(RUNS):
         released = dict(
-            discovery.discovered(
+            discovery.discover_values(
                 counts, size=size, threshold=threshold, scale=law.scale, noisy=noisy
             )
         )

@@ -32,11 +32,11 @@ def require(
     named = {option: path for option, path in outputs.items() if path is not None}
     for path in named.values():
         require_folder(path)
-    places = [path.resolve() for path in named.values()]
+    resolved = [path.resolve() for path in named.values()]
     read = {path.resolve() for path in inputs if path is not None}
     if (
-        len(set(places)) < len(places)
-        or read.intersection(places)
+        len(set(resolved)) < len(resolved)
+        or read.intersection(resolved)
         or _is_one_of(named.values(), read)
     ):
         raise InputError(
@@ -71,7 +71,7 @@ class Pending:
         self._path = path
         self._overwrite = overwrite
         self.temporary = temporary
-        self.kept = False
+        self.committed = False
 
     def reserve(self, size: int) -> None:
         """Take room on the disk for `size` bytes, which `write` then uses. OSError where there is none."""
@@ -92,7 +92,7 @@ class Pending:
         """Give the file its name. Without `overwrite`, InputError if somebody else has taken it meanwhile."""
         if self._overwrite or not self._link():
             self.temporary.replace(self._path)
-        self.kept = True
+        self.committed = True
 
     def _link(self) -> bool:
         """Name the file without replacing another one. False where the file system has no hard links, and no file has
@@ -114,7 +114,7 @@ class Pending:
         _half_written.discard(self.temporary)
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """A hidden name in the same folder that nobody else has."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
 
@@ -122,7 +122,7 @@ def _beside(path: Path) -> Path:
 @contextlib.contextmanager
 def pending(path: Path, *, overwrite: bool, reserve: int = 0) -> Iterator[Pending]:
     """A file that exists afterwards only if it was kept. InputError if there is no room for `reserve` bytes."""
-    file = Pending(path, _beside(path), overwrite=overwrite)
+    file = Pending(path, _temporary_path(path), overwrite=overwrite)
     _half_written.add(file.temporary)
     try:
         if reserve:

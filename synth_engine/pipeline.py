@@ -256,7 +256,7 @@ def report(
         each.pair: tallies.ContingencyTable(each.shape, *each.tally(drawn.__getitem__))
         for each in commutes(domain)
     }
-    broken = counting.breaking(drawn.__getitem__, domain=domain)
+    broken = counting.count_violations(drawn.__getitem__, domain=domain)
     ends, most = model.group_ends(rows, seed=seed), domain.unit.max_records
     sizes = None if ends is None else group_sizes.counted(ends, most=most)
     synthetic = tallies.from_codes(
@@ -285,10 +285,10 @@ def report(
         real,
         synthetic,
         domain,
-        fits=confidential_rows.fits(path, domain, kind=kind, dialect=dialect),
+        fits=confidential_rows.count_fits(path, domain, kind=kind, dialect=dialect),
         rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
         rows_synthetic=_records(shown, first[shown].to_numpy().tolist()),
-        unenforced=counting.breaking(unenforced.__getitem__, domain=domain),
+        unenforced=counting.count_violations(unenforced.__getitem__, domain=domain),
     )
 
 
@@ -314,7 +314,7 @@ def compare(
         _real_tallies(path, domain=domain, dialect=dialect, progress=progress),
         _real_tallies(synthetic_path, domain=public, progress=progress),
         domain,
-        fits=confidential_rows.fits(path, domain, dialect=dialect),
+        fits=confidential_rows.count_fits(path, domain, dialect=dialect),
         rows_real=_first_rows(path, domain=domain, dialect=dialect),
         rows_synthetic=_first_rows(synthetic_path, domain=domain),
     )
@@ -352,7 +352,7 @@ def _real_tallies(
         each.pair: tallies.ContingencyTable(each.shape, *counts.commutes(rows, each))
         for each in commutes(domain)
     }
-    broken = counts.breaking(rows)
+    broken = counts.count_violations(rows)
     sizes = None if domain.grouped is None else counts.group_sizes(rows)
     return tallies.gather(
         cliques,

@@ -12,14 +12,14 @@ from synth_engine.errors import SpecError
 from synth_engine.privacy.loss import parse_amount, plain
 
 SCHEMA = "synth_engine/spec/1"
-SMALLEST_EPSILON = Fraction(1, 10**4)
-LARGEST_EPSILON = Fraction(1000)
-LARGEST_DELTA = Fraction(1, 10)
-LARGEST_ROWS = 10**9
-LONGEST_SEED = 200
+MIN_EPSILON = Fraction(1, 10**4)
+MAX_EPSILON = Fraction(1000)
+MAX_DELTA = Fraction(1, 10)
+MAX_ROWS = 10**9
+MAX_SEED_LENGTH = 200
 
-DEEPEST = 4  # levels of lists and objects in a parameter
-MOST_ENTRIES = 5_000  # of all of them together
+MAX_PARAMETER_DEPTH = 4  # levels of lists and objects in a parameter
+MAX_PARAMETER_ENTRIES = 5_000  # of all of them together
 
 Parameter = Any
 """A text, a number, a truth value, or lists and objects of them, as JSON has them."""
@@ -49,10 +49,10 @@ class Spec:
         _check_parameters(self.parameters)
         _check_loss(self.epsilon, self.delta)
         if self.rows is not None and (
-            type(self.rows) is not int or not 1 <= self.rows <= LARGEST_ROWS
+            type(self.rows) is not int or not 1 <= self.rows <= MAX_ROWS
         ):
             raise SpecError(
-                f"rows must be a whole number from 1 to {LARGEST_ROWS}",
+                f"rows must be a whole number from 1 to {MAX_ROWS}",
                 repair="or leave it out",
             )
         _check_seed(self.seed)
@@ -96,13 +96,11 @@ class Spec:
 def _check_loss(epsilon: Fraction, delta: Fraction) -> None:
     if not isinstance(epsilon, Fraction) or not isinstance(delta, Fraction):
         raise TypeError("epsilon and delta are Fractions; read text with parse_amount")
-    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-        rule = (
-            f"epsilon must lie between {plain(SMALLEST_EPSILON)} and {plain(LARGEST_EPSILON)}"
-        )
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        rule = f"epsilon must lie between {plain(MIN_EPSILON)} and {plain(MAX_EPSILON)}"
         raise SpecError(rule, repair="1 is a common choice")
-    if delta != 0 and not Fraction(1, 10**18) <= delta <= LARGEST_DELTA:
-        rule = f"delta must be 0 or lie between 1e-18 and {plain(LARGEST_DELTA)}"
+    if delta != 0 and not Fraction(1, 10**18) <= delta <= MAX_DELTA:
+        rule = f"delta must be 0 or lie between 1e-18 and {plain(MAX_DELTA)}"
         raise SpecError(
             rule, repair="give a delta far below one over the number of records, such as 1e-9"
         )
@@ -124,18 +122,18 @@ def require_moderate(name: str, value: Parameter) -> None:
     """Errors: SpecError for what is no JSON, nested deep, or long. Without recursion: it may be nested without end."""
     waiting, count = [(value, 0)], 0
     while waiting:
-        one, depth = waiting.pop()
+        entry, depth = waiting.pop()
         count += 1
-        if depth > DEEPEST or count > MOST_ENTRIES:
+        if depth > MAX_PARAMETER_DEPTH or count > MAX_PARAMETER_ENTRIES:
             raise SpecError(
-                f"parameter {name!r} is nested deeper than {DEEPEST} levels or has more than {MOST_ENTRIES} entries",
+                f"parameter {name!r} is nested deeper than {MAX_PARAMETER_DEPTH} levels or has more than {MAX_PARAMETER_ENTRIES} entries",
                 repair="make it flatter, or list less",
             )
-        if isinstance(one, Mapping) and all(isinstance(key, str) for key in one):
-            waiting += [(inner, depth + 1) for inner in one.values()]
-        elif isinstance(one, list | tuple):
-            waiting += [(inner, depth + 1) for inner in one]
-        elif one is not None and not isinstance(one, str | int | float | bool):
+        if isinstance(entry, Mapping) and all(isinstance(key, str) for key in entry):
+            waiting += [(inner, depth + 1) for inner in entry.values()]
+        elif isinstance(entry, list | tuple):
+            waiting += [(inner, depth + 1) for inner in entry]
+        elif entry is not None and not isinstance(entry, str | int | float | bool):
             raise SpecError(
                 f"parameter {name!r} must be a number, a text, a truth value, or a list or object of them"
             )
@@ -144,9 +142,9 @@ def require_moderate(name: str, value: Parameter) -> None:
 def _check_seed(seed: str | None) -> None:
     if seed is None:
         return
-    if not isinstance(seed, str) or not 1 <= len(seed) <= LONGEST_SEED:
+    if not isinstance(seed, str) or not 1 <= len(seed) <= MAX_SEED_LENGTH:
         raise SpecError(
-            f"a seed is a text of 1 to {LONGEST_SEED} characters", repair="or leave it out"
+            f"a seed is a text of 1 to {MAX_SEED_LENGTH} characters", repair="or leave it out"
         )
     if any(unicodedata.category(c).startswith("C") for c in seed):
         raise SpecError(

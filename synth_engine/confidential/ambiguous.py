@@ -41,7 +41,7 @@ def dates(texts: pa.Array) -> dict[str, Any] | None:
     }
 
 
-def questioned(draft: dict[str, Any], texts: pa.Array) -> dict[str, Any]:
+def add_question(draft: dict[str, Any], texts: pa.Array) -> dict[str, Any]:
     """A draft of texts, with the question that its steward has to answer first, if there is one."""
     if question := _question(texts):
         draft["why"] += f" {question}"

@@ -46,16 +46,16 @@ def _tally(
     cells = prod(shape)
     table = np.zeros(cells, dtype=np.int64)
     for start in range(0, records, _BLOCK):
-        place = np.zeros(min(_BLOCK, records - start), dtype=np.intp)
+        cell = np.zeros(min(_BLOCK, records - start), dtype=np.intp)
         for (column, bins), size in zip(columns, shape, strict=True):
             if size > 1:
                 codes = column[start : start + _BLOCK]
-                place *= size
-                place += codes if bins is None else bins[codes]
+                cell *= size
+                cell += codes if bins is None else bins[codes]
         if cells <= _BLOCK:
-            table += np.bincount(place, minlength=cells)
+            table += np.bincount(cell, minlength=cells)
         else:  # a block touches few cells of a large table
-            touched, times = np.unique(place, return_counts=True)
+            touched, times = np.unique(cell, return_counts=True)
             table[touched] += times
     return table
 
@@ -118,9 +118,9 @@ def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
 def by_rank(rows: Rows, name: str) -> dict[int, int]:
     """How many records have each value that occurs in a weak attribute, by its number within the public set. Exact, and
     it tells what occurs: for `discovery` alone."""
-    places, ranks = rows.ranked(name)
-    found = np.bincount(places, minlength=len(ranks))
-    return {rank: int(count) for rank, count in zip(ranks, found, strict=True) if count}
+    value_indices, ranks = rows.ranked(name)
+    tally = np.bincount(value_indices, minlength=len(ranks))
+    return {rank: int(count) for rank, count in zip(ranks, tally, strict=True) if count}
 
 
 Sorted = tuple[Codes, NDArray[np.int64] | None]
@@ -209,6 +209,6 @@ def unread(rows: Rows, name: str) -> tuple[int, int]:
     return other, missing
 
 
-def breaking(rows: Rows) -> tuple[int, ...]:
+def count_violations(rows: Rows) -> tuple[int, ...]:
     """How many records break each declared constraint. Exact like `contingency`, and never to be released."""
-    return counting.breaking(rows.codes, domain=rows.domain)
+    return counting.count_violations(rows.codes, domain=rows.domain)

@@ -28,21 +28,21 @@ def number_passing(
 ) -> int:
     """A draw from Binomial(n, P(noise >= threshold)), exactly: a uniform number is compared with the distribution's
     steps, and where the bits drawn so far leave open on which side of a step it lies, more are drawn."""
-    drawn, length = bits(STEP), STEP
+    uniform_bits, length = bits(STEP), STEP
     while True:
         precision = length + GUARD + n.bit_length() + 2 * thresholds.MOST_BY_CHANCE
-        found = tails.place(
-            drawn,
+        count = tails.place(
+            uniform_bits,
             length,
             n=n,
             p=tails.passing(scale=scale, threshold=threshold, bits=precision),
         )
-        if found is not None:
-            return found
-        drawn, length = drawn << STEP | bits(STEP), length + STEP
+        if count is not None:
+            return count
+        uniform_bits, length = uniform_bits << STEP | bits(STEP), length + STEP
 
 
-def discovered(
+def discover_values(
     counts: Mapping[int, int],
     *,
     size: int,
@@ -58,16 +58,24 @@ def discovered(
     """
     require(size=size, threshold=threshold, scale=scale)
     ranks = sorted(counts)
-    kept = [
+    reaching = [
         (rank, count)
         for rank, count in zip(ranks, noisy([counts[rank] for rank in ranks]), strict=True)
         if count >= threshold
     ]
     number = number_passing(size - len(ranks), scale=scale, threshold=threshold)
-    strangers = without_repetition(number, size=size, taken=ranks, below=secrets.randbelow)
+    strangers = sample_without_replacement(
+        number, size=size, taken=ranks, below=secrets.randbelow
+    )
     return sorted(
-        kept
-        + list(zip(strangers, exceeding(number, threshold=threshold, noisy=noisy), strict=True))
+        reaching
+        + list(
+            zip(
+                strangers,
+                sample_exceedances(number, threshold=threshold, noisy=noisy),
+                strict=True,
+            )
+        )
     )
 
 
@@ -81,7 +89,7 @@ def require(*, size: int, threshold: int, scale: Fraction) -> None:
         raise PrivacyError("the threshold is too low for a set of this size")
 
 
-def without_repetition(
+def sample_without_replacement(
     number: int, *, size: int, taken: Iterable[int], below: Below
 ) -> list[int]:
     """Different ranks that are not taken, each set of them as likely as another. Drawing again what was hit already
@@ -90,25 +98,25 @@ def without_repetition(
     if 2 * (len(gone) + number) > size:
         left = [rank for rank in range(size) if rank not in gone]
         return [left.pop(below(len(left))) for _ in range(number)]
-    found: list[int] = []
-    while len(found) < number:
+    ranks: list[int] = []
+    while len(ranks) < number:
         rank = below(size)
         if rank not in gone:
             gone.add(rank)
-            found.append(rank)
-    return found
+            ranks.append(rank)
+    return ranks
 
 
-def exceeding(
+def sample_exceedances(
     number: int, *, threshold: int, noisy: Callable[[list[int]], list[int]]
 ) -> list[int]:
     """Noise on 0, given that it reaches the threshold. Above 0 its law has no memory, so that threshold + noise given
     noise >= 0 is the same; and noise >= 0 has a probability of more than one half."""
-    found: list[int] = []
-    while len(found) < number:
-        found += [
+    exceedances: list[int] = []
+    while len(exceedances) < number:
+        exceedances += [
             threshold + noise
-            for noise in noisy([0] * (2 * (number - len(found))))
+            for noise in noisy([0] * (2 * (number - len(exceedances))))
             if noise >= 0
         ]
-    return found[:number]
+    return exceedances[:number]

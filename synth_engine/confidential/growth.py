@@ -38,12 +38,12 @@ class Sampler(Protocol):
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> NDArray[np.bool_]: ...
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts: ...
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts: ...
 
     def part(self, sizes: Counts, number: int) -> Counts: ...
 
 
-def grown(
+def grow_tree(
     leaves: tuple[Codes, Counts | None],
     *,
     hierarchy: Hierarchy,
@@ -122,8 +122,8 @@ def _discount(
     np.add.at(emptied, last[few], -1)
     left[np.cumsum(emptied[:-1]) > 0] = 0
     if many.any():
-        drawn = reached[first[many]][:, None] + sampler.part(sizes[many], number)
-        np.subtract.at(left, np.searchsorted(reached, drawn.ravel(), side="right") - 1, 1)
+        records = reached[first[many]][:, None] + sampler.part(sizes[many], number)
+        np.subtract.at(left, np.searchsorted(reached, records.ravel(), side="right") - 1, 1)
 
 
 def passing(
@@ -148,7 +148,7 @@ def passing(
         number = discovery.number_passing(part.size, scale=noise.scale, threshold=threshold)
         passed[
             part[
-                discovery.without_repetition(
+                discovery.sample_without_replacement(
                     number, size=part.size, taken=(), below=secrets.randbelow
                 )
             ]
@@ -156,37 +156,37 @@ def passing(
     return passed
 
 
-def kept(
+def threshold_counts(
     vector: Counts, *, threshold: int, noise: Noise, noisy: Callable[[Counts, Noise], Counts]
 ) -> Counts:
     """Counts with noise where that reaches the threshold, 0 elsewhere; of cells without records as `passing` has it."""
-    found, some, none = (
+    thresholded, some, none = (
         np.zeros_like(vector),
         np.flatnonzero(vector),
         np.flatnonzero(vector == 0),
     )
-    drawn = noisy(vector[some], noise)
-    found[some] = np.where(drawn >= threshold, drawn, 0)
+    noisy_counts = noisy(vector[some], noise)
+    thresholded[some] = np.where(noisy_counts >= threshold, noisy_counts, 0)
     through = none[
         passing(
             np.zeros(none.size, dtype=np.int64), threshold=threshold, noise=noise, noisy=noisy
         )
     ]
-    found[through] = discovery.exceeding(
+    thresholded[through] = discovery.sample_exceedances(
         through.size,
         threshold=threshold,
         noisy=lambda values: noisy(np.array(values, dtype=np.int64), noise).tolist(),
     )
-    return found
+    return thresholded
 
 
 def uniform(bounds: Counts) -> Counts:
     """Whole numbers from 0 on below each bound, each as likely as another, from the operating system."""
     limits = bounds.astype(np.uint64)
     most = (np.uint64(2**63) // limits) * limits
-    drawn = np.full(bounds.size, 2**63, dtype=np.uint64)
-    while (again := np.flatnonzero(drawn >= most)).size:
-        drawn[again] = np.frombuffer(os.urandom(8 * again.size), dtype=np.uint64) >> np.uint64(
-            1
-        )
-    return (drawn % limits).astype(np.int64)
+    random_bits = np.full(bounds.size, 2**63, dtype=np.uint64)
+    while (again := np.flatnonzero(random_bits >= most)).size:
+        random_bits[again] = np.frombuffer(
+            os.urandom(8 * again.size), dtype=np.uint64
+        ) >> np.uint64(1)
+    return (random_bits % limits).astype(np.int64)

@@ -70,7 +70,7 @@ def read(
 ) -> Reading:
     """Reads a whole table. Raises TableError where it is not well formed."""
     shape, limits = Shape(), limits or Limits()
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     preview: list[list[str]] = []
     last: list[str] = []
     marks = dialect.marks if dialect else Marks()
@@ -78,20 +78,20 @@ def read(
         for block in blocks(
             path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress
         ):
-            found = found or {name: Column(marks, of=len(block)) for name in block}
+            columns = columns or {name: Column(marks, of=len(block)) for name in block}
             preview = preview or _head(block)
             last = _row(block, -1)
             list(
-                pool.map(Column.add, found.values(), block.values())
+                pool.map(Column.add, columns.values(), block.values())
             )  # a failure comes out here
     if last and last[0].strip().casefold() in TOTALS:
         shape.notes.append(
             "The last row seems to be a sum: if it is, say that a line at the end is to be left out."
         )
     suggestions = []
-    for place, (name, column) in enumerate(found.items(), start=1):
+    for number, (name, column) in enumerate(columns.items(), start=1):
         suggestions.append(suggest.attribute(name, column, codebook=shape.facts.get(name)))
-        progress("suggest", place / len(found))
+        progress("suggest", number / len(columns))
     return Reading(
         columns=shape.columns,
         suggestions=suggestions,
@@ -100,7 +100,7 @@ def read(
         line_count=shape.lines,
         dialect=shape.dialect,
         notes=shape.notes,
-        unique=[name for name, column in found.items() if column.unique],
+        unique=[name for name, column in columns.items() if column.unique],
     )
 
 
@@ -113,15 +113,17 @@ def head(
 ) -> list[list[str]]:
     """The first rows of some columns, as text; of a table that a run has read, which may have none."""
     limits = Limits(block_rows=PREVIEW_ROWS)
-    found = blocks(path, kind=kind, dialect=dialect, limits=limits, wanted=names, mode="total")
-    block = next(found, None)
+    first_blocks = blocks(
+        path, kind=kind, dialect=dialect, limits=limits, wanted=names, mode="total"
+    )
+    block = next(first_blocks, None)
     if block is None:
         return []
     return _head({name: block[name] for name in names})
 
 
-def _row(block: Block, place: int) -> list[str]:
-    return [texts[place].as_py() or "" for texts in block.values()]
+def _row(block: Block, index: int) -> list[str]:
+    return [texts[index].as_py() or "" for texts in block.values()]
 
 
 def _head(block: Block) -> list[list[str]]:

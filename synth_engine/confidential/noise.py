@@ -23,7 +23,7 @@ from synth_engine.privacy import laplace, rounded
 
 dp.enable_features("contrib")
 
-LARGEST_COUNT = 2**53
+MAX_COUNT = 2**53
 
 
 def noisy(vector: Counts, noise: Noise) -> Counts:
@@ -32,7 +32,7 @@ def noisy(vector: Counts, noise: Noise) -> Counts:
         raise PrivacyError("noise is drawn for int64 counts in one axis")
     if vector.size == 0:
         return vector.copy()
-    if int(np.abs(vector).max()) > LARGEST_COUNT:
+    if int(np.abs(vector).max()) > MAX_COUNT:
         raise PrivacyError("counts this large leave no room for exact noise")
     if noise.law == "rounded-gaussian":
         return vector + rounded.draws(vector.size, sigma=noise.scale, source=_uniform)

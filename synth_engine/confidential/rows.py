@@ -41,7 +41,7 @@ class Rows:
         baskets: Mapping[str, Bags] = MappingProxyType({}),
     ) -> None:
         lengths = {len(column) for column in (*codes.values(), *baskets.values())}
-        lengths |= {len(places) for places, _ in ranked.values()} | (
+        lengths |= {len(value_indices) for value_indices, _ in ranked.values()} | (
             {len(units)} if units is not None else set()
         )
         weak = {
@@ -84,7 +84,7 @@ class Rows:
         """The numbers of the items in the cells of a weak basket, for `counts` alone."""
         return self.__baskets[name]
 
-    def settled(self, domain: Domain) -> Rows:
+    def resolve(self, domain: Domain) -> Rows:
         """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
         learned = {
             attribute.name: domain.attribute(attribute.name)
@@ -94,14 +94,15 @@ class Rows:
             raise PrivacyError("more than what was open has changed")
         codes = dict(self.__codes)
         for attribute in self.__domain.undeclared:
-            name, found = attribute.name, learned[attribute.name]
+            name = attribute.name
+            resolved = learned[name]
             if isinstance(attribute, Weak):
-                places, ranks = self.__ranked[name]
-                codes[name] = codec.resolved_codes(attribute, found, ranks)[places]
+                value_indices, ranks = self.__ranked[name]
+                codes[name] = codec.resolved_codes(attribute, resolved, ranks)[value_indices]
             elif isinstance(attribute, Range):
-                codes[name] = codec.resolved_cells(attribute, found)[codes[name]]
+                codes[name] = codec.resolved_cells(attribute, resolved)[codes[name]]
             elif isinstance(attribute, WeakBasket):
-                codes |= codec.resolved_items(attribute, found, self.__baskets[name])
+                codes |= codec.resolved_items(attribute, resolved, self.__baskets[name])
         return Rows(codes, domain=domain, units=self.__units)
 
     @property
@@ -149,7 +150,7 @@ def open_table(
     """
     _require_form(path, kind=kind, dialect=dialect)
     wanted, shape, opened = _wanted(domain), Shape(), _Opened(domain, dialect)
-    found = readers.blocks(
+    blocks = readers.blocks(
         path,
         kind=kind,
         dialect=dialect,
@@ -159,10 +160,10 @@ def open_table(
         progress=progress,
         mode="total",
     )
-    for block in found:
-        _require(wanted, found=block)
+    for block in blocks:
+        _require(wanted, names=block)
         opened.add(block)
-    _require(wanted, found=shape.columns)  # a table without records has no block
+    _require(wanted, names=shape.columns)  # a table without records has no block
     return opened.rows(random_bytes=random_bytes)
 
 
@@ -172,10 +173,10 @@ class _Opened:
     def __init__(self, domain: Domain, dialect: Dialect | None) -> None:
         self._domain, self._dialect = domain, dialect
         self._codes: dict[str, list[Codes]] = {name: [] for name in domain.names}
-        self._rankings = {
-            a.name: codec.Ranking(a) for a in domain.undeclared if isinstance(a, Weak)
+        self._rankings = {a.name: codec.Ranking(a) for a in domain.undeclared if isinstance(a, Weak)}
+        self._value_indices: dict[str, list[NDArray[np.int32]]] = {
+            name: [] for name in self._rankings
         }
-        self._places: dict[str, list[NDArray[np.int32]]] = {name: [] for name in self._rankings}
         self._bags: dict[str, list[Bags]] = {
             a.name: [] for a in domain.undeclared if isinstance(a, WeakBasket)
         }
@@ -187,25 +188,27 @@ class _Opened:
         marks = None if self._dialect is None else self._dialect.marks
         times = codec.repetitions(domain, block, marks=marks)
         # Rows are read once, and what they became is repeated: texts repeated could be more than memory holds.
-        places = None if times is None else np.repeat(np.arange(len(times)), times)
+        row_indices = None if times is None else np.repeat(np.arange(len(times)), times)
 
         for name, codes in codec.encode(domain, _plain(domain, block, self._dialect)).items():
-            self._codes[name].append(codes if places is None else codes[places])
+            self._codes[name].append(codes if row_indices is None else codes[row_indices])
         for name, ranking in self._rankings.items():
             ranks = ranking.places(block[name])
-            self._places[name].append(ranks if places is None else ranks[places])
+            self._value_indices[name].append(
+                ranks if row_indices is None else ranks[row_indices]
+            )
         for attribute in domain.baskets:
             if isinstance(attribute, WeakBasket):
                 held = codec.bags(attribute, block[attribute.name])
                 self._bags[attribute.name].append(
-                    held if places is None else held.take(pa.array(places))
+                    held if row_indices is None else held.take(pa.array(row_indices))
                 )
         if domain.unit.column is not None:
             ids = codec.normal(block[domain.unit.column], domain.unit.spelling)
             self._ids.append(
                 ids
-                if places is None
-                else ids.dictionary_encode().take(pa.array(places)).cast(pa.string())
+                if row_indices is None
+                else ids.dictionary_encode().take(pa.array(row_indices)).cast(pa.string())
             )
 
     def rows(self, *, random_bytes: Callable[[int], bytes]) -> Rows:
@@ -216,7 +219,7 @@ class _Opened:
             name: _joined(self._codes.pop(name), np.uint16) for name in list(self._codes)
         }
         ranked = {
-            name: (_joined(self._places.pop(name), np.int32), ranking.ranks)
+            name: (_joined(self._value_indices.pop(name), np.int32), ranking.ranks)
             for name, ranking in self._rankings.items()
         }
         baskets = {
@@ -228,18 +231,26 @@ class _Opened:
         if domain.unit.column is None:
             return Rows(columns, domain=domain, ranked=ranked, baskets=baskets)
         belongs = _units(self._ids)
-        kept = _kept(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
-        columns = {name: codes[kept] for name, codes in columns.items()}
-        ranked = {name: (found[kept], ranks) for name, (found, ranks) in ranked.items()}
-        baskets = {name: found.take(pa.array(kept)) for name, found in baskets.items()}
-        return Rows(columns, domain=domain, ranked=ranked, units=belongs[kept], baskets=baskets)
+        retained = _truncate(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
+        columns = {name: codes[retained] for name, codes in columns.items()}
+        ranked = {
+            name: (value_indices[retained], ranks)
+            for name, (value_indices, ranks) in ranked.items()
+        }
+        baskets = {
+            name: value_indices.take(pa.array(retained))
+            for name, value_indices in baskets.items()
+        }
+        return Rows(
+            columns, domain=domain, ranked=ranked, units=belongs[retained], baskets=baskets
+        )
 
 
 def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=kind)
 
 
-def fits(
+def count_fits(
     path: Path | str,
     domain: Domain,
     *,
@@ -253,8 +264,12 @@ def fits(
     _require_form(path, kind=kind, dialect=dialect)
     wanted = _wanted(domain)
     marks = None if dialect is None else dialect.marks
-    described = {each.name: each for each in domain.attributes if each.name in domain.columns}
-    found: dict[str, codec.Fit] = {}
+    described = {
+        attribute.name: attribute
+        for attribute in domain.attributes
+        if attribute.name in domain.columns
+    }
+    fitted: dict[str, codec.Fit] = {}
     for block in readers.blocks(
         path,
         kind=kind,
@@ -264,13 +279,13 @@ def fits(
         progress=progress,
         mode="total",
     ):
-        _require(wanted, found=block)
+        _require(wanted, names=block)
         block = _plain(domain, codec.repeated(domain, block, marks=marks), dialect)
         for name, attribute in described.items():
             fit = codec.fit(attribute, block[name])
             if fit is not None:
-                found[name] = found.get(name, codec.Fit()) + fit
-    return found
+                fitted[name] = fitted.get(name, codec.Fit()) + fit
+    return fitted
 
 
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
@@ -297,7 +312,7 @@ def require_columns(
     row: this may come before a charge."""
     _require_form(path, kind=kind, dialect=dialect)
     _require(
-        _wanted(domain), found=readers.columns(path, kind=kind, dialect=dialect, mode="total")
+        _wanted(domain), names=readers.columns(path, kind=kind, dialect=dialect, mode="total")
     )
 
 
@@ -320,9 +335,9 @@ def _wanted(domain: Domain) -> list[str]:
     ]
 
 
-def _require(wanted: list[str], *, found: Collection[str]) -> None:
+def _require(wanted: list[str], *, names: Collection[str]) -> None:
     for name in wanted:
-        if name not in found:
+        if name not in names:
             raise TableError(
                 "the table has no such column", repair="check header and domain", column=name
             )
@@ -337,7 +352,7 @@ def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
     return numbers
 
 
-def _kept(
+def _truncate(
     units: NDArray[np.int32], *, most: int, random_bytes: Callable[[int], bytes]
 ) -> NDArray[np.intp]:
     """At most so many records of each unit, every one with the same chance."""

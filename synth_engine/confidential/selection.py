@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import opendp.prelude as dp
 
-from synth_engine.confidential.noise import LARGEST_COUNT, exact_float
+from synth_engine.confidential.noise import MAX_COUNT, exact_float
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Counts
 
@@ -27,7 +27,7 @@ def choose(scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
     """The index of a large score. `scores`: int64, one axis."""
     if scores.dtype != np.int64 or scores.ndim != 1 or scores.size == 0:
         raise PrivacyError("a selection needs int64 scores in one axis")
-    if int(np.abs(scores).max()) > LARGEST_COUNT:
+    if int(np.abs(scores).max()) > MAX_COUNT:
         raise PrivacyError("scores this large leave no room for an exact selection")
     return int(_measurement(law, exact_float(scale))(scores.tolist()))
 

@@ -59,11 +59,9 @@ from synth_engine.privacy.unit import (
     scores_sensitivity,
 )
 
-LARGEST_TABLE = 1_000_000
-LARGEST_REFERENCE = 2**40
-LARGEST_DISTANCE = (
-    noise.LARGEST_COUNT // 2
-)  # public, so that no score fails the sampler's own check
+MAX_TABLE_CELLS = 1_000_000
+MAX_REFERENCE_COUNT = 2**40
+MAX_DISTANCE = noise.MAX_COUNT // 2  # public, so that no score fails the sampler's own check
 
 
 class Sampler(growth.Sampler, Protocol):
@@ -93,18 +91,22 @@ class SecureSampler:
         self, tally: dict[int, int], *, size: int, threshold: int, noise: Noise
     ) -> list[tuple[int, int]]:
         def noisy(values: list[int]) -> list[int]:
-            drawn: list[int] = self.counts(np.array(values, dtype=np.int64), noise).tolist()
-            return drawn
+            noisy_counts: list[int] = self.counts(
+                np.array(values, dtype=np.int64), noise
+            ).tolist()
+            return noisy_counts
 
-        return discovery.discovered(
+        return discovery.discover_values(
             tally, size=size, threshold=threshold, scale=noise.scale, noisy=noisy
         )
 
     def passing(self, scores: Counts, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
         return growth.passing(scores, threshold=threshold, noise=noise, noisy=self.counts)
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
-        return growth.kept(vector, threshold=threshold, noise=noise, noisy=self.counts)
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+        return growth.threshold_counts(
+            vector, threshold=threshold, noise=noise, noisy=self.counts
+        )
 
     def part(self, sizes: Counts, number: int) -> Counts:
         return draw_distinct(sizes, number, uniform=growth.uniform)
@@ -186,7 +188,9 @@ class RoomSession:
         self._admit(query, kind(scale=scale, linf=self._sensitivity.linf))
         return self._sampler.choose(self._scores(candidates), scale=scale, law=law)
 
-    def refine(self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction) -> int:
+    def select_split(
+        self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction
+    ) -> int:
         """The index of a column that leaves many records in the largest class of their group, where the groups of `chosen`
         are divided by it. Records that are added raise every such number or none (docs/proofs/refine.md)."""
         cliques = tuple((*chosen, name) for name in candidates)
@@ -195,14 +199,16 @@ class RoomSession:
         query = Query(
             verb="refine",
             candidates=cliques,
-            cells=sum(int(np.prod(self._shape(one))) for one in cliques),
+            cells=sum(int(np.prod(self._shape(clique))) for clique in cliques),
         )
         law, kind = self._choosing()
         self._admit(query, kind(scale=scale, linf=self._sensitivity.linf, monotonic=True))
-        kept = [
+        sizes_of_largest_classes = [
             counts.largest_classes(counts.contingency(self._rows, clique)) for clique in cliques
         ]
-        return self._sampler.choose(np.array(kept, dtype=np.int64), scale=scale, law=law)
+        return self._sampler.choose(
+            np.array(sizes_of_largest_classes, dtype=np.int64), scale=scale, law=law
+        )
 
     def _choosing(self) -> tuple[SelectionLaw, type[PermuteAndFlip | Gumbel]]:
         """By which law an index is chosen under this cap, and its event."""
@@ -245,8 +251,12 @@ class RoomSession:
         query = Query(verb="discover", clique=(name,), cells=size, threshold=threshold)
         self._admit(query, noise.event(self._sensitivity))
         tally = counts.by_rank(self._rows, name)
-        found = self._sampler.discover(tally, size=size, threshold=threshold, noise=noise)
-        return Discovery(attribute=name, noise=noise, threshold=threshold, found=tuple(found))
+        ranked_counts = self._sampler.discover(
+            tally, size=size, threshold=threshold, noise=noise
+        )
+        return Discovery(
+            attribute=name, noise=noise, threshold=threshold, ranked_counts=tuple(ranked_counts)
+        )
 
     def grow(
         self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True
@@ -261,7 +271,7 @@ class RoomSession:
         query = Query(verb="grow", clique=columns, cells=cells, rule=rule, branching=branching)
         self._admit(query, self._growing(rule, noise))
         leaves = self._leaves_of(hierarchy, together)
-        return growth.grown(
+        return growth.grow_tree(
             leaves, hierarchy=hierarchy, rule=rule, noise=noise, sampler=self._sampler
         )
 
@@ -299,7 +309,7 @@ class RoomSession:
             )
         if threshold is not None and (threshold < 1 or noise.law != "discrete-laplace"):
             raise PrivacyError("leaves are kept from 1 on, with discrete Laplace noise")
-        asked = Query(
+        query = Query(
             verb="leaves",
             clique=partition.columns,
             by=by,
@@ -307,13 +317,13 @@ class RoomSession:
             cells=cells,
             threshold=threshold,
         )
-        self._admit(asked, noise.event(self._sensitivity))
+        self._admit(query, noise.event(self._sensitivity))
         known = None if by else self._leaves_of(hierarchy, together)
         table = counts.by_part(self._rows, hierarchy, partition, by=by, leaves=known)
         if threshold is None:
             values = self._sampler.counts(table, noise)
         else:
-            values = self._sampler.kept(table, threshold=threshold, noise=noise)
+            values = self._sampler.above_threshold(table, threshold=threshold, noise=noise)
         return Leaves(
             partition=partition,
             by=by,
@@ -377,10 +387,10 @@ class RoomSession:
             raise PrivacyError("the table does not have the totals that were declared public")
         groups, origins = map(self._rows.codes, clique)
         order = np.repeat(np.arange(shape[0]), np.array(totals.counts))
-        found = np.empty(order.size, dtype=np.int64)
+        drawn_origins = np.empty(order.size, dtype=np.int64)
         for name in sorted(set(way[order])):  # groups of each way by themselves
             mine, of = way[groups] == name, (shape[0], int(parted[name].max()) + 1)
-            found[way[order] == name] = dirichlet_multinomial.drawn(
+            drawn_origins[way[order] == name] = dirichlet_multinomial.drawn(
                 groups[mine],
                 parted[name][origins[mine]],
                 parts=parts,
@@ -388,12 +398,12 @@ class RoomSession:
                 unit=event.unit,
                 below=self._sampler.below,
             )
-        return dirichlet_multinomial.Resampled.of(clique, order, found, shape=shape)
+        return dirichlet_multinomial.Resampled.of(clique, order, drawn_origins, shape=shape)
 
-    def settle(self, domain: Domain) -> None:
+    def resolve(self, domain: Domain) -> None:
         """Counts the rows under what was learned from now on. The caller chose `domain` from public facts and paid
         answers alone; that nothing but open attributes differs is checked. It asks nothing, so it costs nothing."""
-        self._rows = self._rows.settled(domain)
+        self._rows = self._rows.resolve(domain)
         self._domain = domain
         self._distances.clear()
         self._sorted.clear()
@@ -412,7 +422,7 @@ class RoomSession:
             ):
                 raise PrivacyError("a reference has another shape than its clique")
             largest = max(int(reference.max()), -int(reference.min()), abs(candidate.penalty))
-            if largest > LARGEST_REFERENCE or int(np.abs(reference).sum()) > LARGEST_DISTANCE:
+            if largest > MAX_REFERENCE_COUNT or int(np.abs(reference).sum()) > MAX_DISTANCE:
                 raise PrivacyError("a reference holds counts that are too large")
             cells += reference.size
         return Query(
@@ -452,8 +462,8 @@ class RoomSession:
                     "codes are merged into bins numbered from 0 on, none of them empty"
                 )
             shape[name] = used.size
-        if np.prod(list(shape.values()), dtype=float) > LARGEST_TABLE:
-            raise PrivacyError(f"a table has from 1 to {LARGEST_TABLE:,} cells")
+        if np.prod(list(shape.values()), dtype=float) > MAX_TABLE_CELLS:
+            raise PrivacyError(f"a table has from 1 to {MAX_TABLE_CELLS:,} cells")
         return tuple(shape.values())
 
     def _admit(self, query: Query, event: Event) -> None:

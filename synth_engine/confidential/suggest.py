@@ -14,14 +14,20 @@ import pyarrow as pa
 
 from synth_engine.codec import numbers
 from synth_engine.confidential import ambiguous
-from synth_engine.confidential.summary import LONGEST, MARKERS, MOST_DIFFERENT, Column, Wide
+from synth_engine.confidential.summary import (
+    MARKERS,
+    MAX_DISTINCT_TEXTS,
+    MAX_TEXT_BYTES,
+    Column,
+    Wide,
+)
 from synth_engine.domain import rounding
 from synth_engine.domain.scales import MAX_EXACT
 from synth_engine.formats import Marks
 
-MOST_CATEGORIES = 100
-LONGEST_CATEGORY = 200
-LONGEST_LIST = 800  # characters
+MAX_CATEGORIES = 100
+MAX_CATEGORY_LENGTH = 200
+MAX_LABELS_LENGTH = 800  # characters
 CODES = (
     10**9
 )  # whole numbers from here on that have equally many digits are codes more often than amounts
@@ -54,11 +60,11 @@ def attribute(
     """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about it."""
     if codebook and codebook.get("baskets"):
         return {"name": name, **_BASKETS, "provenance": "suggested"}
-    found = _coded(column, codebook) if codebook else None
-    return {"name": name, **(found or _drafted(column)), "provenance": "suggested"}
+    draft = _draft_from_codebook(column, codebook) if codebook else None
+    return {"name": name, **(draft or _draft_column(column)), "provenance": "suggested"}
 
 
-def _coded(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None:
+def _draft_from_codebook(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None:
     """The draft that a codebook makes: its codes are the values, if every value has one."""
     missing = codebook.get("missing", [])
     labels = {
@@ -67,20 +73,20 @@ def _coded(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None
     empty = [""] * bool(column.times[""])
     about = f"The file calls it “{codebook['label']}”. " if codebook.get("label") else ""
     if labels and column.wide is None and set(column.times) <= {*labels, *missing, ""}:
-        listed = "; ".join(f"{code} = {label}" for code, label in labels.items())
-        why = f"{about}The file's own codebook lists: {listed[:LONGEST_LIST]}. {_CONFIRM}"
+        labels_listed = "; ".join(f"{code} = {label}" for code, label in labels.items())
+        why = f"{about}The file's own codebook lists: {labels_listed[:MAX_LABELS_LENGTH]}. {_CONFIRM}"
         markers = [*empty, *missing] or None
         outside = "missing" if markers else "clamp"
         facts = {"values": list(labels), "other": False, "missing": markers, "outside": outside}
         return {"kind": "categorical", **facts, "why": why}
-    draft = _drafted(column.without(missing))
-    apart = [
+    draft = _draft_column(column.without(missing))
+    further_markers = [
         code
         for code in missing
         if code not in (draft.get("missing") or []) and not _within(draft, code)
     ]
-    if apart and draft["kind"] != "identifier":
-        draft["missing"] = [*(draft["missing"] or []), *apart]
+    if further_markers and draft["kind"] != "identifier":
+        draft["missing"] = [*(draft["missing"] or []), *further_markers]
         draft["why"] += (
             " The codes that the file itself declares as missing are taken for missing."
         )
@@ -94,7 +100,7 @@ def _within(draft: Mapping[str, Any], code: str) -> bool:
     return code in draft.get("values", [draft.get("true"), draft.get("false")])
 
 
-def _drafted(column: Column) -> dict[str, Any]:
+def _draft_column(column: Column) -> dict[str, Any]:
     if column.wide is not None:
         missing = [marker for marker in MARKERS if column.wide.missing[marker]]
         draft = _draft_of_many(column.wide)
@@ -131,13 +137,11 @@ def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
         return _integer(whole, np.array(list(times.values())), rows=rows)
     if (decimals := numbers.decimal(plain)) is not None:
         return _number(decimals.min(), decimals.max())
-    if (found := numbers.times(texts)) is not None:
-        return (
-            _days(found.first, found.last)
-            if found.days
-            else _span(found, int(np.gcd.reduce(found.clocks)))
-        )
-    return ambiguous.dates(texts) or ambiguous.questioned(_text(times, rows=rows), texts)
+    if (moments := numbers.times(texts)) is not None:
+        if moments.days:
+            return _days(moments.first, moments.last)
+        return _span(moments, int(np.gcd.reduce(moments.clocks)))
+    return ambiguous.dates(texts) or ambiguous.add_question(_text(times, rows=rows), texts)
 
 
 def _draft_of_many(wide: Wide) -> dict[str, Any]:
@@ -146,10 +150,14 @@ def _draft_of_many(wide: Wide) -> dict[str, Any]:
         return _many_numbers(wide)
     if wide.read == "times":
         return _days(wide.first, wide.last) if wide.days else _span(wide, wide.common)
-    if wide.different > 0.9 * wide.looked_at or not wide.frequent or wide.longest > LONGEST:
+    if (
+        wide.different > 0.9 * wide.looked_at
+        or not wide.frequent
+        or wide.longest > MAX_TEXT_BYTES
+    ):
         return dict(_NAMES)
-    values = sorted(text for text, _ in wide.frequent.most_common(MOST_CATEGORIES))
-    why = f"More than {MOST_DIFFERENT:,} different texts: {MOST_CATEGORIES} frequent ones are listed, all else is other."
+    values = sorted(text for text, _ in wide.frequent.most_common(MAX_CATEGORIES))
+    why = f"More than {MAX_DISTINCT_TEXTS:,} different texts: {MAX_CATEGORIES} frequent ones are listed, all else is other."
     return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
 
 
@@ -177,10 +185,10 @@ def _days(first: str, last: str) -> dict[str, Any]:
     return {"kind": "date", **rounding.days(first, last), "why": why}
 
 
-def _span(found: numbers.Times | Wide, common: int) -> dict[str, Any]:
+def _span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
     """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one way."""
     why = "All values are moments; the range is in whole years, the step the coarsest unit that fits. No zone is kept."
-    ends = rounding.moments(found.first, found.last, common=common, spellings=found.spellings)
+    ends = rounding.moments(span.first, span.last, common=common, spellings=span.spellings)
     return {"kind": "datetime", **ends, "why": why}
 
 
@@ -226,13 +234,13 @@ def _skewed_edges(values: Any, weights: Any, *, low: int, high: int) -> list[int
 
 def _text(times: Counter[str], *, rows: int) -> dict[str, Any]:
     different = len(times)
-    if (different > 0.9 * rows and different > MOST_CATEGORIES) or max(
+    if (different > 0.9 * rows and different > MAX_CATEGORIES) or max(
         map(len, times)
-    ) > LONGEST_CATEGORY:
+    ) > MAX_CATEGORY_LENGTH:
         return dict(_NAMES)
-    values = sorted(text for text, _ in times.most_common(MOST_CATEGORIES))
-    if different > MOST_CATEGORIES:
-        why = f"{different:,} different texts: the {MOST_CATEGORIES} most frequent are listed, all else is other."
+    values = sorted(text for text, _ in times.most_common(MAX_CATEGORIES))
+    if different > MAX_CATEGORIES:
+        why = f"{different:,} different texts: the {MAX_CATEGORIES} most frequent are listed, all else is other."
         return {
             "kind": "categorical",
             "values": values,

@@ -20,11 +20,11 @@ from synth_engine.codec import numbers
 from synth_engine.formats import Marks
 
 MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
-MOST_DIFFERENT = 20_000  # texts of a column that are all counted
-MOST_TOGETHER = 1_000_000  # of all columns of a table
-FEWEST_DIFFERENT = 500
-LONGEST = 200  # bytes of a text that may be a category
-MOST_REPEATED = 200_000
+MAX_DISTINCT_TEXTS = 20_000  # texts of a column that are all counted
+MAX_DISTINCT_TEXTS_OF_TABLE = 1_000_000  # of all columns of a table
+MIN_DISTINCT_TEXTS = 500
+MAX_TEXT_BYTES = 200  # bytes of a text that may be a category
+MAX_REPEATED_TEXTS = 200_000
 CANDIDATES = 500  # texts of a block that may be among the most frequent of the column
 SAMPLED = 256  # values of a block
 LOOKED_AT = 8  # blocks of texts that are all looked at, and of those after them one in so many
@@ -36,7 +36,9 @@ class Column:
 
     def __init__(self, marks: Marks, *, of: int = 1) -> None:
         """One of so many columns."""
-        self._most = min(MOST_DIFFERENT, max(FEWEST_DIFFERENT, MOST_TOGETHER // of))
+        self._most = min(
+            MAX_DISTINCT_TEXTS, max(MIN_DISTINCT_TEXTS, MAX_DISTINCT_TEXTS_OF_TABLE // of)
+        )
         self.times: Counter[str] = Counter()
         self.wide: Wide | None = None
         self.marks = marks
@@ -54,7 +56,7 @@ class Column:
         )
         if (
             len(self.times) > self._most
-            or pc.max(pc.binary_length(counted.field("values"))).as_py() > LONGEST
+            or pc.max(pc.binary_length(counted.field("values"))).as_py() > MAX_TEXT_BYTES
         ):
             self.wide = Wide(self.times, self.marks)
             self.times = Counter()
@@ -62,12 +64,12 @@ class Column:
 
     def without(self, texts: Collection[str]) -> Column:
         """The same column without some of its texts, if they are all counted."""
-        kept = Column(self.marks)
-        kept.times, kept.wide = (
+        others = Column(self.marks)
+        others.times, others.wide = (
             Counter({text: n for text, n in self.times.items() if text not in texts}),
             self.wide,
         )
-        return kept
+        return others
 
     @property
     def unique(self) -> bool:
@@ -107,7 +109,9 @@ class Wide:
         self._blocks = 0
         self._sample: list[NDArray[np.float64]] = []
         texts, counts = list(times), np.fromiter(times.values(), dtype=np.int64)
-        counts = np.maximum(1, counts * min(1.0, MOST_REPEATED / counts.sum())).astype(np.int64)
+        counts = np.maximum(1, counts * min(1.0, MAX_REPEATED_TEXTS / counts.sum())).astype(
+            np.int64
+        )
         # To begin with, every text as often as it came, or as its share of so many.
         self.add(
             pa.array(texts, type=pa.string()).take(
@@ -117,13 +121,15 @@ class Wide:
 
     def add(self, texts: pa.Array) -> None:
         if self.read in ("", "numbers"):
-            if (values := self._values(texts)) is None and len(texts := self._apart(texts)):
+            if (values := self._values(texts)) is None and len(
+                texts := self._without_markers(texts)
+            ):
                 values = self._values(texts)
             if values is not None:
                 self.read = "numbers"
                 return self._numbers(values)
         else:
-            texts = self._apart(texts)
+            texts = self._without_markers(texts)
         if not len(texts):
             return None
         if self.read in ("", "times") and self._times(texts):
@@ -138,14 +144,14 @@ class Wide:
         """Some of the numbers, evenly spread over the rows."""
         return np.concatenate(self._sample)
 
-    def _apart(self, texts: pa.Array) -> pa.Array:
+    def _without_markers(self, texts: pa.Array) -> pa.Array:
         """Without markers of missing values, which are short and counted."""
         short = np.isin(pc.binary_length(texts).to_numpy(), _MARKER_LENGTHS)
         if not short.any():
             return texts
-        for one in texts.filter(pa.array(short)).value_counts().to_pylist():
-            if one["values"] in MARKERS:
-                self.missing[one["values"]] += one["counts"]
+        for counted in texts.filter(pa.array(short)).value_counts().to_pylist():
+            if counted["values"] in MARKERS:
+                self.missing[counted["values"]] += counted["counts"]
         return texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(MARKERS))))
 
     def _values(self, texts: pa.Array) -> Any:
@@ -168,15 +174,15 @@ class Wide:
 
     def _times(self, texts: pa.Array) -> bool:
         """Takes them in, if they are days or moments."""
-        found = numbers.times(texts)
-        if found is None:
+        times = numbers.times(texts)
+        if times is None:
             return False
-        self.days = self.days and found.days
-        self.first, self.last = min(self.first, found.first), max(self.last, found.last)
-        self.spellings |= found.spellings
-        if not found.days and self.common != 1:
-            self.common = int(np.gcd.reduce(found.clocks, initial=self.common))
-        return self.days or not found.days
+        self.days = self.days and times.days
+        self.first, self.last = min(self.first, times.first), max(self.last, times.last)
+        self.spellings |= times.spellings
+        if not times.days and self.common != 1:
+            self.common = int(np.gcd.reduce(times.clocks, initial=self.common))
+        return self.days or not times.days
 
     def _texts(self, texts: pa.Array) -> None:
         """Which are frequent, as long as they repeat at all; of a long table, a look at some of its blocks."""
@@ -190,10 +196,10 @@ class Wide:
             self.different + len(counted),
         )
         counts = counted.field("counts").to_numpy()
-        if len(counts) > 0.9 * len(texts) or self.longest > LONGEST:
+        if len(counts) > 0.9 * len(texts) or self.longest > MAX_TEXT_BYTES:
             return
         top = np.argsort(-counts, kind="stable")[:CANDIDATES]
         names = counted.field("values").take(pa.array(top)).to_pylist()
         self.frequent.update(dict(zip(names, counts[top].tolist(), strict=True)))
-        if len(self.frequent) > MOST_DIFFERENT:
-            self.frequent = Counter(dict(self.frequent.most_common(MOST_DIFFERENT // 2)))
+        if len(self.frequent) > MAX_DISTINCT_TEXTS:
+            self.frequent = Counter(dict(self.frequent.most_common(MAX_DISTINCT_TEXTS // 2)))

@@ -14,7 +14,9 @@ from synth_engine.domain.relations import relation
 _BLOCK = 1 << 18  # records at a time
 
 
-def breaking(codes: Callable[[str], NDArray[Any]], *, domain: Domain) -> tuple[int, ...]:
+def count_violations(
+    codes: Callable[[str], NDArray[Any]], *, domain: Domain
+) -> tuple[int, ...]:
     """One number for each constraint of the domain, in order, and last, how many records break any. `codes` gives a
     column. Of a real table the numbers are confidential."""
     known = {attribute.name: attribute for attribute in domain.attributes}
@@ -23,13 +25,13 @@ def breaking(codes: Callable[[str], NDArray[Any]], *, domain: Domain) -> tuple[i
         return ()
     columns = {
         name: codes(name)
-        for name in dict.fromkeys(name for one in relations for name in one.columns)
+        for name in dict.fromkeys(name for relation_ in relations for name in relation_.columns)
     }
-    found = np.zeros(len(relations) + 1, dtype=np.int64)
+    broken_counts = np.zeros(len(relations) + 1, dtype=np.int64)
     for start in range(0, len(next(iter(columns.values()))), _BLOCK):
         part = {name: column[start : start + _BLOCK] for name, column in columns.items()}
-        broken = [~one.holds(part) for one in relations]
-        found += [
-            int(np.count_nonzero(each)) for each in (*broken, np.logical_or.reduce(broken))
+        broken = [~relation_.holds(part) for relation_ in relations]
+        broken_counts += [
+            int(np.count_nonzero(flags)) for flags in (*broken, np.logical_or.reduce(broken))
         ]
-    return tuple(found.tolist())
+    return tuple(broken_counts.tolist())

@@ -26,10 +26,10 @@ Factor = tuple[Clique, Floats]
 
 _CELLS = 1 << 21  # numbers that stand in memory at once
 _TRIES = 4
-_LARGEST_KEY = 2**62
+_MAX_KEY = 2**62
 
 
-def repaired(
+def repair(
     codes: dict[str, Column],
     *,
     domain: Domain,
@@ -39,20 +39,20 @@ def repaired(
 ) -> dict[str, Column]:
     """The records with every constraint kept, or those of the `components` named; those that kept them all are as they
     were, and so is every column that no constraint is about."""
-    found = dict(codes)
+    repaired_codes = dict(codes)
     for component in domain.components if components is None else components:
-        bad = _breaking(found, component)
+        bad = _breaking(repaired_codes, component)
         if not bad.size:
             continue
         for name in component.columns:
-            found[name] = found[name].copy()
+            repaired_codes[name] = repaired_codes[name].copy()
         rng = generator(component.columns)
-        _Desk(found, domain, component, factors).mend(bad, rng)
-        _borrowed(found, domain, component, was_bad=bad, rng=rng)
-    return found
+        RecordRepair(repaired_codes, domain, component, factors).mend(bad, rng)
+        _borrow_columns(repaired_codes, domain, component, was_bad=bad, rng=rng)
+    return repaired_codes
 
 
-class _Desk:
+class RecordRepair:
     """Records of which columns of one component are drawn again. Those that agree on all that counts for a column have
     the same weights, which are worked out once."""
 
@@ -65,35 +65,36 @@ class _Desk:
     ) -> None:
         self._codes, self._component, self._sizes = codes, component, domain.sizes
         self._factors = {
-            name: [one for one in factors if name in one[0]] for name in component.columns
+            name: [factor for factor in factors if name in factor[0]]
+            for name in component.columns
         }
 
     def mend(self, rows: Places, rng: np.random.Generator) -> None:
         """One column of each record, if one is enough; else all of the component."""
-        self._one_column(rows, rng)
+        self._redraw_single_column(rows, rng)
         left = rows[~self._holds(rows)]
         for _ in range(_TRIES):
             if not left.size:
                 return
-            self._all_columns(left, rng)
+            self._redraw_component(left, rng)
             left = left[~self._holds(left)]
 
-    def _one_column(self, rows: Places, rng: np.random.Generator) -> None:
+    def _redraw_single_column(self, rows: Places, rng: np.random.Generator) -> None:
         names = self._component.columns
         shares = np.zeros((rows.size, len(names)))
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             for part, context, allowed, every in self._weights(name, rows, known=names):
                 whole = every.sum(axis=1)
                 share = np.divide(
                     allowed.sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0
                 )
-                shares[part, place] = share[context]
+                shares[part, index] = share[context]
         can = shares.sum(axis=1) > 0
-        chosen = _drawn(shares, np.arange(rows.size), rng)
-        for place, name in enumerate(names):
-            self._draw(name, rows[can & (chosen == place)], known=names, rng=rng)
+        chosen = _draw_codes(shares, np.arange(rows.size), rng)
+        for index, name in enumerate(names):
+            self._draw(name, rows[can & (chosen == index)], known=names, rng=rng)
 
-    def _all_columns(self, rows: Places, rng: np.random.Generator) -> None:
+    def _redraw_component(self, rows: Places, rng: np.random.Generator) -> None:
         known: list[str] = []
         for name in search_order(self._component):
             known.append(name)
@@ -104,7 +105,7 @@ class _Desk:
     ) -> None:
         for part, context, allowed, _ in self._weights(name, rows, known=known):
             can = allowed.sum(axis=1)[context] > 0
-            self._codes[name][rows[part[can]]] = _drawn(allowed, context[can], rng)
+            self._codes[name][rows[part[can]]] = _draw_codes(allowed, context[can], rng)
 
     def _holds(self, rows: Places) -> NDArray[np.bool_]:
         names = self._component.columns
@@ -144,7 +145,7 @@ class _Desk:
         """A record of each context, and the context of each record."""
         key, count = np.zeros(rows.size, dtype=np.int64), 1
         for name in columns:
-            if count * self._sizes[name] > _LARGEST_KEY:
+            if count * self._sizes[name] > _MAX_KEY:
                 key = np.unique(key, return_inverse=True)[1].astype(np.int64)
                 count = rows.size
             key = key * self._sizes[name] + self._codes[name][rows]
@@ -167,7 +168,7 @@ def _breaking(codes: dict[str, Column], component: Component) -> Places:
     )
 
 
-def _borrowed(
+def _borrow_columns(
     codes: dict[str, Column],
     domain: Domain,
     component: Component,
@@ -193,13 +194,13 @@ def _borrowed(
         codes[name][bad] = code
 
 
-def _drawn(weights: Floats, lines: Places, rng: np.random.Generator) -> NDArray[np.intp]:
+def _draw_codes(weights: Floats, lines: Places, rng: np.random.Generator) -> NDArray[np.intp]:
     """One place of a line of weights for each line named; lines without weight give anything."""
     steps = np.cumsum(weights, axis=1)
     steps /= np.maximum(steps[:, -1:], np.finfo(np.float64).tiny)
     # Lines one after another, each from its own whole number on, so that one search finds all.
     target = rng.random(lines.size) + lines
     flat = (steps + np.arange(len(weights))[:, None]).ravel()
-    found = np.searchsorted(flat, target, side="right") - lines * weights.shape[1]
-    last: NDArray[np.intp] = np.clip(found, 0, weights.shape[1] - 1).astype(np.intp)
+    position = np.searchsorted(flat, target, side="right") - lines * weights.shape[1]
+    last: NDArray[np.intp] = np.clip(position, 0, weights.shape[1] - 1).astype(np.intp)
     return last

@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 Weighted = tuple[Clique, Floats]
 """Weights of the cells of a clique."""
 
-JOINED_UP_TO = 1 << 22
+MAX_JOINED_CELLS = 1 << 22
 """Cells of a table into which independent columns are put together."""
-ROUNDS = 200
-MOST_UPDATES = 1 << 27
+MAX_ROUNDS = 200
+MAX_CELL_UPDATES = 1 << 27
 """Cells that fitting may scale, over all rounds: about a second."""
 CLOSE = 1e-6
 """Share of the weight by which sums may be off when fitting ends."""
@@ -38,54 +38,52 @@ def possible(domain: Domain, clique: Clique) -> Truth:
     return np.broadcast_to(holds, shape)
 
 
-def restricted(
-    weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ...]]
-) -> Floats:
+def restrict(weights: Floats, allowed: Truth, *, margins: Sequence[tuple[int, ...]]) -> Floats:
     """The table without what cannot be, near to the one given (in relative entropy) among those that keep its sums over
     all axes but `margins`. Where no weight is left, all that can be weighs the same."""
-    kept = np.where(allowed, weights, 0.0)
-    if kept.sum() <= 0:
+    restricted_weights = np.where(allowed, weights, 0.0)
+    if restricted_weights.sum() <= 0:
         return allowed.astype(np.float64)
     if allowed.all():
-        return kept
-    return _fitted(kept, [(axes, _sums(weights, axes)) for axes in margins])
+        return restricted_weights
+    return _fit_margins(restricted_weights, [(axes, _sums(weights, axes)) for axes in margins])
 
 
-def joined(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> list[Weighted]:
+def join_tables(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> list[Weighted]:
     """Independent tables, with those multiplied into one that hold the columns of a component, as long as that stays
     small, and without what cannot be. `keep`: the sums of the tables were measured, and are kept."""
     left = list(tables)
     for component in domain.components:
-        touched = [one for one in left if set(one[0]) & set(component.columns)]
+        touched = [table for table in left if set(table[0]) & set(component.columns)]
         clique = tuple(name for names, _ in touched for name in names)
-        if prod(domain.shape(clique)) > JOINED_UP_TO:
+        if prod(domain.shape(clique)) > MAX_JOINED_CELLS:
             continue  # left to repair
         whole: Floats = reduce(
             np.multiply.outer, (weights / weights.sum() for _, weights in touched)
         )
-        place = next(i for i, one in enumerate(left) if one is touched[0])
-        left = [one for one in left if not set(one[0]) & set(component.columns)]
+        position = next(i for i, table in enumerate(left) if table is touched[0])
+        left = [table for table in left if not set(table[0]) & set(component.columns)]
         margins = _axes(touched) if keep else []
         left.insert(
-            place, (clique, restricted(whole, possible(domain, clique), margins=margins))
+            position, (clique, restrict(whole, possible(domain, clique), margins=margins))
         )
     return left
 
 
 def _axes(tables: Sequence[Weighted]) -> list[tuple[int, ...]]:
     """The axes of each table in the product of all."""
-    found, start = [], 0
+    axes, start = [], 0
     for clique, _ in tables:
-        found.append(tuple(range(start, start + len(clique))))
+        axes.append(tuple(range(start, start + len(clique))))
         start += len(clique)
-    return found
+    return axes
 
 
-def _fitted(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]]) -> Floats:
+def _fit_margins(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]]) -> Floats:
     """Iterative proportional fitting (Deming and Stephan 1940). Zeros stay zeros; sums that these make impossible are
     met as nearly as it goes, the last of them best."""
     total = float(table.sum())
-    rounds = min(ROUNDS, MOST_UPDATES // (table.size * len(margins))) if margins else 0
+    rounds = min(MAX_ROUNDS, MAX_CELL_UPDATES // (table.size * len(margins))) if margins else 0
     for _ in range(rounds):
         off = 0.0
         for axes, wanted in margins:

@@ -25,26 +25,26 @@ _EPOCH = 719_163  # the ordinal of 1970-01-01
 _DAY = 86_400
 
 
-def in_order(
+def enforce_order(
     domain: Domain, frame: pd.DataFrame, *, codes: Codes, rng: np.random.Generator
 ) -> pd.DataFrame:
     """The decoded table with every order kept by its values. Other columns, and records in order, are as they were."""
     for component in domain.components:
         for orders in component.orders:
-            frame = _ordered(domain, orders, frame, codes=codes, rng=rng)
+            frame = _enforce_orders(domain, orders, frame, codes=codes, rng=rng)
     return frame
 
 
 def breaking(domain: Domain, orders: Orders, frame: pd.DataFrame) -> NDArray[np.bool_]:
     """Which records have values that are not in order."""
     values = {name: comparable(domain.attribute(name), frame[name]) for name in orders.columns}
-    found = np.zeros(len(frame), dtype=np.bool_)
+    broken = np.zeros(len(frame), dtype=np.bool_)
     for name, edges in orders.below.items():
         for other, strict in edges:  # a missing value is NaN, and no comparison with it is true
-            found |= (
+            broken |= (
                 (values[other] >= values[name]) if strict else (values[other] > values[name])
             )
-    return found
+    return broken
 
 
 def comparable(attribute: Attribute, column: pd.Series) -> Floats:
@@ -57,7 +57,7 @@ def comparable(attribute: Attribute, column: pd.Series) -> Floats:
     return days + (_EPOCH if isinstance(attribute, Date) else _EPOCH * _DAY)
 
 
-def _ordered(
+def _enforce_orders(
     domain: Domain,
     orders: Orders,
     frame: pd.DataFrame,

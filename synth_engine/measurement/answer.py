@@ -45,15 +45,15 @@ class Discovery:
     attribute: str
     noise: Noise
     threshold: int
-    found: tuple[tuple[int, int], ...]
+    ranked_counts: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        ranks = [rank for rank, _ in self.found]
+        ranks = [rank for rank, _ in self.ranked_counts]
         if ranks != sorted(set(ranks)) or any(
-            type(n) is not int for pair in self.found for n in pair
+            type(n) is not int for pair in self.ranked_counts for n in pair
         ):
             raise TypeError("what was found is whole numbers, in order")
-        if any(count < self.threshold or rank < 0 for rank, count in self.found):
+        if any(count < self.threshold or rank < 0 for rank, count in self.ranked_counts):
             raise TypeError("what was found lies below the threshold")
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Discovery:
             "attribute": self.attribute,
             "noise": self.noise.to_json(),
             "threshold": self.threshold,
-            "found": [list(pair) for pair in self.found],
+            "found": [list(pair) for pair in self.ranked_counts],
         }
 
     @classmethod
@@ -70,7 +70,7 @@ class Discovery:
             attribute=obj["attribute"],
             noise=Noise.from_json(obj["noise"]),
             threshold=obj["threshold"],
-            found=tuple((rank, count) for rank, count in obj["found"]),
+            ranked_counts=tuple((rank, count) for rank, count in obj["found"]),
         )
 
 
@@ -115,7 +115,7 @@ class Leaves:
     def read(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Leaves:
         """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, prefixes = arrays["levels"], arrays["prefixes"]
-        found = cls(
+        leaves = cls(
             partition=NodeSet(
                 columns=tuple(header["columns"]), levels=levels, prefixes=prefixes
             ),
@@ -124,9 +124,9 @@ class Leaves:
             threshold=header.get("threshold"),
             values=arrays["values"],
         )
-        if found.header() != header:
+        if leaves.header() != header:
             raise ValueError("other parts than they were")
-        return found
+        return leaves
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -101,13 +101,13 @@ class Answers:
                 )
                 leaves = tuple(
                     Leaves.read(
-                        one,
+                        header_of_leaves,
                         {
                             part: archive[f"leaves_{i}_{part}"]
                             for part in ("values", "levels", "prefixes")
                         },
                     )
-                    for i, one in enumerate(header.get("leaves", ()))
+                    for i, header_of_leaves in enumerate(header.get("leaves", ()))
                 )
         except (
             OSError,
@@ -142,7 +142,7 @@ class Answers:
             for i, tree in enumerate(self.growths)
             for name, a in tree.arrays().items()
         }
-        arrays |= {f"leaves_{i}_values": found.values for i, found in enumerate(self.leaves)}
+        arrays |= {f"leaves_{i}_values": leaves.values for i, leaves in enumerate(self.leaves)}
         arrays |= {} if self.resampled is None else self.resampled.arrays()
         return arrays | (
             {} if self.group_sizes is None else {"group_sizes": self.group_sizes.values}
@@ -152,8 +152,8 @@ class Answers:
         """Of partitions, whose digests are in the header."""
         named = (
             (i, name, array)
-            for i, found in enumerate(self.leaves)
-            for name, array in found.arrays().items()
+            for i, leaves in enumerate(self.leaves)
+            for name, array in leaves.arrays().items()
         )
         return {f"leaves_{i}_{name}": array for i, name, array in named if name != "values"}
 
@@ -171,7 +171,7 @@ class Answers:
             ),
             **({} if self.resampled is None else {"resampled": self.resampled.header()}),
             **(
-                {"discoveries": [found.to_json() for found in self.discoveries]}
+                {"discoveries": [leaves.to_json() for leaves in self.discoveries]}
                 if self.discoveries
                 else {}
             ),
@@ -185,7 +185,7 @@ class Answers:
                 if self.growths
                 else {}
             ),
-            **({"leaves": [found.header() for found in self.leaves]} if self.leaves else {}),
+            **({"leaves": [leaves.header() for leaves in self.leaves]} if self.leaves else {}),
         }
 
     @staticmethod

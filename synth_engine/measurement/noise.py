@@ -13,7 +13,7 @@ from synth_engine.privacy.loss import ratio
 from synth_engine.privacy.unit import Sensitivity
 
 NoiseLaw = Literal["discrete-laplace", "discrete-gaussian", "rounded-gaussian"]
-_SMALLEST_VARIANCE = 1e-18
+_MIN_VARIANCE = 1e-18
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +44,10 @@ class Noise:
             return (
                 scale * scale + 1 / 12
                 if scale >= 1
-                else max(rounded.moment(scale, 2), _SMALLEST_VARIANCE)
+                else max(rounded.moment(scale, 2), _MIN_VARIANCE)
             )
         ratio_of_neighbours = math.exp(-1 / scale)
-        return max(2 * ratio_of_neighbours / math.expm1(-1 / scale) ** 2, _SMALLEST_VARIANCE)
+        return max(2 * ratio_of_neighbours / math.expm1(-1 / scale) ** 2, _MIN_VARIANCE)
 
     @property
     def mean_deviation(self) -> float:

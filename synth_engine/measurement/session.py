@@ -51,7 +51,9 @@ class Session(Protocol):
         """The index of a candidate of large score; larger `scale` means more noise."""
         ...
 
-    def refine(self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction) -> int:
+    def select_split(
+        self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction
+    ) -> int:
         """The index of a column by which the groups of `chosen` are divided as little as possible: of a large number of records
         in the largest class of their group. Larger `scale` means more noise."""
         ...
@@ -96,6 +98,6 @@ class Session(Protocol):
         and a prior."""
         ...
 
-    def settle(self, domain: Domain) -> None:
+    def resolve(self, domain: Domain) -> None:
         """From now on the rows are counted under what was learned in place of what was open."""
         ...

@@ -109,7 +109,7 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
         )
     config = mechanism.from_parameters(spec.parameters)
     if two_stage.needed(config, domain):
-        return two_stage.plan(*config.checked(domain, spec, rule=rule), domain=domain)
+        return two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
     return config.plan(domain, spec, rule=rule)
 
 
@@ -142,7 +142,7 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
         for name, (labels, places) in texts.items():
             frame[name] = pd.Series(labels[places[start : start + BLOCK]], dtype="str")
         again = generator(seed, purpose=("order", str(number)))
-        frame = values.in_order(model.domain, frame, codes=block, rng=again)
+        frame = values.enforce_order(model.domain, frame, codes=block, rng=again)
         yield codec.with_identifiers(
             model.domain,
             frame,

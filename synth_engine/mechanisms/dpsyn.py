@@ -21,8 +21,8 @@ from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Sessio
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
 from synth_engine.plans import budget_allocation, resources, two_stage
-from synth_engine.plans.plan import Mechanism, Plan, guess
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.plan import Mechanism, Plan, expected_rows
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -135,7 +135,7 @@ class DPSyn(Mechanism):
     memory_mb: int = 0
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        budget = within or two_stage.whole(self, spec)
+        budget = within or two_stage.total_budget(self, spec)
         design = self._design(domain, spec, budget=budget)
         names = tuple(domain.sizes)
         cliques = tuple(tuple(names[axis] for axis in group) for group in design.groups)
@@ -166,7 +166,7 @@ class DPSyn(Mechanism):
 
     def _design(self, domain: Domain, spec: Spec, *, budget: Budget) -> Design:
         """From public facts alone. Errors: SpecError for tables that are too large."""
-        rows = guess(self.records or None, domain=domain, spec=spec)
+        rows = expected_rows(self.records or None, domain=domain, spec=spec)
         sizes = tuple(domain.sizes.values())
         pure = isinstance(budget, Pure)
         amount = _amount(budget, domain)
@@ -289,7 +289,7 @@ class DPSynPlan(Plan):
         )
         return Table(clique=(name,), weights=whole_weights(view.on((axis,)).ravel()))
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         return super().needs(rows) + resources.of_flows(self._guess(rows), len(self.cliques))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from synth_engine.measurement import Answers, Measurement, Noise, Session
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -162,7 +162,7 @@ class GeneralizePlan(Plan):
         chosen: list[str] = []
         selections: list[int] = []
         while len(chosen) < most and (candidates := self.candidates(chosen, records)):
-            selections.append(session.refine(tuple(chosen), candidates, scale=scale))
+            selections.append(session.select_split(tuple(chosen), candidates, scale=scale))
             chosen.append(candidates[selections[-1]])
         tables = tuple(
             session.measure(clique, noise=noise)
@@ -264,12 +264,12 @@ class GeneralizePlan(Plan):
         along = self.domain.attribute(name).value_count
         return oneway.denoise(table.values, noise=table.noise, total=rows, along=along)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         found = self._guess(rows)
         most, _ = self.choices(found)
         cells = int(max(1.0, self._most(found)))
         asked = resources.of_groups(
-            found, [(cells,)] * (most * len(self.domain.names) + 1), kept=False
+            found, [(cells,)] * (most * len(self.domain.names) + 1), in_memory_at_once=False
         )
         return super().needs(rows) + asked
 

@@ -21,7 +21,7 @@ from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, S
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.forecast import by_formula
-from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, guess
+from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, expected_rows
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.static_calibration import Certificate, NoiseLaw
@@ -83,7 +83,7 @@ class Independent(Mechanism):
 
     noise: str = "by-delta"
 
-    def settled(self, spec: Spec, *, rule: Rule) -> Independent:
+    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> Independent:
         """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several times more."""
         return replace(self, noise="gaussian") if self._open(spec) and rule == "zcdp" else self
 
@@ -132,13 +132,13 @@ class Independent(Mechanism):
     ) -> dict[str, Any]:
         """With noise by formula; a certificate would take a little off it."""
         laws: tuple[NoiseLaw, ...] = ("discrete-laplace", "discrete-gaussian")
-        settled = self.settled(spec, rule=rule)
-        chosen = laws if settled._open(spec) else laws[settled.noise == "gaussian" :][:1]
+        config = self.resolve_defaults(spec, rule=rule)
+        chosen = laws if config._open(spec) else laws[config.noise == "gaussian" :][:1]
         errors = [
             error_forecast.independent(
                 by_formula(law, _weights(domain, law), domain=domain, spec=spec),
                 sizes=domain.sizes,
-                rows=guess(rows, domain=domain, spec=spec),
+                rows=expected_rows(rows, domain=domain, spec=spec),
             )
             for law in chosen
         ]

@@ -14,7 +14,7 @@ from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, guess
+from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, expected_rows
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -90,7 +90,7 @@ class Random(Mechanism):
         """No noise makes it better or worse."""
         _require_something_to_measure(domain)
         return error_forecast.uniform(
-            sizes=domain.sizes, rows=guess(rows, domain=domain, spec=spec)
+            sizes=domain.sizes, rows=expected_rows(rows, domain=domain, spec=spec)
         )
 
 

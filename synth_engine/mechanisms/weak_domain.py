@@ -186,7 +186,7 @@ class WeakDomainPlan(Plan):
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
-        learned = domain_learning.learned(
+        learned = domain_learning.learn_attributes(
             self.questions, [given[asked.attribute.name] for asked in self.questions]
         )
         domain = self.domain.resolve(learned)
@@ -222,7 +222,7 @@ class WeakDomainPlan(Plan):
         return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        guess = domain_learning.foreseen(self.domain)
+        guess = domain_learning.expected_domain(self.domain)
         noises = {
             step.clique[0]: step.noise
             for step in self.steps
@@ -243,10 +243,10 @@ def _frequencies(
     declared: Weak, settled: Attribute, answer: Discovery, *, rows: int
 ) -> npt.NDArray[np.float64]:
     """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
-    ranks = [rank for rank, _ in answer.found]
+    ranks = [rank for rank, _ in answer.ranked_counts]
     codes = codec.resolved_codes(declared, settled, ranks)
     counts = np.bincount(
-        codes, weights=[count for _, count in answer.found], minlength=settled.size
+        codes, weights=[count for _, count in answer.ranked_counts], minlength=settled.size
     ).astype(np.float64)
     elsewhere = settled.other_code if settled.other_code is not None else settled.missing_code
     if elsewhere is not None:

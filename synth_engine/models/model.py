@@ -218,7 +218,7 @@ class Model:
         self, codes: Codes, *, seed: str, components: Sequence[Component] | None = None
     ) -> Codes:
         purpose = "repair" if components is None else "repair before the finish"
-        return records.repaired(
+        return records.repair(
             codes,
             domain=self.domain,
             factors=self._factors,
@@ -270,7 +270,7 @@ class Model:
         if not enforce or not self.domain.constraints:
             return weights
         allowed = bins.possible(self.domain, table.clique, self._bins)
-        return restricting.restricted(
+        return restricting.restrict(
             weights, allowed, margins=[(axis,) for axis in range(weights.ndim)]
         )
 
@@ -296,7 +296,7 @@ class Model:
             return self.tables
         if not self.network and not self.merged:
             measured = any(np.ptp(table.weights) > 1 for table in self.tables)
-            given = restricting.joined(self.domain, given, keep=measured)
+            given = restricting.join_tables(self.domain, given, keep=measured)
             return tuple(
                 Table(clique=clique, weights=whole_weights(weights))
                 for clique, weights in given
@@ -307,7 +307,7 @@ class Model:
             if not allowed.all():
                 last = len(clique) - 1
                 margins = [(last,), tuple(range(last))] if last else []
-                weights = restricting.restricted(weights, allowed, margins=margins)
+                weights = restricting.restrict(weights, allowed, margins=margins)
                 table = Table(clique=clique, weights=whole_weights(weights))
             found.append(table)
         return tuple(found)

@@ -35,7 +35,7 @@ from synth_engine.privacy.unit import Sensitivity, items_sensitivity
 
 Answer = Discovery | Measurement
 
-FIRST_SHARE, EACH_SHARE, MOST_SHARE = Fraction(10, 100), Fraction(5, 100), Fraction(30, 100)
+FIRST_SHARE, FURTHER_SHARE, MAX_SHARE = Fraction(10, 100), Fraction(5, 100), Fraction(30, 100)
 """Of the budget, for the first open column, for each further one, and for all of them at most."""
 CUT_TAIL = 0.0005
 """Of the records, at either end of a range: what is less is left to the outermost bins."""
@@ -44,15 +44,15 @@ CLEAR = 4.0
 CLEAR_RUN, CLEAR_CELL = 5.0, 5.0
 """Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
 thousand runs chance goes that far less than once in a hundred tables."""
-LEAST_SPREAD = 0.5
+MIN_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
-FORESEEN = 15
+EXPECTED_CATEGORIES = 15
 """Categories that a forecast reckons with where they are not known."""
 
 
 def share(domain: Domain) -> Fraction:
     """Of the budget: what learning all open columns may cost."""
-    return min(MOST_SHARE, FIRST_SHARE + EACH_SHARE * (len(domain.undeclared) - 1))
+    return min(MAX_SHARE, FIRST_SHARE + FURTHER_SHARE * (len(domain.undeclared) - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,19 +117,21 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
     """Of a weak column; None for a range. Errors: SpecError for a rho so small that noise would be published."""
     if not isinstance(attribute, Weak):
         return None
-    found = thresholds.threshold(attribute.population, rho=attribute.rho, scale=noise.scale)
+    threshold_ = thresholds.threshold(
+        attribute.population, rho=attribute.rho, scale=noise.scale
+    )
     if (
-        thresholds.by_chance(attribute.population, threshold=found, scale=noise.scale)
+        thresholds.by_chance(attribute.population, threshold=threshold_, scale=noise.scale)
         > thresholds.MOST_BY_CHANCE
     ):
         raise SpecError(
             f"rho of a column is so small that more than {thresholds.MOST_BY_CHANCE} values come out by chance",
             repair="give a rho such as 0.9",
         )
-    return found
+    return threshold_
 
 
-def learned(
+def learn_attributes(
     questions: Sequence[Question], answers: Sequence[Answer], *, most: int = MAX_CODES
 ) -> dict[str, Attribute]:
     """The attributes that the answers make of the open ones, with so many values found at most. Errors: InputError if they
@@ -141,15 +143,15 @@ def learned(
             "these answers are not of this plan", repair="use the answers of this release"
         )
     return {
-        asked.attribute.name: settled(asked.attribute, answer, most=most)
-        for asked, answer in zip(questions, answers, strict=True)
+        question_.attribute.name: resolve(question_.attribute, answer, most=most)
+        for question_, answer in zip(questions, answers, strict=True)
     }
 
 
-def settled(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
+def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
     """What a noisy answer makes of an open attribute; of the values found, or of items, the most frequent ones."""
     if isinstance(attribute, Weak) and isinstance(answer, Discovery):
-        frequent = sorted(answer.found, key=lambda pair: (-pair[1], pair[0]))
+        frequent = sorted(answer.ranked_counts, key=lambda pair: (-pair[1], pair[0]))
         return attribute.from_ranks([rank for rank, _ in frequent[:most]])
     if isinstance(attribute, WeakBasket) and isinstance(answer, Measurement):
         return attribute.from_ranks(
@@ -157,7 +159,7 @@ def settled(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> 
         )
     if isinstance(attribute, Range) and isinstance(answer, Measurement):
         return attribute.cut(
-            places(
+            bin_edges(
                 answer.values,
                 noise=answer.noise,
                 along=attribute.value_count,
@@ -169,13 +171,13 @@ def settled(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> 
     )
 
 
-def foreseen(domain: Domain) -> Domain:
+def expected_domain(domain: Domain) -> Domain:
     """A domain as it may become, for forecasts: a few categories, and bins of equal width."""
     guesses: dict[str, Attribute] = {}
     for attribute in domain.undeclared:
         if isinstance(attribute, Weak):
             guesses[attribute.name] = attribute.from_ranks(
-                range(min(FORESEEN, attribute.values.size))
+                range(min(EXPECTED_CATEGORIES, attribute.values.size))
             )
         elif isinstance(attribute, WeakBasket):
             guesses[attribute.name] = attribute.from_ranks(range(attribute.keep))
@@ -186,13 +188,13 @@ def foreseen(domain: Domain) -> Domain:
     return domain.resolve(guesses)
 
 
-def places(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
+def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[int]:
     """Cells of a grid at which bins begin, and the end of the last. The first `along` codes are the cells of the grid.
 
     Ends that hold next to nothing are cut off. Then the bin with the most records is split near its median, over and
     over; a cell with many records becomes a bin of its own on the way.
     """
-    spread = max(math.sqrt(noise.variance), LEAST_SPREAD)
+    spread = max(math.sqrt(noise.variance), MIN_SPREAD)
     grid = values[:along].astype(np.float64)
     first, last = _extent(grid, spread=spread)
     counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[
@@ -248,11 +250,11 @@ def _split(
 def describe(questions: Sequence[Question]) -> Mapping[str, dict[str, object]]:
     """Of each open column: what is asked, for people; from public facts alone."""
     return {
-        asked.attribute.name: {
-            "kind": asked.attribute.kind,
-            "cells": asked.query.cells,
-            "threshold": asked.threshold,
-            "noise": asked.noise.to_json(),
+        question_.attribute.name: {
+            "kind": question_.attribute.kind,
+            "cells": question_.query.cells,
+            "threshold": question_.threshold,
+            "noise": question_.noise.to_json(),
         }
-        for asked in questions
+        for question_ in questions
     }

@@ -85,17 +85,19 @@ def _point(
     if not mechanism.suits(domain):
         return None
     chosen = spec.parameters if spec.mechanism == mechanism.id else {}
-    asked = replace(spec, mechanism=mechanism.id, parameters=chosen)
+    spec_of_mechanism = replace(spec, mechanism=mechanism.id, parameters=chosen)
     try:
         config = mechanism.from_parameters(chosen)
         if two_stage.needed(config, domain):
-            domain, asked = two_stage.outlook(config, domain, asked)
-        found = config.forecast(domain, asked, rows=rows, rule=rule)
+            domain, spec_of_mechanism = two_stage.mechanism_stage(
+                config, domain, spec_of_mechanism
+            )
+        error = config.forecast(domain, spec_of_mechanism, rows=rows, rule=rule)
     except (SpecError, InputError, PrivacyError):
         return None
     return Point(
         mechanism=mechanism.id,
         epsilon=float(spec.epsilon),
-        oneway=found["mean"],
-        pairs=found["mean_pairs"],
+        oneway=error["mean"],
+        pairs=error["mean_pairs"],
     )

@@ -14,7 +14,7 @@ from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, whole_weights
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import group_sizes_sensitivity
 from synth_engine.spec import Spec
@@ -54,7 +54,7 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
     )
 
 
-def with_groups(model: Model, answers: Answers) -> Model:
+def add_group_sizes(model: Model, answers: Answers) -> Model:
     """The model with the numbers of rows a person that were measured."""
     sizes = answers.group_sizes
     if sizes is None or sizes.values.size != model.domain.unit.max_records:
@@ -76,9 +76,9 @@ class GroupedPlan(Plan):
         return replace(self.inner.run(session), calls=session.calls, group_sizes=sizes)
 
     def fit(self, answers: Answers) -> Model:
-        return with_groups(self.inner.fit(replace(answers, group_sizes=None)), answers)
+        return add_group_sizes(self.inner.fit(replace(answers, group_sizes=None)), answers)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         return self.inner.needs(rows)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:

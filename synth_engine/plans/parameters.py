@@ -15,7 +15,7 @@ from synth_engine import strict_json
 from synth_engine.errors import SpecError
 from synth_engine.spec import require_moderate
 
-LONGEST_TEXT = 200_000  # signs of JSON: a thousand tables of three columns
+MAX_JSON_LENGTH = 200_000  # signs of JSON: a thousand tables of three columns
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?")
 _REPAIRS = {
@@ -28,7 +28,7 @@ _REPAIRS = {
 }
 
 
-def checked(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str, Any]:
+def validate(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Every parameter with its value, defaults filled in; lists come out as tuples, so that nobody changes them. Errors:
     SpecError naming the parameter."""
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
@@ -56,9 +56,9 @@ def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
     """A list or an object out of JSON text. Empty text, as a form sends it, is the default."""
     if not text.strip() and "default" in rule:
         return rule["default"]
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_JSON_LENGTH:
         raise SpecError(
-            f"parameter {name!r} has more than {LONGEST_TEXT} signs", repair="list less"
+            f"parameter {name!r} has more than {MAX_JSON_LENGTH} signs", repair="list less"
         )
     try:
         return strict_json.loads(text, parse_float=_number, parse_int=_integer)
@@ -123,25 +123,31 @@ def _check_length(
 def _list(where: str, value: list[Any], rule: Mapping[str, Any]) -> tuple[Any, ...]:
     _check_length(where, len(value), rule, of="Items", what="entries")
     inner = rule.get("items")
-    found = tuple(_entry(where, place, one, inner) for place, one in enumerate(value, start=1))
-    if rule.get("uniqueItems") and any(one in found[:place] for place, one in enumerate(found)):
+    entries = tuple(
+        _entry(where, number, entry, inner) for number, entry in enumerate(value, start=1)
+    )
+    if rule.get("uniqueItems") and any(
+        entry in entries[:number] for number, entry in enumerate(entries)
+    ):
         raise SpecError(f"{where} has an entry twice", repair="give each once")
-    return found
+    return entries
 
 
 def _object(where: str, value: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
     _check_length(where, len(value), rule, of="Properties", what="entries")
     inner, named = rule.get("additionalProperties"), rule.get("propertyNames", {})
-    found = {}
-    for place, (name, one) in enumerate(value.items(), start=1):
-        _value(f"the name of entry {place} of {where}", name, {"type": "string", **named})
-        found[name] = _entry(where, place, one, inner)
-    return found
+    entries = {}
+    for number, (name, entry) in enumerate(value.items(), start=1):
+        _value(f"the name of entry {number} of {where}", name, {"type": "string", **named})
+        entries[name] = _entry(where, number, entry, inner)
+    return entries
 
 
-def _entry(where: str, place: int, value: Any, rule: Any) -> Any:
+def _entry(where: str, number: int, value: Any, rule: Any) -> Any:
     return (
-        _value(f"entry {place} of {where}", value, rule) if isinstance(rule, Mapping) else value
+        _value(f"entry {number} of {where}", value, rule)
+        if isinstance(rule, Mapping)
+        else value
     )
 
 

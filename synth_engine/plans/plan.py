@@ -21,7 +21,7 @@ from synth_engine.measurement import Answers, Call, Session
 from synth_engine.models.model import Model
 from synth_engine.plans import parameters as schemas
 from synth_engine.plans import resources
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import accountant, receipt
 from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
 from synth_engine.privacy.loss import Budget as Budget
@@ -40,8 +40,10 @@ _CERTIFICATES: Mapping[type[Budget], Certificate] = {
 ANSWERS_OVERHEAD = 262_144  # bytes of a file of answers, whatever is asked
 ANSWERS_A_CALL = 1_000  # bytes of the entry of one array, and of its noise in the header
 BYTES_A_VALUE = 8
-MOST_RESERVED = 64 * resources.MEGABYTE  # where cells are counted that are not all written down
-MOST_ESTIMATED = 256 * resources.MEGABYTE  # where the number of answers is only estimated
+MAX_RESERVED_BYTES = (
+    64 * resources.MEGABYTE
+)  # where cells are counted that are not all written down
+MAX_ESTIMATED_BYTES = 256 * resources.MEGABYTE  # where the number of answers is only estimated
 _CAPS: Mapping[type[Budget], str] = {
     Pure: "epsilon",
     ZeroConcentrated: "rho",
@@ -49,7 +51,7 @@ _CAPS: Mapping[type[Budget], str] = {
 }
 
 
-def guess(rows: int | None, *, domain: Domain, spec: Spec) -> int:
+def expected_rows(rows: int | None, *, domain: Domain, spec: Spec) -> int:
     """How many records a forecast reckons with."""
     return rows or domain.rows or spec.rows or error_forecast.ROWS
 
@@ -75,7 +77,7 @@ class Mechanism(ABC):
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
         """Errors: SpecError naming the parameter."""
-        return cls(**schemas.checked(given, schema=cls.parameters))
+        return cls(**schemas.validate(given, schema=cls.parameters))
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:  # noqa: ARG003 - for those that are not for every table
@@ -104,10 +106,10 @@ class Mechanism(ABC):
 
     def plan(self, domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
         """Check what every mechanism needs, then calibrate. rule: how the account that pays adds up losses."""
-        config, settled = self.checked(domain, spec, rule=rule)
-        return config.calibrate(domain, settled)
+        config, complete_spec = self.validate(domain, spec, rule=rule)
+        return config.calibrate(domain, complete_spec)
 
-    def checked(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
+    def validate(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
         """What is calibrated: these parameters with what they left open settled, and the spec that says so."""
         domain.require_confirmed()
         if domain.relation not in self.relations:
@@ -119,7 +121,7 @@ class Mechanism(ABC):
             raise SpecError(
                 f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}"
             )
-        config = self.settled(spec, rule=rule)
+        config = self.resolve_defaults(spec, rule=rule)
         return config, replace(spec, parameters=asdict(config))  # type: ignore[call-overload]
 
     def forecast(
@@ -128,7 +130,7 @@ class Mechanism(ABC):
         """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
         return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
-    def settled(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002 - for those that leave something open
+    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002 - for those that leave something open
         """What these parameters leave open, settled for an account of that rule."""
         return self
 
@@ -188,14 +190,14 @@ class Plan(ABC):
         all, most likely none is below the first depth. None of a method without a tree. `rows` as in `expected_error`."""
         return None
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Memory and time of a run, from public facts alone; `rows` as in `expected_error`. For a static mechanism, by its
         calls; one that chooses what to ask says more."""
-        found = self._guess(rows)
+        rows_expected = self._guess(rows)
         tables = resources.of_groups(
-            found, [(call.query.cells,) for call in self.calls], kept=True
+            rows_expected, [(call.query.cells,) for call in self.calls], in_memory_at_once=True
         )
-        return resources.of_table(found, attributes=len(self.domain.names)) + tables
+        return resources.of_table(rows_expected, attributes=len(self.domain.names)) + tables
 
     def answers_bytes(self, rows: int | None = None) -> int:
         """How large the file of its answers may become, in bytes, from public facts alone: what to reserve before anything
@@ -205,22 +207,27 @@ class Plan(ABC):
         answers' number depends on what is found, it is the memory that the method needs beyond the table's, at most
         MOST_ESTIMATED, and may be exceeded.
         """
-        found = self._guess(rows)
-        table = resources.of_table(found, attributes=len(self.domain.names)).memory_bytes
+        rows_expected = self._guess(rows)
+        table = resources.of_table(
+            rows_expected, attributes=len(self.domain.names)
+        ).memory_bytes
         # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from being made.
         beyond = min(
-            MOST_ESTIMATED, ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table)
+            MAX_ESTIMATED_BYTES,
+            ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table),
         )
         if not self.calls:
             return beyond
         header = len(receipt.canonical([call.to_json() for call in self.calls]))
-        each = ANSWERS_A_CALL * len(self.calls) + BYTES_A_VALUE * sum(
+        arrays_bytes = ANSWERS_A_CALL * len(self.calls) + BYTES_A_VALUE * sum(
             call.query.cells for call in self.calls
         )
-        return min(ANSWERS_OVERHEAD + 2 * header + each, max(beyond, MOST_RESERVED))
+        return min(
+            ANSWERS_OVERHEAD + 2 * header + arrays_bytes, max(beyond, MAX_RESERVED_BYTES)
+        )
 
     def _guess(self, rows: int | None) -> int:
-        return guess(rows, domain=self.domain, spec=self.spec)
+        return expected_rows(rows, domain=self.domain, spec=self.spec)
 
     @property
     def mechanism(self) -> str:

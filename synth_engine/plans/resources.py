@@ -16,7 +16,7 @@ from synth_engine.inference import maxent_triples, record_refinement, refine_tri
 MEGABYTE = 1_000_000
 NAMED = 3
 """Attributes that a refusal names, at most."""
-MOST_LISTED = 200_000
+MAX_LISTED_GROUPS = 200_000
 """Groups of attributes that are looked at one by one; of more, these stand for all."""
 
 START = 2.0
@@ -51,7 +51,7 @@ _FORESEEN, _FEW = (
 )  # for each cell of a table of three; where there are as many, each is found half as fast
 _MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each record and view
 _START_BYTES = 110 * MEGABYTE
-_BYTES_OF_A_CELL_READ, _MOST_BYTES_READ = 16, 80 * MEGABYTE
+_BYTES_OF_A_CELL_READ, _MAX_BYTES_READ = 16, 80 * MEGABYTE
 _BYTES_OF_A_CELL = 4
 _BYTES_OF_A_CELL_COUNTED = 10
 _BYTES_OF_A_TARGET = 64
@@ -63,88 +63,95 @@ _BYTES_OF_FLOWS = 40 * MEGABYTE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Needs:
+class ResourceEstimate:
     """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a file to a
     table as large as the data."""
 
     memory_bytes: int
     seconds: float
 
-    def __add__(self, other: Needs) -> Needs:
+    def __add__(self, other: ResourceEstimate) -> ResourceEstimate:
         """Of one thing and, while its results are kept, another."""
-        return Needs(
+        return ResourceEstimate(
             memory_bytes=self.memory_bytes + other.memory_bytes,
             seconds=self.seconds + other.seconds,
         )
 
 
-def of_table(rows: int, *, attributes: int) -> Needs:
+def of_table(rows: int, *, attributes: int) -> ResourceEstimate:
     """To read a table of that many records, and to draw one as large."""
     cells = rows * attributes
-    reading = min(
-        _BYTES_OF_A_CELL_READ * cells, _MOST_BYTES_READ
-    )  # files are read part by part
-    return Needs(
+    reading = min(_BYTES_OF_A_CELL_READ * cells, _MAX_BYTES_READ)  # files are read part by part
+    return ResourceEstimate(
         memory_bytes=_START_BYTES + reading + _BYTES_OF_A_CELL * cells,
         seconds=START + (_READ + _DRAWN) * cells,
     )
 
 
 def of_groups(
-    rows: int, shapes: Iterable[tuple[int, ...]], *, kept: bool, looks: float = 4
-) -> Needs:
+    rows: int, shapes: Iterable[tuple[int, ...]], *, in_memory_at_once: bool, looks: float = 4
+) -> ResourceEstimate:
     """To count groups of attributes of these shapes, and to look at every cell of their tables so many times; they are
     all `kept` at once, or one after another."""
     cells = [prod(shape) for shape in shapes]
-    held = sum(cells) if kept else max(cells, default=0)
+    held = sum(cells) if in_memory_at_once else max(cells, default=0)
     seconds = _COUNTED * rows * len(cells) + _LOOK * looks * sum(cells)
-    return Needs(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
+    return ResourceEstimate(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
 
 
-def of_pairs(rows: int, shapes: Sequence[tuple[int, ...]], *, looks: float = 4) -> Needs:
+def of_pairs(
+    rows: int, shapes: Sequence[tuple[int, ...]], *, looks: float = 4
+) -> ResourceEstimate:
     """As `of_groups`, all kept, with what asking for a table costs however small it is."""
-    return of_groups(rows, shapes, kept=True, looks=looks) + Needs(
+    return of_groups(rows, shapes, in_memory_at_once=True, looks=looks) + ResourceEstimate(
         memory_bytes=0, seconds=_ASKED * len(shapes)
     )
 
 
-def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> Needs:
+def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
     """To find, in every round, what is expected of all tables of these shapes."""
-    each = _IMPLIED * len(shapes) + _IMPLIED_CELL * sum(prod(shape) for shape in shapes)
-    return Needs(memory_bytes=0, seconds=rounds * each)
+    seconds_per_round = _IMPLIED * len(shapes) + _IMPLIED_CELL * sum(
+        prod(shape) for shape in shapes
+    )
+    return ResourceEstimate(memory_bytes=0, seconds=rounds * seconds_per_round)
 
 
-def of_mixture(pairs: int, *, width: int) -> Needs:
+def of_mixture(pairs: int, *, width: int) -> ResourceEstimate:
     """To fit a mixture to tables of so many pairs, each laid out in a square of that width."""
     lines = pairs * width
     memory = lines * (_BYTES_OF_A_CELL_MIXED * width + _BYTES_OF_A_LINE_MIXED)
-    return Needs(memory_bytes=memory, seconds=_MIXED * lines * width)
+    return ResourceEstimate(memory_bytes=memory, seconds=_MIXED * lines * width)
 
 
-def of_reading(shapes: Sequence[tuple[int, ...]]) -> Needs:
+def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
     """To read tables of these shapes, one after another, against what is expected of them."""
     cells = [prod(shape) for shape in shapes]
     seconds = _READ_A_TABLE * len(cells) + _READ_AGAIN * sum(cells)
-    return Needs(
+    return ResourceEstimate(
         memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds
     )
 
 
-def of_finish(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
+def of_finish(
+    rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
+) -> ResourceEstimate:
     """To change drawn rows until they have target tables of these shapes."""
     finished, cells = (
         record_refinement.part(rows, attributes),
         sum(prod(shape) for shape in shapes),
     )
     memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
-    mended = _MENDED * len(shapes) * (1 + cells / _NEAR)
-    pairs = Needs(
-        memory_bytes=memory, seconds=_LOADED + finished * (_TAKEN * attributes + mended)
+    seconds_per_record = _MENDED * len(shapes) * (1 + cells / _NEAR)
+    pairs = ResourceEstimate(
+        memory_bytes=memory,
+        seconds=_LOADED + finished * (_TAKEN * attributes + seconds_per_record),
     )
-    return pairs + _of_threes(finished, shapes, attributes=attributes)
+    return pairs + _of_triples(finished, shapes, attributes=attributes)
 
 
-def _of_threes(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int) -> Needs:
+def _of_triples(
+    rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
+) -> ResourceEstimate:
     """To mend tables of three attributes as well, as many as so many pairs can have among them, all of the mean size."""
     triples = min(maxent_triples.MOST, int(sqrt(2 * len(shapes)) ** 3 / 6))
     most = refine_triples.LEVELS[0]
@@ -153,20 +160,23 @@ def _of_threes(rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int)
     )
     cells = min(refine_triples.CELLS, int(triples * side**3))
     if not cells:
-        return Needs(memory_bytes=0, seconds=0.0)
-    each = _SORTED * attributes + (_OFFERED * len(shapes) + _SMOOTHED * triples) * (
-        1 + cells / _FEW
-    )
+        return ResourceEstimate(memory_bytes=0, seconds=0.0)
+    seconds_per_record = _SORTED * attributes + (
+        _OFFERED * len(shapes) + _SMOOTHED * triples
+    ) * (1 + cells / _FEW)
     memory = _BYTES_OF_A_CELL_FORESEEN * cells + 4 * 2 * rows * attributes
-    return Needs(
+    return ResourceEstimate(
         memory_bytes=memory,
-        seconds=_FORESEEN * cells + rows * refine_triples.passes(attributes) * each,
+        seconds=_FORESEEN * cells
+        + rows * refine_triples.passes(attributes) * seconds_per_record,
     )
 
 
-def of_flows(rows: int, views: int) -> Needs:
+def of_flows(rows: int, views: int) -> ResourceEstimate:
     """To change drawn rows, by flows, until they have that many views."""
-    return Needs(memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views)
+    return ResourceEstimate(
+        memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views
+    )
 
 
 def groups_up_to(
@@ -179,11 +189,15 @@ def groups_up_to(
         for shape in combinations(sorted(sizes.values()), count)
     )
     return [
-        shape for shape in islice(every, MOST_LISTED) if cells is None or prod(shape) <= cells
+        shape
+        for shape in islice(every, MAX_LISTED_GROUPS)
+        if cells is None or prod(shape) <= cells
     ]
 
 
-def require_within(needed: Needs, *, memory_mb: int, sizes: Mapping[str, int]) -> None:
+def require_within(
+    needed: ResourceEstimate, *, memory_mb: int, sizes: Mapping[str, int]
+) -> None:
     """Refuses what needs more memory than the steward allows, before anything is spent. sizes: of the attributes, or of
     their bins, as the mechanism would count them. Errors: SpecError naming the largest ones."""
     needed_mb = -(-needed.memory_bytes // MEGABYTE)

@@ -46,20 +46,24 @@ class Verdict:
 
 def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
     """Judges a description with a number of records and a loss."""
-    domain = domain_learning.foreseen(domain) if domain.undeclared else domain
+    domain = domain_learning.expected_domain(domain) if domain.undeclared else domain
     noise = noise_of_a_code(domain, epsilon=epsilon)
     strengths = {name: rows / (noise * size) for name, size in domain.sizes.items()}
     usual = median_high(domain.sizes.values())
     least = noise * usual * LOST
-    found = sorted(strengths.items(), key=lambda item: item[1])
+    ranked = sorted(strengths.items(), key=lambda item: item[1])
     lost = sum(strength < LOST for strength in strengths.values())
     pairs = rows / (noise * usual * usual)
     level: Level = (
-        "too-little" if 2 * lost >= len(found) else "thin" if lost or pairs < LOST else "enough"
+        "too-little"
+        if 2 * lost >= len(ranked)
+        else "thin"
+        if lost or pairs < LOST
+        else "enough"
     )
     return Verdict(
         level=level,
-        strengths=tuple(found),
+        strengths=tuple(ranked),
         pairs=pairs,
         least_rows=math.ceil(least),
         least_epsilon=float(epsilon) * least / rows,

@@ -22,7 +22,7 @@ from synth_engine.models.model import Model
 from synth_engine.plans import domain_learning, group_size_stage
 from synth_engine.plans.domain_learning import Answer, Question
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.filter import price
@@ -55,7 +55,7 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
         and (static := group_size_stage.plan(config, spec, domain=domain)) is not None
     ):
         return static
-    first = _first(config, domain, spec)
+    first = _first_stage(config, domain, spec)
     config.calibrate(
         first.guess, spec, within=first.left
     )  # what is wrong with the parameters is said now
@@ -70,17 +70,17 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
     )
 
 
-def outlook(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
+def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
     """What a forecast goes by: a domain as it may become, and what is left for the mechanism."""
     if not _learns(config, domain) and config.kind == "static":
         return domain, replace(spec, epsilon=spec.epsilon * (1 - group_size_stage.SHARE))
-    first = _first(config, domain, spec)
+    first = _first_stage(config, domain, spec)
     left = first.left
     return first.guess, replace(spec, epsilon=conversion.epsilon_of(left, spec.delta))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _First:
+class LearningStage:
     """What comes before a mechanism proper, and what that leaves of the cap. guess: the domain as it may become."""
 
     cap: Budget
@@ -90,49 +90,53 @@ class _First:
     guess: Domain
 
 
-def _first(config: Mechanism, domain: Domain, spec: Spec) -> _First:
-    cap = whole(config, spec)
+def _first_stage(config: Mechanism, domain: Domain, spec: Spec) -> LearningStage:
+    cap = total_budget(config, spec)
     sizes = None if domain.grouped is None else group_size_stage.noise(cap, domain)
     left = (
         cap
         if sizes is None
-        else _less(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
+        else _subtract_events(cap, [sizes.event(group_sizes_sensitivity(domain.relation))])
     )
     if not _learns(config, domain):
-        return _First(cap=cap, sizes=sizes, questions=(), left=left, guess=domain)
+        return LearningStage(cap=cap, sizes=sizes, questions=(), left=left, guess=domain)
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    questions = ask_for(domain, left, sensitivity)
-    left = minus(left, questions, sensitivity)
-    return _First(
+    questions = questions_for(domain, left, sensitivity)
+    left = budget_after(left, questions, sensitivity)
+    return LearningStage(
         cap=cap,
         sizes=sizes,
         questions=questions,
         left=left,
-        guess=domain_learning.foreseen(domain),
+        guess=domain_learning.expected_domain(domain),
     )
 
 
-def whole(config: Mechanism, spec: Spec) -> Budget:
+def total_budget(config: Mechanism, spec: Spec) -> Budget:
     """The budget that the target is worth, in the sum in which the mechanism adds up."""
     return conversion.budget_for(spec.epsilon, spec.delta, adds_up=config.adds_up)
 
 
-def ask_for(domain: Domain, cap: Budget, sensitivity: Sensitivity) -> tuple[Question, ...]:
+def questions_for(
+    domain: Domain, cap: Budget, sensitivity: Sensitivity
+) -> tuple[Question, ...]:
     """Every open column with an equal part of the share for learning."""
     part = domain_learning.share(domain) / len(domain.undeclared)
-    each = cap.of(cap.amount * part)
+    part_of_column = cap.of(cap.amount * part)
     return tuple(
-        domain_learning.question(attribute, each, sensitivity)
+        domain_learning.question(attribute, part_of_column, sensitivity)
         for attribute in domain.undeclared
     )
 
 
-def minus(cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity) -> Budget:
+def budget_after(
+    cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity
+) -> Budget:
     """What the questions leave of a cap."""
-    return _less(cap, [asked.event(sensitivity) for asked in questions])
+    return _subtract_events(cap, [question.event(sensitivity) for question in questions])
 
 
-def _less(cap: Budget, events: Sequence[Event]) -> Budget:
+def _subtract_events(cap: Budget, events: Sequence[Event]) -> Budget:
     return cap.of(cap.amount - sum((price(event, cap) for event in events), Fraction(0)))
 
 
@@ -151,37 +155,42 @@ class StagedPlan(Plan):
 
     def run(self, session: Session) -> Answers:
         sizes = None if self.sizes is None else session.group_sizes(noise=self.sizes)
-        first = [asked.ask(session) for asked in self.questions]
+        first = [question.ask(session) for question in self.questions]
         inner = self._inner(first)
         if first:
-            session.settle(inner.domain)
-        found = inner.run(session)
+            session.resolve(inner.domain)
+        answers_of_mechanism = inner.run(session)
         return Answers(
             measurements=(
                 *(a for a in first if not isinstance(a, Discovery)),
-                *found.measurements,
+                *answers_of_mechanism.measurements,
             ),
-            selections=found.selections,
-            discoveries=(*(a for a in first if isinstance(a, Discovery)), *found.discoveries),
-            scores=found.scores,
-            growths=found.growths,
-            leaves=found.leaves,
+            selections=answers_of_mechanism.selections,
+            discoveries=(
+                *(a for a in first if isinstance(a, Discovery)),
+                *answers_of_mechanism.discoveries,
+            ),
+            scores=answers_of_mechanism.scores,
+            growths=answers_of_mechanism.growths,
+            leaves=answers_of_mechanism.leaves,
             calls=session.calls,
             group_sizes=sizes,
         )
 
     def fit(self, answers: Answers) -> Model:
-        first, rest = self._apart(answers)
+        first, rest = self._split_stages(answers)
         model = self._inner(first).fit(rest)
-        return model if self.sizes is None else group_size_stage.with_groups(model, answers)
+        return model if self.sizes is None else group_size_stage.add_group_sizes(model, answers)
 
-    def _apart(self, answers: Answers) -> tuple[list[Answer], Answers]:
+    def _split_stages(self, answers: Answers) -> tuple[list[Answer], Answers]:
         """The answers to the questions in their order, and the rest."""
         discoveries, measurements = iter(answers.discoveries), iter(answers.measurements)
         first: list[Answer] = []
-        for asked in self.questions:
+        for question in self.questions:
             answer: Answer | None = (
-                next(measurements, None) if asked.threshold is None else next(discoveries, None)
+                next(measurements, None)
+                if question.threshold is None
+                else next(discoveries, None)
             )
             first += (
                 [] if answer is None else [answer]
@@ -199,14 +208,14 @@ class StagedPlan(Plan):
         values found, half as many are kept, the most frequent, until the mechanism takes them."""
         most = MAX_CODES
         while True:
-            learned = domain_learning.learned(self.questions, first, most=most)
+            learned = domain_learning.learn_attributes(self.questions, first, most=most)
             domain = self.domain.resolve(learned) if learned else self.domain
             try:
                 return self.config.calibrate(domain, self.spec, within=self.left)
             except SpecError:
-                if most <= domain_learning.FORESEEN:
+                if most <= domain_learning.EXPECTED_CATEGORIES:
                     raise
-            most = max(most // 2, domain_learning.FORESEEN)
+            most = max(most // 2, domain_learning.EXPECTED_CATEGORIES)
 
     @property
     def tree_hierarchy(self) -> Hierarchy | None:
@@ -218,13 +227,13 @@ class StagedPlan(Plan):
     @property
     def _outlook(self) -> Plan:
         """Of the mechanism, for a domain as it may become."""
-        domain = domain_learning.foreseen(self.domain) if self.questions else self.domain
+        domain = domain_learning.expected_domain(self.domain) if self.questions else self.domain
         return self.config.calibrate(domain, self.spec, within=self.left)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Of the mechanism, for a domain as it may become."""
         return self.config.calibrate(
-            domain_learning.foreseen(self.domain), self.spec, within=self.left
+            domain_learning.expected_domain(self.domain), self.spec, within=self.left
         ).needs(rows)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
@@ -233,15 +242,15 @@ class StagedPlan(Plan):
             return self.config.calibrate(
                 self.domain, self.spec, within=self.left
             ).expected_error(rows=rows)
-        guess = domain_learning.foreseen(self.domain)
-        found = self.config.calibrate(guess, self.spec, within=self.left).expected_error(
+        guess = domain_learning.expected_domain(self.domain)
+        error = self.config.calibrate(guess, self.spec, within=self.left).expected_error(
             rows=rows
         )
         if_known = self.config.calibrate(guess, self.spec, within=self.cap).expected_error(
             rows=rows
         )
         part = domain_learning.share(self.domain)
-        return found | {
+        return error | {
             "learning": {
                 "share": float(part),
                 "columns": domain_learning.describe(self.questions),

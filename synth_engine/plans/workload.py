@@ -21,16 +21,16 @@ from synth_engine.spec import Spec
 
 TARGET_FACTOR = 4.0
 """How much more a pair with the target matters than another one."""
-LEAST_WEIGHT, LARGEST_WEIGHT = 0.001, 1000.0
-SMALLEST_MARGINAL, LARGEST_MARGINAL = 2, 3
-MOST_MARGINALS = 1_000
-_LONGEST_NAME = 200
+MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
+MIN_MARGINAL_COLUMNS, MAX_MARGINAL_COLUMNS = 2, 3
+MAX_MARGINALS = 1_000
+_MAX_NAME_LENGTH = 200
 
 PROPERTIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "target": {
             "type": "string",
-            "maxLength": _LONGEST_NAME,
+            "maxLength": _MAX_NAME_LENGTH,
             "default": "",
             "x-columns": "one",
             "title": "Column to predict",
@@ -39,8 +39,8 @@ PROPERTIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
         "weights": {
             "type": "object",
-            "propertyNames": {"maxLength": _LONGEST_NAME},
-            "additionalProperties": {"type": "number", "minimum": 0, "maximum": LARGEST_WEIGHT},
+            "propertyNames": {"maxLength": _MAX_NAME_LENGTH},
+            "additionalProperties": {"type": "number", "minimum": 0, "maximum": MAX_WEIGHT},
             "maxProperties": 1_000,
             "default": {},
             "x-columns": "each",
@@ -52,11 +52,11 @@ PROPERTIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "type": "array",
             "items": {
                 "type": "array",
-                "items": {"type": "string", "maxLength": _LONGEST_NAME},
-                "minItems": SMALLEST_MARGINAL,
-                "maxItems": LARGEST_MARGINAL,
+                "items": {"type": "string", "maxLength": _MAX_NAME_LENGTH},
+                "minItems": MIN_MARGINAL_COLUMNS,
+                "maxItems": MAX_MARGINAL_COLUMNS,
             },
-            "maxItems": MOST_MARGINALS,
+            "maxItems": MAX_MARGINALS,
             "default": [],
             "x-columns": "groups",
             "title": "Tables that matter",
@@ -84,21 +84,19 @@ class Workload:
             weights={
                 name: float(weight) for name, weight in (given.get("weights") or {}).items()
             },
-            marginals=tuple(tuple(one) for one in given.get("marginals") or ()),
+            marginals=tuple(tuple(clique) for clique in given.get("marginals") or ()),
         )
 
-    def checked(self, domain: Domain) -> Self:
+    def validate(self, domain: Domain) -> Self:
         """Itself, if it is about this domain. To be called before anything is paid for: once an open column has been
         learned it is too late to refuse. Errors: SpecError naming parameter, column and repair."""
         if self.target:
             self._check_target(domain)
-        for place, (name, weight) in enumerate(self.weights.items(), start=1):
-            _modelled(name, domain, where=f"weights, entry {place},")
-            if not isfinite(weight) or not (
-                weight == 0 or LEAST_WEIGHT <= weight <= LARGEST_WEIGHT
-            ):
+        for number, (name, weight) in enumerate(self.weights.items(), start=1):
+            _modelled(name, domain, where=f"weights, entry {number},")
+            if not isfinite(weight) or not (weight == 0 or MIN_WEIGHT <= weight <= MAX_WEIGHT):
                 raise SpecError(
-                    f"weights: a weight is neither 0 nor between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}",
+                    f"weights: a weight is neither 0 nor between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}",
                     repair="1 is what a column has without one",
                     column=name,
                 )
@@ -136,27 +134,27 @@ class Workload:
             )
 
     def _check_marginals(self, domain: Domain) -> None:
-        if len(self.marginals) > MOST_MARGINALS:
+        if len(self.marginals) > MAX_MARGINALS:
             raise SpecError(
-                f"marginals has more than {MOST_MARGINALS} entries",
+                f"marginals has more than {MAX_MARGINALS} entries",
                 repair="list those that will be read",
             )
         seen: dict[frozenset[str], int] = {}
-        for place, marginal in enumerate(self.marginals, start=1):
-            where = f"marginals, entry {place},"
+        for number, marginal in enumerate(self.marginals, start=1):
+            where = f"marginals, entry {number},"
             if not marginal:
                 raise SpecError(f"{where} is empty", repair="name its columns, or leave it out")
             for name in marginal:
                 _modelled(name, domain, where=where)
             if len(set(marginal)) != len(marginal):
                 raise SpecError(f"{where} names a column twice", repair="name each column once")
-            if not SMALLEST_MARGINAL <= len(marginal) <= LARGEST_MARGINAL:
+            if not MIN_MARGINAL_COLUMNS <= len(marginal) <= MAX_MARGINAL_COLUMNS:
                 raise SpecError(
                     f"{where} has {len(marginal)} columns",
-                    repair=f"name {SMALLEST_MARGINAL} or {LARGEST_MARGINAL}; every single column is kept anyway",
+                    repair=f"name {MIN_MARGINAL_COLUMNS} or {MAX_MARGINAL_COLUMNS}; every single column is kept anyway",
                 )
-            first = seen.setdefault(frozenset(marginal), place)
-            if first != place:
+            first = seen.setdefault(frozenset(marginal), number)
+            if first != number:
                 raise SpecError(
                     f"{where} is entry {first} once more",
                     repair="list each group of columns once",
@@ -165,8 +163,10 @@ class Workload:
     def clique_weights(self, domain: Domain) -> dict[Clique, float]:
         """The tables that matter, each with its columns in the domain's order, and how much: the product of the weights
         of its columns, four times it with the target. Those listed and the pairs with the target, or all pairs."""
-        place = {name: index for index, name in enumerate(domain.names)}
-        return {clique: self._weight(clique) for clique in self._cliques(domain.names, place)}
+        position = {name: index for index, name in enumerate(domain.names)}
+        return {
+            clique: self._weight(clique) for clique in self._cliques(domain.names, position)
+        }
 
     def pair_weights(self, domain: Domain) -> dict[Clique, float]:
         """The same for pairs alone: one within a listed group has the weight of its own columns."""
@@ -175,14 +175,16 @@ class Workload:
         ]
         return {pair: self._weight(pair) for pair in pairs}
 
-    def _cliques(self, names: Sequence[str], place: Mapping[str, int]) -> Iterator[Clique]:
+    def _cliques(self, names: Sequence[str], position: Mapping[str, int]) -> Iterator[Clique]:
         if not self.marginals:
             yield from combinations(names, 2)
             return
-        yield from (tuple(sorted(one, key=place.__getitem__)) for one in self.marginals)
+        yield from (
+            tuple(sorted(marginal, key=position.__getitem__)) for marginal in self.marginals
+        )
         if self.target:
             with_target = ((name, self.target) for name in names if name != self.target)
-            yield from (tuple(sorted(pair, key=place.__getitem__)) for pair in with_target)
+            yield from (tuple(sorted(pair, key=position.__getitem__)) for pair in with_target)
 
     def _weight(self, clique: Iterable[str]) -> float:
         names = tuple(clique)
@@ -192,7 +194,9 @@ class Workload:
 
 def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
     """Errors: SpecError. A name that is no column's is not repeated: nobody knows what it is."""
-    attribute = next((one for one in domain.attributes if one.name == name), None)
+    attribute = next(
+        (attribute for attribute in domain.attributes if attribute.name == name), None
+    )
     if attribute is None:
         raise SpecError(
             f"{where} names no column of the description", repair="spell it as it is described"
@@ -209,9 +213,10 @@ def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
 def targets(domain: Domain) -> tuple[str, ...]:
     """The columns that can be predicted."""
     return tuple(
-        one.name
-        for one in domain.modelled
-        if not isinstance(one, Text) and (one.size > 1 or isinstance(one, Undeclared))
+        attribute.name
+        for attribute in domain.modelled
+        if not isinstance(attribute, Text)
+        and (attribute.size > 1 or isinstance(attribute, Undeclared))
     )
 
 
@@ -228,6 +233,6 @@ class Weighted(Mechanism):
     def workload(self) -> Workload:
         return Workload(target=self.target, weights=self.weights, marginals=self.marginals)
 
-    def checked(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
-        self.workload.checked(domain)
-        return super().checked(domain, spec, rule=rule)
+    def validate(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
+        self.workload.validate(domain)
+        return super().validate(domain, spec, rule=rule)

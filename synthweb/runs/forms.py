@@ -14,7 +14,7 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
 from synth_engine.privacy.loss import parse_decimal, plain
-from synth_engine.spec import LARGEST_ROWS, Spec
+from synth_engine.spec import MAX_ROWS, Spec
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
 from synthweb.runs import methods, purpose
@@ -206,9 +206,9 @@ class ReleaseForm(forms.Form):
         text = self.cleaned_data[name]
         if not text:
             return None
-        if not DIGITS.fullmatch(text) or not 1 <= int(text) <= LARGEST_ROWS:
+        if not DIGITS.fullmatch(text) or not 1 <= int(text) <= MAX_ROWS:
             raise forms.ValidationError(
-                f"A whole number from 1 to {grouped(LARGEST_ROWS)}, or nothing."
+                f"A whole number from 1 to {grouped(MAX_ROWS)}, or nothing."
             )
         return int(text)
 

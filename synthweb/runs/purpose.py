@@ -62,7 +62,7 @@ class WeightsOfColumns(forms.CharField):
         faults = [column for column, weight in found.items() if not _is_weight(str(weight))]
         if faults:
             named = ", ".join(f"“{column}”" for column in faults)
-            most = f"{workload.LARGEST_WEIGHT:g}"
+            most = f"{workload.MAX_WEIGHT:g}"
             raise forms.ValidationError(f"{named}: write a weight like 2 or 0.5, 0 to {most}.")
         return {
             column: float(str(weight).replace(",", ".")) for column, weight in found.items()
@@ -144,7 +144,7 @@ def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
         return data | {name: as_text(groups[: int(place)] + groups[int(place) + 1 :])}, ""
     if verb == "add":
         picked = picks(data)
-        if len(picked) < workload.SMALLEST_MARGINAL or len(set(picked)) < len(picked):
+        if len(picked) < workload.MIN_MARGINAL_COLUMNS or len(set(picked)) < len(picked):
             return data, "Choose two or three different columns, then add them."
         if any(
             isinstance(group, list) and set(map(str, group)) == set(picked) for group in groups
@@ -198,7 +198,4 @@ def _plain(weight: Any) -> str:
 
 
 def _is_weight(text: str) -> bool:
-    return (
-        bool(WEIGHT.fullmatch(text))
-        and float(text.replace(",", ".")) <= workload.LARGEST_WEIGHT
-    )
+    return bool(WEIGHT.fullmatch(text)) and float(text.replace(",", ".")) <= workload.MAX_WEIGHT

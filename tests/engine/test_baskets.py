@@ -183,7 +183,7 @@ def test_rows_under_learned_items_are_those_of_declared_ones(tmp_path: Path) -> 
     path = written(tmp_path, shopping(300) + "\n".join(["bread bread caviar", "", "soap"]))
     declared = Domain(attributes=(OPEN,))
     chosen = declared.resolve({"items": OPEN.from_ranks([4, 1, 0, 2])})
-    learned, known = open_table(path, declared).settled(chosen), open_table(path, chosen)
+    learned, known = open_table(path, declared).resolve(chosen), open_table(path, chosen)
     assert chosen.names == ("items=beer", "items=bread", "items=butter", "items=milk")
     for clique in ((chosen.names[0],), chosen.names):
         assert (
@@ -530,7 +530,7 @@ def test_baskets_stand_beside_other_columns(tmp_path: Path) -> None:
 
 
 def test_what_is_foreseen_has_as_many_items_as_are_kept() -> None:
-    guess = domain_learning.foreseen(Domain(attributes=(OPEN,)))
+    guess = domain_learning.expected_domain(Domain(attributes=(OPEN,)))
     assert set(guess.sizes.values()) == {2}
     assert len(guess.sizes) == 4
     plan = mechanisms.plan(

@@ -556,7 +556,7 @@ def test_no_constraint_is_ever_broken(model: Model, rows: int, joins: bool) -> N
         if (
             not joins
         ):  # as where tables are too large to be joined: records are mended one by one
-            patch.setattr("synth_engine.constraints.tables.JOINED_UP_TO", 1)
+            patch.setattr("synth_engine.constraints.tables.MAX_JOINED_CELLS", 1)
         codes = model.sample(rows, seed="s")
         untouched = set(domain.names) - {
             name for rule in domain.constraints for name in rule.columns

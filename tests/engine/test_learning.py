@@ -245,7 +245,7 @@ def test_recoding_cells_is_encoding_again(attribute: Range) -> None:
 
 def test_something_else_than_what_was_declared_is_not_admitted() -> None:
     domain = described()
-    good = domain_learning.foreseen(domain)
+    good = domain_learning.expected_domain(domain)
     others = [
         ("job", Categorical(name="job", values=("Not in the set",), other=True, missing=("",))),
         ("job", Categorical(name="job", values=("cook",), other=True)),
@@ -274,7 +274,7 @@ def test_bins_follow_the_records_and_frequent_values_get_their_own() -> None:
     np.add.at(truth, codec.encode_column(attribute, texts.astype(object)), 1)
     noisy = truth + rng.laplace(scale=20, size=truth.size).round().astype(np.int64)
     settled = attribute.cut(
-        domain_learning.places(
+        domain_learning.bin_edges(
             noisy, noise=noise, along=attribute.value_count, bins=attribute.bins
         )
     )
@@ -292,7 +292,7 @@ def test_a_grid_without_records_gives_even_bins() -> None:
     rng, found = np.random.default_rng(0), []
     for _ in range(20):
         noisy = rng.laplace(scale=50, size=1_000).round().astype(np.int64)
-        found.append(domain_learning.places(noisy, noise=noise, along=1_000, bins=4))
+        found.append(domain_learning.bin_edges(noisy, noise=noise, along=1_000, bins=4))
     assert found.count([0, 250, 500, 750, 1_000]) >= 19
 
 
@@ -366,7 +366,7 @@ def test_more_values_than_there_is_memory_for_do_not_end_a_run_that_was_paid_for
     job = model.domain.attribute("job")
     assert isinstance(job, Categorical)
     assert "v0" in job.values
-    assert len(job.values) >= domain_learning.FORESEEN
+    assert len(job.values) >= domain_learning.EXPECTED_CATEGORIES
 
 
 def test_the_report_compares_under_what_was_learned(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_what_was_found_is_kept_in_order_and_above_its_threshold() -> None:
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
     for found in (((3, 9), (2, 9)), ((2, 4),), ((-1, 9),), ((2, 9.5),)):
         with pytest.raises(TypeError):
-            Discovery(attribute="job", noise=noise, threshold=5, found=found)  # type: ignore[arg-type]
+            Discovery(attribute="job", noise=noise, threshold=5, ranked_counts=found)  # type: ignore[arg-type]
 
 
 def test_a_forecast_says_what_learning_costs_and_what_declaring_would_save() -> None:

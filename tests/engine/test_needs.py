@@ -13,7 +13,7 @@ from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import SpecError
 from synth_engine.inference import record_refinement
 from synth_engine.plans import resources
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
 
@@ -25,7 +25,7 @@ def table(columns: int, values: int) -> Domain:
     )
 
 
-def needed(mechanism: str, domain: Domain, rows: int, **parameters: Any) -> Needs:
+def needed(mechanism: str, domain: Domain, rows: int, **parameters: Any) -> ResourceEstimate:
     spec = Spec(
         mechanism=mechanism,
         epsilon=Fraction(1),
@@ -106,7 +106,7 @@ def test_tables_of_three_are_reckoned_with_up_to_their_bound() -> None:
     )
     cells = pair[0] * pair[1]
 
-    def beyond(found: Needs, count: int) -> int:
+    def beyond(found: ResourceEstimate, count: int) -> int:
         own = (
             resources.of_finish(1_000, [pair], attributes=20).memory_bytes
             + (count - 1) * 64 * cells
@@ -133,12 +133,12 @@ def test_open_columns_are_reckoned_with() -> None:
 
 
 def test_too_much_memory_is_refused_and_the_largest_columns_are_named() -> None:
-    within = Needs(memory_bytes=2_000 * resources.MEGABYTE, seconds=1.0)
+    within = ResourceEstimate(memory_bytes=2_000 * resources.MEGABYTE, seconds=1.0)
     sizes = {"small": 2, "large": 900, "middle": 40, "larger": 1_000}
     resources.require_within(within, memory_mb=2_000, sizes=sizes)
     with pytest.raises(SpecError, match=r"2,001 MB.*'larger', 'large', 'middle'"):
         resources.require_within(
-            Needs(memory_bytes=within.memory_bytes + 1, seconds=1.0),
+            ResourceEstimate(memory_bytes=within.memory_bytes + 1, seconds=1.0),
             memory_mb=2_000,
             sizes=sizes,
         )

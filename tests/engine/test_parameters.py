@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from synth_engine.errors import SpecError
 from synth_engine.plans import parameters
-from synth_engine.spec import DEEPEST, MOST_ENTRIES, Spec
+from synth_engine.spec import MAX_PARAMETER_DEPTH, MAX_PARAMETER_ENTRIES, Spec
 
 SECRET = "Brunhilde"
 ONE = Fraction(1)
@@ -40,7 +40,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def checked(**given: Any) -> dict[str, Any]:
-    return parameters.checked(given, schema=SCHEMA)
+    return parameters.validate(given, schema=SCHEMA)
 
 
 def test_left_out_or_empty_they_are_their_defaults() -> None:
@@ -101,9 +101,13 @@ BAD: list[tuple[str, Any, str]] = [
     ("column", SECRET * 3, "more than 20 signs"),
     ("column", [SECRET], "of type string"),
     ("anything", "[" * 100_000, "nested too deep"),
-    ("anything", "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2), "nested deeper"),
-    ("anything", "[" + "1," * parameters.LONGEST_TEXT + "1]", "signs"),
-    ("anything", [1] * MOST_ENTRIES, "more than"),
+    (
+        "anything",
+        "[" * (MAX_PARAMETER_DEPTH + 2) + "]" * (MAX_PARAMETER_DEPTH + 2),
+        "nested deeper",
+    ),
+    ("anything", "[" + "1," * parameters.MAX_JSON_LENGTH + "1]", "signs"),
+    ("anything", [1] * MAX_PARAMETER_ENTRIES, "more than"),
 ]
 
 
@@ -135,11 +139,12 @@ def test_anything_at_all_is_taken_or_refused_in_words(name: str, value: Any) -> 
         found = checked(**{name: value})
     except SpecError:
         return
-    assert parameters.checked(found, schema=SCHEMA) == found
+    assert parameters.validate(found, schema=SCHEMA) == found
 
 
 @pytest.mark.parametrize(
-    "value", [{"a": {1, 2}}, {"a": object()}, {5: 1}, [[[[[[1]]]]]], [0] * (MOST_ENTRIES + 1)]
+    "value",
+    [{"a": {1, 2}}, {"a": object()}, {5: 1}, [[[[[[1]]]]]], [0] * (MAX_PARAMETER_ENTRIES + 1)],
 )
 def test_a_spec_takes_json_within_bounds_alone(value: Any) -> None:
     Spec(mechanism="x", epsilon=ONE, parameters={"p": [{"a": [1, "b", None, True]}]})

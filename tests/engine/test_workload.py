@@ -39,7 +39,7 @@ SCHEMA = {"type": "object", "properties": dict(PROPERTIES)}
 
 
 def workload(**given: Any) -> Workload:
-    return Workload.from_parameters(parameters.checked(given, schema=SCHEMA))
+    return Workload.from_parameters(parameters.validate(given, schema=SCHEMA))
 
 
 def test_its_parameters_are_a_json_schema_that_their_defaults_meet() -> None:
@@ -49,7 +49,7 @@ def test_its_parameters_are_a_json_schema_that_their_defaults_meet() -> None:
 
 
 def test_by_default_all_pairs_count_alike() -> None:
-    pairs = workload().checked(DOMAIN).pair_weights(DOMAIN)
+    pairs = workload().validate(DOMAIN).pair_weights(DOMAIN)
     assert pairs == dict.fromkeys(combinations(DOMAIN.names, 2), 1.0)
     assert workload().clique_weights(DOMAIN) == pairs
 
@@ -57,7 +57,7 @@ def test_by_default_all_pairs_count_alike() -> None:
 def test_pairs_with_the_target_count_more_and_weights_multiply() -> None:
     pairs = (
         workload(target="job", weights={"age": 3, "job": 2, "remark": 0})
-        .checked(DOMAIN)
+        .validate(DOMAIN)
         .pair_weights(DOMAIN)
     )
     assert pairs["age", "job"] == TARGET_FACTOR * 6
@@ -73,7 +73,7 @@ def test_pairs_with_the_target_count_more_and_weights_multiply() -> None:
 def test_listed_tables_count_instead_of_all_pairs_in_the_order_of_the_columns() -> None:
     asked = workload(
         marginals=[["town", "job"], ["income", "age", "town"]], weights={"income": 2}
-    ).checked(DOMAIN)
+    ).validate(DOMAIN)
     assert asked.clique_weights(DOMAIN) == {
         ("job", "town"): 1.0,
         ("age", "town", "income"): 2.0,
@@ -88,7 +88,9 @@ def test_listed_tables_count_instead_of_all_pairs_in_the_order_of_the_columns() 
 
 def test_beside_listed_tables_a_target_still_counts_with_every_column() -> None:
     pairs = (
-        workload(target="job", marginals=[["age", "town"]]).checked(DOMAIN).pair_weights(DOMAIN)
+        workload(target="job", marginals=[["age", "town"]])
+        .validate(DOMAIN)
+        .pair_weights(DOMAIN)
     )
     assert pairs == {
         ("age", "town"): 1.0,
@@ -134,7 +136,7 @@ def test_what_the_description_does_not_allow_is_refused_by_name_and_with_a_repai
     given: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(SpecError, match=reason) as refused:
-        workload(**given).checked(DOMAIN)
+        workload(**given).validate(DOMAIN)
     assert refused.value.repair
     assert "Brunhilde" not in refused.value.text
 
@@ -151,13 +153,13 @@ def test_what_the_description_does_not_allow_is_refused_by_name_and_with_a_repai
 )
 def test_what_no_schema_has_seen_is_refused_too(given: dict[str, Any], reason: str) -> None:
     with pytest.raises(SpecError, match=reason):
-        Workload(**given).checked(DOMAIN)
+        Workload(**given).validate(DOMAIN)
 
 
 def test_the_largest_and_smallest_weights_are_fine() -> None:
     pairs = (
         workload(target="age", weights={"age": 1000, "job": 1000, "town": 0.001})
-        .checked(DOMAIN)
+        .validate(DOMAIN)
         .pair_weights(DOMAIN)
     )
     assert pairs["age", "job"] == 4e6
@@ -165,22 +167,19 @@ def test_the_largest_and_smallest_weights_are_fine() -> None:
 
 
 def test_a_target_that_is_yet_to_be_learned_is_taken_whatever_becomes_of_it() -> None:
-    asked = workload(target="town").checked(DOMAIN)
+    asked = workload(target="town").validate(DOMAIN)
     learned = DOMAIN.resolve(
-        {
-            "town": DOMAIN.undeclared[0].from_ranks([]),
-            "income": DOMAIN.undeclared[1].cut([0, 5, 9]),
-        }
+        {"town": DOMAIN.undeclared[0].from_ranks([]), "income": DOMAIN.undeclared[1].cut([0, 5, 9])}
     )
     assert learned.sizes["town"] == 1
-    assert asked.checked(learned).pair_weights(learned)["age", "town"] == TARGET_FACTOR
+    assert asked.validate(learned).pair_weights(learned)["age", "town"] == TARGET_FACTOR
 
 
 def test_the_columns_that_can_be_predicted_are_those_that_a_target_may_name() -> None:
     taken = []
     for name in ("person", *DOMAIN.names):
         try:
-            workload(target=name).checked(DOMAIN)
+            workload(target=name).validate(DOMAIN)
         except SpecError:
             continue
         taken.append(name)
@@ -189,7 +188,7 @@ def test_the_columns_that_can_be_predicted_are_those_that_a_target_may_name() ->
 
 def test_one_column_alone_has_no_pairs_and_is_no_error() -> None:
     domain = Domain(attributes=(Integer(name="age", low=0, high=9),))
-    assert workload(weights={"age": 2}).checked(domain).pair_weights(domain) == {}
+    assert workload(weights={"age": 2}).validate(domain).pair_weights(domain) == {}
 
 
 @dataclass(frozen=True, kw_only=True)

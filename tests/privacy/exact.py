@@ -160,7 +160,7 @@ class Replay:
     def passes(self, score: int, threshold: int, noise: Noise) -> bool:
         return bool(self.branch(clamped_laplace(score, noise.scale, threshold - 1, threshold)))
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
         """Noise on every cell, written down; what does not reach the threshold is 0."""
         found = np.array(
             [self.reaching(int(n), threshold=threshold, noise=noise) for n in vector],

@@ -117,7 +117,7 @@ class Worst:
     def part(self, sizes: Counts, number: int) -> Counts:
         return np.tile(np.arange(number), (sizes.size, 1))
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
         answer = self.counts(vector, noise)
         return np.where(answer >= threshold, answer, 0)
 

@@ -98,7 +98,7 @@ class Recording(SameAnswers):
         self.note(scores)
         return self.rng.random(scores.size) < 0.5
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
         self.note(vector)
         return np.where(self.rng.random(vector.size) < 0.5, threshold, 0)
 
@@ -345,6 +345,6 @@ def test_truncation_that_looks_at_other_units_would_be_noticed(
         _, first = np.unique(units[order], return_index=True)
         return np.sort(order[first])
 
-    monkeypatch.setattr(confidential_rows, "_kept", crowded)
+    monkeypatch.setattr(confidential_rows, "_truncate", crowded)
     with pytest.raises(AssertionError):
         person_files(tmp_path)

@@ -432,7 +432,7 @@ def test_what_is_learned_first_is_paid_in_mu_as_well() -> None:
         )
     )
     spec = Spec(mechanism="bayesian-network", epsilon=Fraction(2), delta=DELTA, parameters={})
-    plan = two_stage.plan(*InMu().checked(domain, spec, rule="basic"), domain=domain)
+    plan = two_stage.plan(*InMu().validate(domain, spec, rule="basic"), domain=domain)
     assert isinstance(plan, two_stage.StagedPlan)
     laws = [asked.noise.law for asked in plan.questions]
     assert laws == ["discrete-laplace", "rounded-gaussian"]

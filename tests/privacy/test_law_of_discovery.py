@@ -51,7 +51,7 @@ def geometric(steps: int) -> tuple[Interval, ...]:
 
 
 class Driven:
-    """The shipped `discovery.discovered`, with every source of chance it uses replaced by a branch of `replay`.
+    """The shipped `discovery.discover_values`, with every source of chance it uses replaced by a branch of `replay`.
 
     The number of strangers comes from the shipped `number_passing`, whose first 128 bits are driven: it rises with them,
     so that bisection finds the words at which it changes, and with them its exact law up to 2^-128.
@@ -96,7 +96,7 @@ class Driven:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(discovery, "number_passing", number_passing)
             patch.setattr(secrets, "randbelow", lambda n: replay.branch(uniform(n)))
-            found = discovery.discovered(
+            found = discovery.discover_values(
                 counts, size=len(held), threshold=threshold, scale=SCALE, noisy=noisy
             )
         return tuple(found)
@@ -147,13 +147,18 @@ def chances_of(words: list[int]) -> tuple[Interval, ...]:
 
 def counts_every_value(patch: pytest.MonkeyPatch) -> None:
     """The number of strangers from all values instead of those that nobody has; no more than there are."""
-    plant(patch, discovery.discovered, "number_passing(size - len(ranks), scale=scale, threshold=threshold)",
+    plant(patch, discovery.discover_values, "number_passing(size - len(ranks), scale=scale, threshold=threshold)",
           "min(size - len(ranks), number_passing(size, scale=scale, threshold=threshold))")  # fmt: skip
 
 
 def active_only(patch: pytest.MonkeyPatch) -> None:
     """Values that occur, and no others."""
-    plant(patch, discovery.discovered, "number_passing(size - len(ranks),", "number_passing(0,")
+    plant(
+        patch,
+        discovery.discover_values,
+        "number_passing(size - len(ranks),",
+        "number_passing(0,",
+    )
 
 
 def continuous_tail(patch: pytest.MonkeyPatch) -> None:
@@ -170,22 +175,22 @@ def strangers_at_the_threshold(patch: pytest.MonkeyPatch) -> None:
     """A stranger is known by a count that never exceeds the threshold."""
     plant(
         patch,
-        discovery.discovered,
-        "exceeding(number, threshold=threshold, noisy=noisy)",
+        discovery.discover_values,
+        "sample_exceedances(number, threshold=threshold, noisy=noisy)",
         "[threshold] * number",
     )
 
 
 def above_the_threshold(patch: pytest.MonkeyPatch) -> None:
     """A value that somebody has needs one more than the threshold."""
-    plant(patch, discovery.discovered, "if count >= threshold", "if count > threshold")
+    plant(patch, discovery.discover_values, "if count >= threshold", "if count > threshold")
 
 
 def first_strangers(patch: pytest.MonkeyPatch) -> None:
     """Not any of those that are left, but the first ones."""
     plant(
         patch,
-        discovery.without_repetition,
+        discovery.sample_without_replacement,
         "[left.pop(below(len(left))) for _ in range(number)]",
         "left[:number]",
     )
@@ -193,7 +198,12 @@ def first_strangers(patch: pytest.MonkeyPatch) -> None:
 
 def strangers_last(patch: pytest.MonkeyPatch) -> None:
     """The order tells values that somebody has from the others."""
-    plant(patch, discovery.discovered, "return sorted(kept + list(", "return (kept + list(")
+    plant(
+        patch,
+        discovery.discover_values,
+        "return sorted(reaching + list(",
+        "return (reaching + list(",
+    )
 
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -263,7 +273,7 @@ def test_noise_above_the_threshold_is_whatever_noise_is_not_negative() -> None:
         positive = [one for one in drawn if one >= 0]
         number = max(1, len(positive))
         expected = [7 + one for one in (positive or [0])]
-        assert discovery.exceeding(number, threshold=7, noisy=noisy) == expected
+        assert discovery.sample_exceedances(number, threshold=7, noisy=noisy) == expected
 
 
 def worst(law: Callable[[Held], Law]) -> Fraction | float:
@@ -374,7 +384,7 @@ def test_a_rho_that_is_no_probability_is_refused(rho: float) -> None:
 
 def test_a_threshold_that_lets_noise_through_is_refused() -> None:
     with pytest.raises(PrivacyError):
-        discovery.discovered(
+        discovery.discover_values(
             {}, size=10**6, threshold=1, scale=Fraction(1), noisy=lambda counts: counts
         )
 
@@ -396,7 +406,7 @@ def test_real_noise_on_ten_thousand_values_and_its_simulation_have_the_same_law(
     def p_value() -> float:
         numbers, above = (Counter(), Counter()), (Counter(), Counter())
         for _ in range(runs):
-            sparse = discovery.discovered(
+            sparse = discovery.discover_values(
                 held, size=size, threshold=threshold, scale=scale, noisy=noisy
             )
             full = noise.noisy(truth, law)
@@ -423,7 +433,7 @@ def test_strangers_are_uniform_whether_they_are_drawn_or_listed() -> None:
         sets = Counter(
             tuple(
                 sorted(
-                    discovery.without_repetition(
+                    discovery.sample_without_replacement(
                         2, size=9, taken=taken, below=secrets.randbelow
                     )
                 )

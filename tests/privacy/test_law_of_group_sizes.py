@@ -187,7 +187,7 @@ def test_a_mutant_count_is_noticed(
     if mutant is before_truncation:
         everyone = np.arange
         monkeypatch.setattr(
-            "synth_engine.confidential.rows._kept",
+            "synth_engine.confidential.rows._truncate",
             lambda units, *, most, random_bytes: everyone(len(units)),
         )
     ratio, _ = worst(domain_of(2), tmp_path)

@@ -355,7 +355,7 @@ def test_the_most_voted_items_are_kept_and_nothing_else_decides() -> None:
     answer = domain_learning.Measurement(
         clique=("items",), noise=NOISE, values=np.array([3, -1, 9, 3], dtype=np.int64)
     )
-    assert domain_learning.settled(attribute, answer).items == ("1", "3")  # type: ignore[attr-defined]
+    assert domain_learning.resolve(attribute, answer).items == ("1", "3")  # type: ignore[attr-defined]
 
 
 # ---- the room and what leaves it ---------------------------------------------------------------------------------

@@ -121,14 +121,16 @@ def test_a_record_that_is_replaced_moves_two() -> None:
 class OccupiedOnly(exact.Replay):
     """Of a kept vector, cells without records are never kept."""
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
-        return np.where(vector > 0, super().kept(vector, threshold=threshold, noise=noise), 0)
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+        return np.where(
+            vector > 0, super().above_threshold(vector, threshold=threshold, noise=noise), 0
+        )
 
 
 class AboveWithoutNoise(exact.Replay):
     """The threshold is asked of the count, and noise comes afterwards."""
 
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
         return np.where(vector >= threshold, self.counts(vector, noise), 0)
 
 
@@ -170,7 +172,7 @@ def test_codes_are_sorted_once_for_as_long_as_one_hierarchy_is_asked_of_the_same
     assert asked(other) == ([2, 0, 6], 2)
     assert asked(WHOLE) == ([6, 0, 2], 3)
     (word,) = (each for each in domain.undeclared if isinstance(each, Weak))
-    session.settle(domain.resolve({"word": word.from_ranks([])}))
+    session.resolve(domain.resolve({"word": word.from_ranks([])}))
     assert asked(WHOLE) == ([6, 0, 2], 4)
 
 
@@ -215,7 +217,7 @@ def test_what_is_kept_is_as_if_each_cell_had_its_noise() -> None:
 
     def p_value() -> float:
         drawn = [
-            growth.kept(vector, threshold=threshold, noise=NOISE, noisy=noise.noisy)
+            growth.threshold_counts(vector, threshold=threshold, noise=NOISE, noisy=noise.noisy)
             for _ in range(runs)
         ]
         found = []

@@ -177,8 +177,10 @@ class HalvedEnds(Replay):
 
 
 class OccupiedEnds(Replay):
-    def kept(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
-        return np.where(vector > 0, super().kept(vector, threshold=threshold, noise=noise), 0)
+    def above_threshold(self, vector: Counts, *, threshold: int, noise: Noise) -> Counts:
+        return np.where(
+            vector > 0, super().above_threshold(vector, threshold=threshold, noise=noise), 0
+        )
 
 
 class ExactTotal(Replay):

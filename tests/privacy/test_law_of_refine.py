@@ -52,7 +52,7 @@ def laws(
     most: int = MOST,
 ) -> dict[Table, Law]:
     def program(session: RoomSession, _rows: Rows) -> Hashable:
-        return session.refine(
+        return session.select_split(
             chosen, candidates, scale=scale or scale_of(domain)
         ), session.calls
 
@@ -151,15 +151,15 @@ def test_what_is_no_division_or_too_dear_is_refused_before_rows_are_looked_at() 
     session = room()
     for chosen, candidates in [((), ()), (("a",), ("a",)), (("a", "a"), ("b",))]:
         with pytest.raises(PrivacyError):
-            session.refine(chosen, candidates, scale=Fraction(1))
+            session.select_split(chosen, candidates, scale=Fraction(1))
     with pytest.raises(BudgetExceeded):
-        room("1/2").refine((), ("a", "b"), scale=Fraction(1))
+        room("1/2").select_split((), ("a", "b"), scale=Fraction(1))
     assert session.calls == ()
 
 
 def line(domain: Domain) -> tuple[dict, verifier_calls.Allowed, Call]:
     session = room(domain=domain)
-    session.refine(("a",), ("b",), scale=Fraction(3))
+    session.select_split(("a",), ("b",), scale=Fraction(3))
     receipt = {
         "unit": {"max_records": domain.unit.max_records, "column": None},
         "relation": domain.relation.value,

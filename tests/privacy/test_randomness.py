@@ -50,7 +50,7 @@ def choices(law: selection.SelectionLaw) -> Draw:
 
 def strangers() -> Hashable:
     return tuple(
-        discovery.without_repetition(5, size=10**30, taken=(), below=secrets.randbelow)
+        discovery.sample_without_replacement(5, size=10**30, taken=(), below=secrets.randbelow)
     )
 
 
@@ -84,7 +84,7 @@ def below() -> Hashable:
 def records_kept() -> Hashable:
     """Which half of the 200 records of one unit are kept: 195 bits."""
     one_unit = np.zeros(200, dtype=np.int32)
-    return tuple(rows._kept(one_unit, most=100, random_bytes=os.urandom).tolist())
+    return tuple(rows._truncate(one_unit, most=100, random_bytes=os.urandom).tolist())
 
 
 OURS: dict[str, tuple[Draw, int]] = {
@@ -393,8 +393,8 @@ def test_numbers_below_a_bound_that_are_not_drawn_again_are_noticed(
     plant(
         monkeypatch,
         growth.uniform,
-        "np.flatnonzero(drawn >= most)",
-        "np.flatnonzero(drawn >= np.uint64(2**63))",
+        "np.flatnonzero(random_bits >= most)",
+        "np.flatnonzero(random_bits >= np.uint64(2**63))",
     )
     assert not rejects_what_does_not_divide()
 

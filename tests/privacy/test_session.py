@@ -250,7 +250,7 @@ def distances_before_and_after_learning() -> tuple[int, int]:
     reference = np.array([[2], [0], [0], [0]], dtype=np.int64)
     candidate = Candidate(clique=("number", "word"), reference=reference)
     (before,) = session.score([candidate], noise=LAPLACE).values.tolist()
-    session.settle(OPEN.resolve({"number": RANGE.cut([0, 2, 4]), "word": WEAK.from_ranks([0])}))
+    session.resolve(OPEN.resolve({"number": RANGE.cut([0, 2, 4]), "word": WEAK.from_ranks([0])}))
     reference.shape = (2, 2)
     (after,) = session.score([candidate], noise=LAPLACE).values.tolist()
     return before, after
@@ -264,7 +264,7 @@ def test_distances_are_counted_again_after_something_was_learned() -> None:
 def test_distances_that_outlive_what_was_counted_are_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plant(monkeypatch, RoomSession.settle, "self._distances.clear()", "pass")
+    plant(monkeypatch, RoomSession.resolve, "self._distances.clear()", "pass")
     assert distances_before_and_after_learning() == (4, 4)
 
 

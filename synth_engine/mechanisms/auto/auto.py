@@ -19,7 +19,7 @@ from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, two_stage, workload
 from synth_engine.plans.plan import Budget, Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.plans.workload import Weighted
 from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Pure
@@ -97,7 +97,7 @@ class Auto(Weighted):
     memory_mb: int = 2_000
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        cap = within or two_stage.whole(self, spec)
+        cap = within or two_stage.total_budget(self, spec)
         fitting.require_room(domain, memory_mb=self.memory_mb)
         plan = AutoPlan(config=self, domain=domain, spec=spec, cap=cap)
         plan.require_noise()
@@ -339,7 +339,7 @@ class AutoPlan(Plan):
                 least = max(least, self.loss.amount / _PARTS)
             self._noise(max(least, self.loss.amount / 2**18 / pairs))
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         found = self._guess(rows)
         table = super().needs(rows)
         return table + fitting.needed(self.domain, rows=found, memory_mb=self._config.memory_mb)

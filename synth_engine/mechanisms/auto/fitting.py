@@ -26,7 +26,7 @@ from synth_engine.models.model import (
     whole_weights,
 )
 from synth_engine.plans import resources
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 
 Floats = npt.NDArray[np.float64]
 
@@ -152,11 +152,13 @@ def require_room(domain: Domain, *, memory_mb: int) -> None:
     finest = math.prod(sorted(sizes.values())[-2:])
     tree = min(finest, selection.CELLS_MEASURED) * max(len(sizes) - 1, 1)
     cells = tree + pairs * 3 * binning.LEVELS[-1] ** 2
-    least = Needs(memory_bytes=BASE_MB * resources.MEGABYTE + cells * _BYTES, seconds=0.0)
+    least = ResourceEstimate(
+        memory_bytes=BASE_MB * resources.MEGABYTE + cells * _BYTES, seconds=0.0
+    )
     resources.require_within(least, memory_mb=memory_mb, sizes=domain.sizes)
 
 
-def needed(domain: Domain, *, rows: int, memory_mb: int) -> Needs:
+def needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEstimate:
     """What it takes, beyond reading and drawing, to score all pairs, to measure and read nearly all of them, at `_USUAL`
     where they have more bins, and to finish rows towards as many as find room."""
     coarse = selection.level_scored(math.comb(len(domain.names), 2))

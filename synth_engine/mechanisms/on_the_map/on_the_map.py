@@ -21,7 +21,7 @@ from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.models.sparse_table import SparseTable
 from synth_engine.plans import resources
 from synth_engine.plans.plan import Budget, Cost, Mechanism, Plan, Rule
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import disclosure, resampling
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.events import DirichletMultinomial
@@ -142,7 +142,7 @@ class OnTheMap(Mechanism):
     def suits(cls, domain: Domain) -> bool:
         return domain.totals is not None and len(domain.names) == 2 and not domain.undeclared
 
-    def settled(self, spec: Spec, *, rule: Rule) -> OnTheMap:
+    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> OnTheMap:
         if rule == "zcdp" and spec.delta:
             raise SpecError(
                 "on-the-map has a delta that an account of rho does not count",
@@ -396,11 +396,11 @@ class OnTheMapPlan(Plan):
         assert self.domain.totals is not None  # noqa: S101 - it was planned
         return _against(self.event, self.domain.totals.counts)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Of the cells only those with records are held."""
         found = self._guess(rows)
         return resources.of_table(found, attributes=2) + resources.of_groups(
-            found, [(2 * found,)], kept=True
+            found, [(2 * found,)], in_memory_at_once=True
         )
 
     @property

@@ -19,8 +19,8 @@ from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.rounds import Estimates, finished
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources, workload
-from synth_engine.plans.plan import Budget, Plan, guess
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.plan import Budget, Plan, expected_rows
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.privacy.unit import Relation
@@ -215,7 +215,7 @@ class AimPlan(Plan):
     def _noise(self, part: Fraction) -> Noise:
         return budget_allocation.noise(self.loss.of(part * (1 - CHOICES)), self.sensitivity)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """As if growing rounds left half of those planned, and each found a table of the usual size."""
         shapes = sorted(
             (self.domain.shape(clique) for clique in self.candidates), key=math.prod
@@ -237,5 +237,5 @@ class AimPlan(Plan):
             self._column_noises(),
             [(count / number, self._noise(left / count)) for count in counts],
             sizes=self.domain.sizes,
-            rows=guess(rows, domain=self.domain, spec=self.spec),
+            rows=expected_rows(rows, domain=self.domain, spec=self.spec),
         )

@@ -16,7 +16,7 @@ from synth_engine.mechanisms.pairwise.network_search import Growth, Limits
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion, noise_scale
 from synth_engine.privacy.loss import Pure, parse_amount
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -249,12 +249,14 @@ class BayesianNetworkPlan(Plan):
         others = len(self.domain.modelled) - 1
         return self._noise(self.shares.tables / others) if others else None
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Every group that may be a candidate is counted once, and its reference kept as long as there is room."""
         shapes = resources.groups_up_to(
             self.domain.sizes, columns=self.limits.degree + 1, cells=self.limits.cells
         )
-        return super().needs(rows) + resources.of_groups(self._guess(rows), shapes, kept=True)
+        return super().needs(rows) + resources.of_groups(
+            self._guess(rows), shapes, in_memory_at_once=True
+        )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         table = self._noise_of_first_table()

@@ -16,8 +16,8 @@ from synth_engine.measurement import Answers, Candidate, Clique, Measurement, No
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
-from synth_engine.plans.plan import Budget, Mechanism, Plan, guess
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.privacy.unit import Relation
@@ -214,7 +214,7 @@ class MstPlan(Plan):
             else None
         )
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         sizes = self.domain.sizes
         shapes = [(sizes[first], sizes[second]) for first, second in pairs.of(self.domain)]
         return super().needs(rows) + resources.of_pairs(
@@ -226,5 +226,5 @@ class MstPlan(Plan):
             self._column_noises(),
             self._pair_noise(),
             sizes=self.domain.sizes,
-            rows=guess(rows, domain=self.domain, spec=self.spec),
+            rows=expected_rows(rows, domain=self.domain, spec=self.spec),
         )

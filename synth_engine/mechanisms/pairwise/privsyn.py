@@ -26,8 +26,8 @@ from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.mechanisms.pairwise.rounds import finished
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
-from synth_engine.plans.plan import Budget, Mechanism, Plan, guess
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
 from synth_engine.privacy.unit import Relation, scores_sensitivity
@@ -251,7 +251,7 @@ class PrivSynPlan(Plan):
     def _deviation(self, parts: int) -> float:
         return self._table_noise(parts).mean_deviation
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """All pairs are scored; two for each column are taken to be measured, of the usual size."""
         sizes, found = self.domain.sizes, self._guess(rows)
         shapes = sorted(((sizes[a], sizes[b]) for a, b in pairs.of(self.domain)), key=math.prod)
@@ -271,5 +271,5 @@ class PrivSynPlan(Plan):
             self._column_noises(),
             [(count / number, self._table_noise(count)) for count in counts],
             sizes=self.domain.sizes,
-            rows=guess(rows, domain=self.domain, spec=self.spec),
+            rows=expected_rows(rows, domain=self.domain, spec=self.spec),
         )

@@ -33,7 +33,7 @@ from synth_engine.models.trees.diagnostics import (
 from synth_engine.models.trees.spatial import Placement, SpatialTree
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import levels_sensitivity
 
@@ -278,7 +278,7 @@ class AdaptiveDepthPlan(Plan):
     def min_records_to_split(self, rows: int | None = None) -> int:
         return min_records_to_split(self._grown_by(float(self._guess(rows)))[0])
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Sorted codes, and noise for each child of a node that can be opened."""
         found = self._guess(rows)
         rule, _ = self._grown_by(float(found))

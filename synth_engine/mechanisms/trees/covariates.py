@@ -25,7 +25,7 @@ from synth_engine.models.model import whole_weights
 from synth_engine.models.trees.covariates import Covariate, Covariates
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Budget as Loss
 
 TREE_SHARE = Fraction(1, 2)
@@ -182,10 +182,10 @@ class CovariatePlan(DelegatingPlan):
         )
         return Covariates(areas=areas.astype(np.int64), columns=columns)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         found = self._guess(rows)
         cells = self.most * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
-        more = Needs(
+        more = ResourceEstimate(
             memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells
         )
         return self.tree.needs(rows) + more

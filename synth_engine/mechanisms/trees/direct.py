@@ -33,7 +33,7 @@ from synth_engine.models.trees.diagnostics import TreeDiagnostics
 from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import MEGABYTE, Needs
+from synth_engine.plans.resources import MEGABYTE, ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -322,13 +322,13 @@ class DirectPlan(Plan):
         depth, _, stop = self._asked(own)
         return Rule(name="basic", depth=depth, threshold=max(1, stop) + 1)
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Codes, sorted again for each depth, and the children of nodes that have records enough."""
         found = self._guess(rows)
         rule = self._rule(float(found))
         depth, nodes = rule.depth, resources.nodes(self.hierarchy, rule, found)
         seconds = depth * 6e-8 * found * len(self.hierarchy.columns) + 1.5e-6 * nodes
-        return super().needs(rows) + Needs(
+        return super().needs(rows) + ResourceEstimate(
             memory_bytes=int(40 * found + 100 * nodes) + MEGABYTE, seconds=seconds
         )
 

@@ -21,7 +21,7 @@ from synth_engine.mechanisms.trees.delegation import DelegatingPlan
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
@@ -119,8 +119,8 @@ class RemeasuredPlan(DelegatingPlan):
 
     # ---- forecasts ---------------------------------------------------------------------------------------------------
 
-    def needs(self, rows: int | None = None) -> Needs:
-        return self.tree.needs(rows) + Needs(
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
+        return self.tree.needs(rows) + ResourceEstimate(
             memory_bytes=100 * MAX_PARTS, seconds=1e-5 * MAX_PARTS
         )
 

@@ -18,7 +18,7 @@ from synth_engine.hierarchy import (
     Rule,
     TaxonomyHierarchy,
 )
-from synth_engine.plans.resources import MEGABYTE, Needs
+from synth_engine.plans.resources import MEGABYTE, ResourceEstimate
 
 _RECORD = 1.5e-7  # seconds for each record and column: its code, sorted
 _NODE, _NODE_OF_CLASSES = 9e-7, 3.2e-6  # for each node that is looked at
@@ -27,7 +27,7 @@ _ENOUGH = 1e18
 _BYTES_OF_A_RECORD, _BYTES_OF_A_NODE = 40, 150
 
 
-def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> Needs:
+def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> ResourceEstimate:
     """To sort codes of that many records, grow a tree of them by that rule, count its ends and make its counts agree."""
     looked = nodes(hierarchy, rule, rows)
     each = (
@@ -36,7 +36,7 @@ def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> Needs:
         else _NODE
     )
     seconds = _RECORD * rows * len(hierarchy.columns) + each * looked
-    return Needs(
+    return ResourceEstimate(
         memory_bytes=int(_BYTES_OF_A_RECORD * rows + _BYTES_OF_A_NODE * looked) + MEGABYTE,
         seconds=seconds,
     )

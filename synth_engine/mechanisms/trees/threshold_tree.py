@@ -42,7 +42,7 @@ from synth_engine.models.trees.diagnostics import (
 from synth_engine.models.trees.strings import IncompletePrefixes, column
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import Needs
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import filter, noise_scale, trees
 from synth_engine.privacy.events import ThresholdTree
 from synth_engine.privacy.loss import Pure
@@ -434,7 +434,7 @@ class TreePlan(Plan):
     def min_records_to_split(self, rows: int | None = None) -> int:
         return min_records_to_split(self.growth_rule(self._guess(rows))[0])
 
-    def needs(self, rows: int | None = None) -> Needs:
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Sorted codes, and nodes with their siblings."""
         found = self._guess(rows)
         return super().needs(rows) + resources.of_tree(
