@@ -173,7 +173,9 @@ class _Opened:
     def __init__(self, domain: Domain, dialect: Dialect | None) -> None:
         self._domain, self._dialect = domain, dialect
         self._codes: dict[str, list[Codes]] = {name: [] for name in domain.names}
-        self._rankings = {a.name: codec.Ranking(a) for a in domain.undeclared if isinstance(a, Weak)}
+        self._rankings = {
+            a.name: codec.Ranking(a) for a in domain.undeclared if isinstance(a, Weak)
+        }
         self._value_indices: dict[str, list[NDArray[np.int32]]] = {
             name: [] for name in self._rankings
         }

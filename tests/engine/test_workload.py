@@ -169,7 +169,10 @@ def test_the_largest_and_smallest_weights_are_fine() -> None:
 def test_a_target_that_is_yet_to_be_learned_is_taken_whatever_becomes_of_it() -> None:
     asked = workload(target="town").validate(DOMAIN)
     learned = DOMAIN.resolve(
-        {"town": DOMAIN.undeclared[0].from_ranks([]), "income": DOMAIN.undeclared[1].cut([0, 5, 9])}
+        {
+            "town": DOMAIN.undeclared[0].from_ranks([]),
+            "income": DOMAIN.undeclared[1].cut([0, 5, 9]),
+        }
     )
     assert learned.sizes["town"] == 1
     assert asked.validate(learned).pair_weights(learned)["age", "town"] == TARGET_FACTOR

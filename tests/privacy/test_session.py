@@ -250,7 +250,9 @@ def distances_before_and_after_learning() -> tuple[int, int]:
     reference = np.array([[2], [0], [0], [0]], dtype=np.int64)
     candidate = Candidate(clique=("number", "word"), reference=reference)
     (before,) = session.score([candidate], noise=LAPLACE).values.tolist()
-    session.resolve(OPEN.resolve({"number": RANGE.cut([0, 2, 4]), "word": WEAK.from_ranks([0])}))
+    session.resolve(
+        OPEN.resolve({"number": RANGE.cut([0, 2, 4]), "word": WEAK.from_ranks([0])})
+    )
     reference.shape = (2, 2)
     (after,) = session.score([candidate], noise=LAPLACE).values.tolist()
     return before, after
