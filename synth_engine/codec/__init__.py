@@ -8,12 +8,12 @@ from synth_engine.codec.decoding import as_text, decode, values_of
 from synth_engine.codec.encoding import Codes, encode, encode_column
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
-from synth_engine.codec.multiplicity import repeated, repetitions
+from synth_engine.codec.multiplicity import repeat_rows, repetitions
 from synth_engine.codec.resolving import Ranking, resolved_cells, resolved_codes
 from synth_engine.codec.units import normal
 
 __all__ = [
     "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "normal",
-    "repeated", "repetitions",
+    "repeat_rows", "repetitions",
     "resolved_cells", "resolved_codes", "resolved_items", "values_of", "with_identifiers",
 ]  # fmt: skip

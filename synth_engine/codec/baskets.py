@@ -42,7 +42,7 @@ def encode_baskets(attribute: Basket, column: pa.Array) -> dict[str, Codes]:
     return _columns(attribute, held, places={place: place for place in known.values()})
 
 
-def joined(attribute: Basket, codes: Mapping[str, NDArray[np.integer]]) -> pd.Series:
+def join_items(attribute: Basket, codes: Mapping[str, NDArray[np.integer]]) -> pd.Series:
     """The text of each cell: the items that are in it, in the order of the list."""
     separator = attribute.separator
     columns = [np.asarray(codes[part.name]) for part in attribute.parts]
@@ -60,14 +60,14 @@ def _columns(attribute: Basket, held: Bags, *, places: Mapping[int, int]) -> dic
     items = held.flatten().to_numpy(zero_copy_only=False)
     order = np.argsort(items, kind="stable")
     items, records = items[order], records[order]
-    found = {}
+    columns = {}
     by_place = {place: number for number, place in places.items()}
     for place, part in enumerate(attribute.parts):
         column = np.zeros(len(held), dtype=np.uint16)
         start, end = np.searchsorted(items, [by_place[place], by_place[place] + 1])
         column[records[start:end]] = 1
-        found[part.name] = column
-    return found
+        columns[part.name] = column
+    return columns
 
 
 def _bags(
@@ -106,11 +106,11 @@ def _split(
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """In order, each once."""
     keys = np.sort(keys)
-    found: NDArray[np.int64] = keys[np.append(True, keys[1:] != keys[:-1])[: keys.size]]
-    return found
+    distinct: NDArray[np.int64] = keys[np.append(True, keys[1:] != keys[:-1])[: keys.size]]
+    return distinct
 
 
 def _place(text: str, rank: Callable[[str], int | None]) -> int:
     text = text.strip()
-    found = rank(text) if text else None
-    return -1 if found is None else found
+    number = rank(text) if text else None
+    return -1 if number is None else number

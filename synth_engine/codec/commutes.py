@@ -48,11 +48,11 @@ class End:
 
     def positions(self, codes: Callable[[str], NDArray[Any]]) -> Whole:
         """Of every record, by the codes of its columns."""
-        found = codes(self.columns[0]).astype(np.int64)
+        positions = codes(self.columns[0]).astype(np.int64)
         for name, size in zip(self.columns[1:], self.sizes[1:], strict=True):
-            found *= size
-            found += codes(name)
-        return found
+            positions *= size
+            positions += codes(name)
+        return positions
 
     def at(self, positions: Whole) -> tuple[Floats, Floats]:
         """Latitudes and longitudes of positions, in degrees: of a point, or of the centre of a cell."""
@@ -71,13 +71,13 @@ class End:
     @property
     def box(self) -> tuple[float, float, float, float]:
         """South, west, north and east of all that it may be."""
-        found = (
+        bounds = (
             np.nanmin(self.north),
             np.nanmin(self.east),
             np.nanmax(self.north),
             np.nanmax(self.east),
         )
-        south, west, north, east = (float(each) for each in found)
+        south, west, north, east = (float(each) for each in bounds)
         return south, west, north, east
 
 
@@ -114,20 +114,20 @@ class Commute:
         cells = self.origin.positions(codes)
         cells *= self.destination.size
         cells += self.destination.positions(codes)
-        found, counts = np.unique(cells, return_counts=True)
-        return found, counts.astype(np.int64)
+        occupied, counts = np.unique(cells, return_counts=True)
+        return occupied, counts.astype(np.int64)
 
 
 def commutes(domain: Domain) -> tuple[Commute, ...]:
     """Of every two ends that a description has, in its order; a column with public totals is where records go to."""
     known = [*_columns(domain), *_places(domain)]
     goal = None if domain.totals is None else domain.totals.column
-    found = []
+    routes = []
     for first, second in combinations(known, 2):
         ends = (second, first) if first.name == goal else (first, second)
         if ends[0].size * ends[1].size <= MAX_CELLS:
-            found.append(Commute(origin=ends[0], destination=ends[1]))
-    return tuple(found)
+            routes.append(Commute(origin=ends[0], destination=ends[1]))
+    return tuple(routes)
 
 
 def kilometres(commute: Commute, cells: Whole) -> Floats:

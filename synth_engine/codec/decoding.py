@@ -39,7 +39,7 @@ def decode(
     absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
     return pd.DataFrame(
         {
-            a.name: baskets.joined(a, codes)
+            a.name: baskets.join_items(a, codes)
             if isinstance(a, Basket)
             else values_of(a, np.asarray(codes[a.name], dtype=np.intp), rng)
             for a in domain.table_columns
@@ -62,9 +62,9 @@ def values_of(
         case Date():
             return _dates(attribute, codes, rng)
         case DateTime():
-            return timestamps.drawn(attribute, codes, rng)
+            return timestamps.sample_moments(attribute, codes, rng)
         case Text():
-            return texts.drawn(attribute, codes, rng)
+            return texts.sample_texts(attribute, codes, rng)
     raise TypeError(f"no values for {attribute.kind}")
 
 
@@ -94,10 +94,10 @@ def _numbers(attribute: Number, codes: NDArray[np.intp], rng: np.random.Generato
     first, last, scale = (np.asarray(part) for part in zip(*grid, strict=True))
     missing = codes == attribute.missing_code
     bins = np.where(missing, 0, codes)
-    drawn = rng.integers(first[bins], last[bins], endpoint=True)
+    numerators = rng.integers(first[bins], last[bins], endpoint=True)
     starts = np.asarray(attribute.cuts, dtype=np.float64)[bins]
     # A bin too narrow for any short decimal gives its lower edge.
-    values = np.divide(drawn, scale[bins], out=starts, where=scale[bins] > 0)
+    values = np.divide(numerators, scale[bins], out=starts, where=scale[bins] > 0)
     return (
         pd.Series(values)
         if attribute.missing is None

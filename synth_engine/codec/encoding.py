@@ -56,13 +56,13 @@ def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
             repair="check the header or the domain",
             column=absent[0],
         )
-    found: dict[str, Codes] = {}
+    codes: dict[str, Codes] = {}
     for attribute in domain.attributes:
         if isinstance(attribute, Basket):
-            found |= encode_baskets(attribute, columns[attribute.name])
+            codes |= encode_baskets(attribute, columns[attribute.name])
         elif attribute.size:
-            found[attribute.name] = encode_column(attribute, columns[attribute.name])
-    return found
+            codes[attribute.name] = encode_column(attribute, columns[attribute.name])
+    return codes
 
 
 def encode_column(attribute: Attribute, column: Any) -> Codes:
@@ -142,8 +142,10 @@ def scaled(attribute: Attribute, texts: list[str]) -> Scaled | None:
 
 
 def _value_codes(attribute: Attribute, texts: list[str]) -> Codes:
-    if (found := scaled(attribute, texts)) is not None:
-        return _binned(attribute, found.values, low=found.low, high=found.high, cuts=found.cuts)
+    if (on_scale := scaled(attribute, texts)) is not None:
+        return _binned(
+            attribute, on_scale.values, low=on_scale.low, high=on_scale.high, cuts=on_scale.cuts
+        )
     match attribute:
         case Categorical() | Boolean():
             return _listed(attribute, texts)
@@ -218,8 +220,8 @@ def _binned(
 
 
 def _whole(text: str) -> int | None:
-    found = _WHOLE.fullmatch(text.strip(" \t"))
-    return int(found[1] + (found[2] or found[3] or "0")) if found else None
+    match = _WHOLE.fullmatch(text.strip(" \t"))
+    return int(match[1] + (match[2] or match[3] or "0")) if match else None
 
 
 def _decimal(text: str) -> float | None:

@@ -71,8 +71,8 @@ def _bad(
             return never, never
         listed = set(attribute.value_labels)
         return np.array([text not in listed for text in texts], dtype=bool), never
-    found = scaled(attribute, texts)
-    if found is None:
+    on_scale = scaled(attribute, texts)
+    if on_scale is None:
         return None
-    unreadable = np.isnan(found.values)
-    return (found.values < found.low) | (found.values > found.high), unreadable
+    unreadable = np.isnan(on_scale.values)
+    return (on_scale.values < on_scale.low) | (on_scale.values > on_scale.high), unreadable

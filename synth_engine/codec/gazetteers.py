@@ -34,23 +34,23 @@ class Site:
 
     def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """The box around all points: of latitude, and of longitude."""
-        found = []
+        bounds = []
         for column in self.at[:, :2].T:
             low, high = float(column.min()), float(column.max())
             short = max(0.0, LEAST_SIDE - (high - low)) / 2
-            found.append((low - short, high + short))
-        return found[0], found[1]
+            bounds.append((low - short, high + short))
+        return bounds[0], bounds[1]
 
 
 def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
     """Those of the domain's public points that these columns have. Errors: DomainError where places share a column."""
     places = {place.name: place for place in domain.places}
-    found: list[Site] = []
+    sites: list[Site] = []
     for points in domain.points:
         of = (points.column,) if points.column else places[points.place].columns
         if not set(of) <= set(columns):
             continue
-        if any(set(of) & set(other.columns) for other in found):
+        if any(set(of) & set(other.columns) for other in sites):
             raise DomainError(
                 "public points of two places that share a column",
                 repair="give points of one of them",
@@ -62,8 +62,8 @@ def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
                 name: _bins(domain, name, values)
                 for name, values in zip(of, at.T[:2], strict=True)
             }
-        found.append(Site(columns=of, at=at, codes=codes))
-    return tuple(found)
+        sites.append(Site(columns=of, at=at, codes=codes))
+    return tuple(sites)
 
 
 def _bins(domain: Domain, name: str, values: Floats) -> NDArray[np.intp]:
@@ -72,8 +72,8 @@ def _bins(domain: Domain, name: str, values: Floats) -> NDArray[np.intp]:
     bins = (
         np.searchsorted(np.asarray(attribute.cuts, dtype=np.float64), values, side="right") - 1
     )
-    found: NDArray[np.intp] = np.clip(bins, 0, attribute.value_count - 1)
-    return found
+    clipped: NDArray[np.intp] = np.clip(bins, 0, attribute.value_count - 1)
+    return clipped
 
 
 def support(
@@ -105,9 +105,9 @@ def support(
 def bits(points: SpatialHierarchy, site: Site) -> NDArray[np.uint64]:
     """Of a column of codes: the bits of each value's point."""
     assert isinstance(points, GazetteerHierarchy)  # noqa: S101 - it has a site
-    found = next(
+    depth = next(
         each for each in points.supports if points.sides[each.axes[0]] == site.columns[0]
     )
     table = np.zeros(len(site.at), dtype=np.uint64)
-    table[found.order] = points.lift(found.codes, found.axes)
+    table[depth.order] = points.lift(depth.codes, depth.axes)
     return table

@@ -87,10 +87,10 @@ def permutation(numbers: Whole, *, size: int, keys: Whole) -> Whole:
     """A keyed permutation of 0 … size-1 (a balanced Feistel network; what falls outside walks on until inside)."""
     half = np.uint64(max(1, ((size - 1).bit_length() + 1) // 2))
     mask = (np.uint64(1) << half) - np.uint64(1)
-    found = _shuffled(numbers, keys, half, mask)
-    while (outside := found >= np.uint64(size)).any():
-        found[outside] = _shuffled(found[outside], keys, half, mask)
-    return found
+    permuted = _shuffled(numbers, keys, half, mask)
+    while (outside := permuted >= np.uint64(size)).any():
+        permuted[outside] = _shuffled(permuted[outside], keys, half, mask)
+    return permuted
 
 
 def _shuffled(numbers: Whole, keys: Whole, half: np.uint64, mask: np.uint64) -> Whole:

@@ -24,12 +24,12 @@ def repetitions(
     numbers."""
     if domain.repeats is None:
         return None
-    said = block[domain.repeats.column]
-    plain = said if marks is None or marks.usual else marks.plain(said, apart_from=())
+    texts = block[domain.repeats.column]
+    plain = texts if marks is None or marks.usual else marks.plain(texts, apart_from=())
     return times_of(plain, most=domain.repeats.most)
 
 
-def repeated(domain: Domain, block: Block, *, marks: Marks | None = None) -> Block:
+def repeat_rows(domain: Domain, block: Block, *, marks: Marks | None = None) -> Block:
     """Each row of a block of texts as often as it says; the block itself where the domain has no repeats."""
     times = repetitions(domain, block, marks=marks)
     if times is None:
@@ -45,10 +45,10 @@ def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:
         [_times(text, most=most) for text in coded.dictionary.to_pylist()] or [1],
         dtype=np.int64,
     )
-    found: NDArray[np.int64] = np.append(table, 1)[
+    times: NDArray[np.int64] = np.append(table, 1)[
         coded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
     ]
-    return found
+    return times
 
 
 def _times(text: str | None, *, most: int) -> int:

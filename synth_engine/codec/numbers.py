@@ -153,10 +153,10 @@ def _moments(texts: pa.Array, lengths: pa.Array) -> Times:
 
 
 def _two_digits(texts: pa.Array, start: int) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = pc.cast(
+    digits: NDArray[np.int64] = pc.cast(
         pc.utf8_slice_codeunits(texts, start, start + 2), pa.int64()
     ).to_numpy()
-    return found
+    return digits
 
 
 def _years(texts: pa.Array) -> tuple[str, str]:

@@ -36,8 +36,8 @@ def great_circle(
         np.radians(each) for each in (latitude, longitude, other_latitude, other_longitude)
     )
     half = np.sin((c - a) / 2) ** 2 + np.cos(a) * np.cos(c) * np.sin((d - b) / 2) ** 2
-    found: Floats = 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
-    return found
+    kilometres: Floats = 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
+    return kilometres
 
 
 def edges(domain: Domain, pair: Pair) -> Floats:
@@ -50,8 +50,8 @@ def round_edges(farthest: float) -> Floats:
     farthest = max(farthest, 1.0)
     unit = 10.0 ** math.floor(math.log10(farthest / MAX_BINS))
     step = next(times * unit for times in (1, 2, 5, 10) if times * unit * MAX_BINS >= farthest)
-    found: Floats = np.round(step * np.arange(math.ceil(farthest / step) + 1), 12)
-    return found
+    edges: Floats = np.round(step * np.arange(math.ceil(farthest / step) + 1), 12)
+    return edges
 
 
 def across(south: float, west: float, north: float, east: float) -> float:

@@ -35,8 +35,8 @@ class Ranking:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        found = [self._of_chunk(chunk) for chunk in chunks] or [np.empty(0, dtype=np.int32)]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        pieces = [self._of_chunk(chunk) for chunk in chunks] or [np.empty(0, dtype=np.int32)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def _of_chunk(self, chunk: Any) -> Places:
         known, ranks = self._places, self.attribute.ranks([*chunk.dictionary.to_pylist(), None])
@@ -44,8 +44,8 @@ class Ranking:
         indices = (
             pc.fill_null(chunk.indices, len(table) - 1) if chunk.null_count else chunk.indices
         )
-        found: Places = table[indices.to_numpy(zero_copy_only=False)]
-        return found
+        places: Places = table[indices.to_numpy(zero_copy_only=False)]
+        return places
 
 
 def resolved_codes(attribute: Weak, resolved: Attribute, ranks: Sequence[int]) -> Codes:

@@ -33,7 +33,9 @@ def codes_of(attribute: Text, texts: list[str]) -> Codes:
     return codes
 
 
-def drawn(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+def sample_texts(
+    attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator
+) -> pd.Series:
     """A text for each code; none is a missing marker."""
     missing = codes == attribute.missing_code
     made = _made(attribute, np.where(missing, 0, codes), rng)

@@ -87,25 +87,27 @@ def _signs(column: pa.Array) -> NDArray[np.uint8]:
 
 def _number(digits: NDArray[np.int64]) -> NDArray[np.int64]:
     """The whole number written in each row of digits."""
-    found = np.zeros(len(digits), dtype=np.int64)
+    number = np.zeros(len(digits), dtype=np.int64)
     for column in digits.T:
-        found = found * 10 + column
-    return found
+        number = number * 10 + column
+    return number
 
 
 def _days_to(months: NDArray[np.int64]) -> NDArray[np.int64]:
     """Days from 1970 to the first day of each month, counted from January 1970."""
-    found: NDArray[np.int64] = (
+    days: NDArray[np.int64] = (
         months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     )
-    return found
+    return days
 
 
 def _joined(*parts: Any, by: str = "") -> pa.Array:
     return pc.binary_join_element_wise(*parts, by)
 
 
-def drawn(attribute: DateTime, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+def sample_moments(
+    attribute: DateTime, codes: NDArray[np.intp], rng: np.random.Generator
+) -> pd.Series:
     """A moment of each code, on one of its steps."""
     cuts = np.asarray(attribute.cuts, dtype=np.int64)
     missing = codes == attribute.missing_code

@@ -34,8 +34,8 @@ def _folded(text: str) -> str:
 
 
 def _whole(text: str) -> str:
-    found = _WHOLE.fullmatch(text)
-    if found is None:
+    match = _WHOLE.fullmatch(text)
+    if match is None:
         return text
-    sign = "-" if found[1] == "-" and found[2] != "0" else ""
-    return sign + found[2]
+    sign = "-" if match[1] == "-" and match[2] != "0" else ""
+    return sign + match[2]

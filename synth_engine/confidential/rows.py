@@ -282,7 +282,7 @@ def count_fits(
         mode="total",
     ):
         _require(wanted, names=block)
-        block = _plain(domain, codec.repeated(domain, block, marks=marks), dialect)
+        block = _plain(domain, codec.repeat_rows(domain, block, marks=marks), dialect)
         for name, attribute in described.items():
             fit = codec.fit(attribute, block[name])
             if fit is not None:

@@ -35,7 +35,7 @@ def read(document: Mapping[str, Any]) -> DictionaryContents:
     missing = _markers(schema.get("missingValues", _USUAL_MISSING), column=None)
     keys = schema.get("primaryKey") or []
     keys = [keys] if isinstance(keys, str) else keys
-    found: list[Attribute] = []
+    attributes: list[Attribute] = []
     remarks: list[Remark] = []
     names: set[str] = set()
     for field in schema["fields"]:
@@ -44,11 +44,11 @@ def read(document: Mapping[str, Any]) -> DictionaryContents:
             column, lost = readers.attribute_of(
                 field, missing=_of_field(field, missing), is_key=keys == [name]
             )
-            found.append(column)
+            attributes.append(column)
             remarks += [Remark(name, *each) for each in lost]
         except Underspecified as unsaid:
             remarks.append(Remark(name, unsaid.rule, unsaid.repair))
-    return DictionaryContents(attributes=tuple(found), remarks=tuple(remarks))
+    return DictionaryContents(attributes=tuple(attributes), remarks=tuple(remarks))
 
 
 def _schema(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,8 +67,8 @@ def _schema(document: Mapping[str, Any]) -> Mapping[str, Any]:
             f"the package holds {len(schemas)} schemas of tables",
             repair="bring the one schema that is about this table",
         )
-    found: Mapping[str, Any] = schemas[0]
-    return found
+    schema: Mapping[str, Any] = schemas[0]
+    return schema
 
 
 def _name(field: Any, names: set[str]) -> str:

@@ -55,20 +55,20 @@ def looks_like(document: Mapping[str, Any]) -> bool:
 def read(document: Mapping[str, Any]) -> DictionaryContents:
     """Attributes of the columns it describes. Of a column without values nothing public is known: its
     frequent values are found with budget."""
-    found: list[Attribute] = []
+    attributes: list[Attribute] = []
     remarks: list[Remark] = []
     for name, entry in document.items():
         try:
             column, remark = _column(name, entry.get("values"))
-            found.append(column)
+            attributes.append(column)
             remarks += [Remark(name, *remark)] if remark else []
         except Underspecified as unsaid:
             remarks.append(Remark(name, unsaid.rule, unsaid.repair))
-    if not found:
+    if not attributes:
         raise DomainError(
             "the dictionary describes no column", repair="give its columns values"
         )
-    return DictionaryContents(attributes=tuple(found), remarks=tuple(remarks))
+    return DictionaryContents(attributes=tuple(attributes), remarks=tuple(remarks))
 
 
 def _column(name: str, values: Any) -> tuple[Attribute, tuple[str, str] | None]:

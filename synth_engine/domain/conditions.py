@@ -69,24 +69,24 @@ def words(values: Sequence[Value]) -> str:
 
 def codes(attribute: Attribute, values: Sequence[Value]) -> tuple[int, ...]:
     """The codes that are named, ascending. Errors: DomainError for what the column does not declare."""
-    found: set[int] = set()
+    matching: set[int] = set()
     texts = any(
         isinstance(value, str) for value in values
     )  # labels of long scales take a while
     known = {label: code for code, label in enumerate(attribute.labels)} if texts else {}
     for place, value in enumerate(values, start=1):
         if value is None:
-            found.add(_missing(attribute))
+            matching.add(_missing(attribute))
         elif isinstance(value, ValueRange):
-            found |= set(_inside(attribute, value))
+            matching |= set(_inside(attribute, value))
         elif value in known:
-            found.add(known[value])
+            matching.add(known[value])
         else:
             raise attribute.error(
                 f"value {place} of a constraint is not declared",
                 repair="take one of the column's values or bins, null for missing, or a range of a scale",
             )
-    return tuple(sorted(found))
+    return tuple(sorted(matching))
 
 
 def each(attribute: Attribute, values: Iterable[Value]) -> Iterator[int]:
@@ -121,13 +121,13 @@ def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
     starts, ends = _spans(attribute, ladder(attribute))
     # A number's bin reaches up to its upper edge, where the next one begins: to touch there is not to overlap.
     touching = isinstance(attribute, Number)
-    apart = (
+    incomparable = (
         (ends <= low) | (starts >= high)
         if touching and low < high
         else (ends < low) | (starts > high)
     )
     within = (starts >= low) & (ends <= high)
-    if not (apart | within).all():
+    if not (incomparable | within).all():
         raise attribute.error(
             "a range of a constraint cuts a bin in two",
             repair="begin and end it where bins do, or put edges of bins where it begins and ends",
@@ -136,7 +136,7 @@ def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
         raise attribute.error(
             "a range of a constraint holds no value", repair="take it within the bounds"
         )
-    yield from np.flatnonzero(within & ~apart if touching else within).tolist()
+    yield from np.flatnonzero(within & ~incomparable if touching else within).tolist()
 
 
 def _spans(attribute: Attribute, scale: Ladder) -> tuple[Any, Any]:

@@ -165,17 +165,17 @@ class Dependency(Constraint):
 
     def pairs(self, known: Mapping[str, Attribute]) -> dict[int, int]:
         """The table in codes."""
-        found: dict[int, int] = {}
+        code_pairs: dict[int, int] = {}
         codes = conditions.each(known[self.given], (given for given, _ in self.table))
         gives = conditions.each(known[self.gives], (value for _, value in self.table))
         for place, (code, target) in enumerate(zip(codes, gives, strict=True), start=1):
-            if code in found:
+            if code in code_pairs:
                 raise known[self.given].error(
                     f"pair {place} of a dependency says again what a value gives",
                     repair="list each value once",
                 )
-            found[code] = target
-        return found
+            code_pairs[code] = target
+        return code_pairs
 
     def details(self) -> dict[str, Any]:
         table = [conditions.to_json(pair) for pair in self.table]

@@ -263,13 +263,13 @@ class Domain:
     @property
     def components(self) -> tuple[Component, ...]:
         """The constraints over codes, by the columns that they connect."""
-        found: tuple[Component, ...] = self.__dict__["_components"]
-        return found
+        components: tuple[Component, ...] = self.__dict__["_components"]
+        return components
 
     def attribute(self, name: str) -> Attribute:
-        found = self._by_name.get(name)
-        if found is not None:
-            return found
+        attribute = self._by_name.get(name)
+        if attribute is not None:
+            return attribute
         raise DomainError(
             "no such column in the domain", repair="check the spelling", column=name
         )

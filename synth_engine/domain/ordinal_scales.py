@@ -37,8 +37,8 @@ class Ladder(ABC):
     def at_least(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:
         """The smallest value of each code that is not below a bound, or, if strict, above it. It lies beyond `high`
         where there is none."""
-        found: Floats = np.maximum(self.low[codes], self._next(codes, bound, strict=strict))
-        return found
+        lowest: Floats = np.maximum(self.low[codes], self._next(codes, bound, strict=strict))
+        return lowest
 
     @abstractmethod
     def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:
@@ -54,10 +54,10 @@ class Even(Ladder):
 
     def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002 - the same for all codes
         steps = (bound - self.start) / self.step
-        found: Floats = (
+        following: Floats = (
             self.start + (np.floor(steps) + 1 if strict else np.ceil(steps)) * self.step
         )
-        return found
+        return following
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,8 +84,10 @@ class DecimalScale(Ladder):
             np.ceil(bound * fine) - 1
         )  # rounding may be off by one step: the division is what gets written
         for _ in range(3):
-            found = place / fine
-            place = np.where((found <= bound) if strict else (found < bound), place + 1, place)
+            following = place / fine
+            place = np.where(
+                (following <= bound) if strict else (following < bound), place + 1, place
+            )
         alone = np.where((low > bound) if strict else (low >= bound), low, np.inf)
         return np.where(scale > 0, place / fine, alone)
 
@@ -180,7 +182,7 @@ def decimals_inside(attribute: Number, code: int) -> tuple[int, int, float]:
 
 def _padded(values: Floats, attribute: Attribute) -> Floats:
     """With places for the codes that are no values."""
-    found: Floats = np.append(
+    padded: Floats = np.append(
         values.astype(np.float64), [-np.inf] * (attribute.size - len(values))
     )
-    return found
+    return padded

@@ -32,7 +32,7 @@ class Place:
 
 def parse(documents: Sequence[object]) -> tuple[Place, ...]:
     """Places from JSON. Errors: DomainError naming the field."""
-    found = []
+    places = []
     for document in documents:
         if not isinstance(document, Mapping):
             raise DomainError(
@@ -43,8 +43,8 @@ def parse(documents: Sequence[object]) -> tuple[Place, ...]:
         name, latitude, longitude = (
             fields.text(field) for field in ("name", "latitude", "longitude")
         )
-        found.append(Place(name=name, latitude=latitude, longitude=longitude))
-    return tuple(found)
+        places.append(Place(name=name, latitude=latitude, longitude=longitude))
+    return tuple(places)
 
 
 def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:

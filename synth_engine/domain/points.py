@@ -114,7 +114,7 @@ class PointSet:
 
 def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[PointSet, ...]:
     """From JSON. Errors: DomainError naming the column or the place."""
-    found = []
+    point_sets = []
     by_name = {attribute.name: attribute for attribute in attributes}
     for document in documents:
         if not isinstance(document, Mapping) or not isinstance(
@@ -129,12 +129,12 @@ def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple
         of = {"column": column, "place": place, "source": sources.parse(document.get("source"))}
         at = _all(document["at"], by_name, column=column, place=place)
         names = naming.parse(document.get("names"), document["at"], column=column)
-        found.append(PointSet(at=at, names=names, **of))
-    if len({(each.column, each.place) for each in found}) < len(found):
+        point_sets.append(PointSet(at=at, names=names, **of))
+    if len({(each.column, each.place) for each in point_sets}) < len(point_sets):
         raise DomainError(
             "points of one column or place are given twice", repair="give them once"
         )
-    return tuple(found)
+    return tuple(point_sets)
 
 
 def _all(

@@ -69,8 +69,8 @@ class Gives(CodeRelation):
         if any(name not in codes for name in self.columns):
             return ALL
         wanted = self.target[codes[self.columns[0]]]
-        found: Truth = (wanted < 0) | (wanted == codes[self.columns[1]])
-        return found
+        true: Truth = (wanted < 0) | (wanted == codes[self.columns[1]])
+        return true
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,8 +86,8 @@ class Exactly(CodeRelation):
         first, second = (
             inside[codes[name]] for name, inside in zip(self.columns, self.inside, strict=True)
         )
-        found: Truth = first == second
-        return found
+        true: Truth = first == second
+        return true
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,7 +105,7 @@ class Orders(CodeRelation):
     def least(self, codes: Codes) -> tuple[dict[str, Floats], Truth]:
         """The smallest values of the codes that are in order, minus infinity for missing; and whether there are any. A
         column takes the smallest value that those before it allow, which leaves those after it the most room."""
-        found: dict[str, Floats] = {}
+        bounds: dict[str, Floats] = {}
         holds: Truth = ALL
         for name in self.columns:
             if name not in codes:
@@ -113,29 +113,29 @@ class Orders(CodeRelation):
             scale, column = self.ladders[name], codes[name]
             value: Floats = scale.low[column]
             for other, strict in self.below[name]:
-                if other in found:
+                if other in bounds:
                     value = np.maximum(
-                        value, scale.at_least(column, found[other], strict=strict)
+                        value, scale.at_least(column, bounds[other], strict=strict)
                     )
             missing = scale.missing(column)
             holds = holds & (missing | (value <= scale.high[column]))
-            found[name] = np.where(missing, -np.inf, value)
-        return found, holds
+            bounds[name] = np.where(missing, -np.inf, value)
+        return bounds, holds
 
     def refused(self) -> str | None:
         """A column that has no value in order with the others when none is missing."""
-        found: dict[str, float] = {}
+        refused: dict[str, float] = {}
         for name in self.columns:
             scale = self.ladders[name]
             codes = np.flatnonzero(np.isfinite(scale.high))
             value = scale.low[codes]
             for other, strict in self.below[name]:
-                bound = np.full(codes.shape, found[other])
+                bound = np.full(codes.shape, refused[other])
                 value = np.maximum(value, scale.at_least(codes, bound, strict=strict))
             fits = value[value <= scale.high[codes]]
             if not fits.size:
                 return name
-            found[name] = float(fits.min())
+            refused[name] = float(fits.min())
         return None
 
 
@@ -147,10 +147,10 @@ class Component:
     relations: tuple[CodeRelation, ...]
 
     def holds(self, codes: Codes) -> Truth:
-        found: Truth = ALL
+        true: Truth = ALL
         for relation in self.relations:
-            found = found & relation.holds(codes)
-        return found
+            true = true & relation.holds(codes)
+        return true
 
     @property
     def orders(self) -> tuple[Orders, ...]:
@@ -186,7 +186,7 @@ def components(
 ) -> tuple[Component, ...]:
     """Constraints by the columns that they connect. Errors: DomainError for orders that go round in a circle."""
     known = {attribute.name: attribute for attribute in attributes}
-    found = []
+    components = []
     for group in _connected(constraints):
         ordered = [constraint for constraint in group if isinstance(constraint, Order)]
         relations = [
@@ -197,8 +197,8 @@ def components(
         relations += [_orders(together, known) for together in _connected(ordered)]
         names = {name for constraint in group for name in constraint.columns}
         columns = tuple(attribute.name for attribute in attributes if attribute.name in names)
-        found.append(Component(columns=columns, relations=tuple(relations)))
-    return tuple(found)
+        components.append(Component(columns=columns, relations=tuple(relations)))
+    return tuple(components)
 
 
 def _set(attribute: Attribute, values: Sequence[conditions.Value]) -> Truth:

@@ -25,8 +25,8 @@ def ways(domain: Domain, column: str, name: str) -> tuple[tuple[int, str], ...]:
     """The partings by size of group, as public totals have it: from how many records on, and the name; the first from 0 on.
     "town; tract from 100" counts groups below 100 records by towns and others by tracts, any other name all groups by one."""
     declared = any((each.column, each.name) == (column, name) for each in domain.partitions)
-    found = None if declared else _BY_SIZE.fullmatch(name)
-    return ((0, found[1]), (int(found[3]), found[2])) if found else ((0, name),)
+    by_size = None if declared else _BY_SIZE.fullmatch(name)
+    return ((0, by_size[1]), (int(by_size[3]), by_size[2])) if by_size else ((0, name),)
 
 
 def named(found: Sequence[tuple[int, str]]) -> str:
@@ -51,9 +51,9 @@ def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
     )
     if declared is not None:
         return declared.codes(attribute)
-    found = _CELLS.fullmatch(name)
+    by_cells = _CELLS.fullmatch(name)
     points = next((each for each in domain.points if each.column == column), None)
-    if found is None or points is None:
+    if by_cells is None or points is None:
         known = [VALUES, *(each.name for each in domain.partitions if each.column == column)]
         known += [] if points is None else ["64 cells"]
         raise DomainError(
@@ -61,7 +61,7 @@ def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
             repair=f"use one of: {', '.join(known)}",
             column=column,
         )
-    of = cells(points.at, int(found[1]))
+    of = cells(points.at, int(by_cells[1]))
     number = max(of) + 1
     return (*of, *range(number, number + attribute.size - attribute.value_count))
 

@@ -33,8 +33,8 @@ def check(
             _check_column(name, known)
         constraint.check(known)
     _check_dependencies(constraints, known)
-    found = components(constraints, attributes)
-    for component in found:
+    parts = components(constraints, attributes)
+    for component in parts:
         if len(component.columns) > MAX_COMPONENT_COLUMNS:
             raise DomainError(
                 f"constraints tie more than {MAX_COMPONENT_COLUMNS} columns to each other",
@@ -49,7 +49,7 @@ def check(
                 column=component.columns[0],
             )
         _check_values(component, known)
-    return found
+    return parts
 
 
 def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, int] | None:
@@ -78,8 +78,8 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
         }
         fits = np.broadcast_to(component.holds(codes) & ALL, (sizes[column],))
         for code in np.flatnonzero(fits).tolist():
-            if (found := extended(record | {column: code})) is not None:
-                return found
+            if (solution := extended(record | {column: code})) is not None:
+                return solution
         return None
 
     return extended({})
@@ -103,14 +103,14 @@ def search_order(component: Component) -> list[str]:
         for name in component.columns
     }
     left = sorted(component.columns, key=lambda name: -len(ties[name]))
-    found = [left.pop(0)]
+    ordered = [left.pop(0)]
     while left:
         near = [
-            name for name in left if any(set(columns) & set(found) for columns in ties[name])
+            name for name in left if any(set(columns) & set(ordered) for columns in ties[name])
         ]
-        found.append((near or left)[0])
-        left.remove(found[-1])
-    return found
+        ordered.append((near or left)[0])
+        left.remove(ordered[-1])
+    return ordered
 
 
 def _check_column(name: str, known: Mapping[str, Attribute]) -> None:

@@ -114,9 +114,9 @@ class DateTime(Attribute):
         try:
             if self.format != ISO_MOMENT:
                 return self._formatted(text)
-            found = _ISO.fullmatch(text)
-            return found and datetime.datetime.fromisoformat(
-                f"{found['day']} {found['clock'] or '00:00'}"
+            match = _ISO.fullmatch(text)
+            return match and datetime.datetime.fromisoformat(
+                f"{match['day']} {match['clock'] or '00:00'}"
             )
         except ValueError:
             return None

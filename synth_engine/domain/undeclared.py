@@ -99,14 +99,16 @@ class Weak(Undeclared):
         """The numbers of many texts."""
         last, gone = self.population - 1, self.missing
         outside = self.values.size if self.has_other else last
-        found = [
+        value_ranks = [
             outside if rank is None else rank
             for rank in self.values.ranks([text or "" for text in texts])
         ]
         if gone is None:
-            return found
+            return value_ranks
         missing = [text is None or text in gone for text in texts]
-        return [last if lacks else rank for rank, lacks in zip(found, missing, strict=True)]
+        return [
+            last if lacks else rank for rank, lacks in zip(value_ranks, missing, strict=True)
+        ]
 
     def from_ranks(self, ranks: Sequence[int]) -> Categorical:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put

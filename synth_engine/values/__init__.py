@@ -46,13 +46,13 @@ def from_json(document: object) -> ValueSet:
     except (TypeError, ValueError):  # nothing that came out of JSON
         text = ""
     small = 0 < len(text) <= MAX_CACHED_LENGTH
-    found = _remembered(text) if small else KINDS[kind].from_json(document)
-    if document.get("size", found.size) != found.size:
+    value_set = _remembered(text) if small else KINDS[kind].from_json(document)
+    if document.get("size", value_set.size) != value_set.size:
         refuse(
             "the size of a set of values is not the stated one",
             repair="leave size out, or correct the set",
         )
-    return found
+    return value_set
 
 
 @lru_cache(maxsize=64)

@@ -101,7 +101,7 @@ def fields(document: Mapping[str, Any], **expected: type | tuple[type, ...]) -> 
             "a set of values has an unknown field",
             repair=f"known are {', '.join(['set', *expected])}",
         )
-    found = {}
+    known = {}
     for name, kind in expected.items():
         value = document.get(name)
         if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
@@ -109,5 +109,5 @@ def fields(document: Mapping[str, Any], **expected: type | tuple[type, ...]) -> 
                 f"{name} of a set of values is missing or of another type",
                 repair="see docs/domain.md",
             )
-        found[name] = value
-    return found
+        known[name] = value
+    return known

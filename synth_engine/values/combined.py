@@ -41,7 +41,7 @@ class ProductSet(ValueSet):
         self.characters = (
             None
             if None in known
-            else frozenset(separator).union(*(found or () for found in known))
+            else frozenset(separator).union(*(characters or () for characters in known))
         )
 
     def _is_mark(self, character: str) -> bool:
@@ -58,10 +58,10 @@ class ProductSet(ValueSet):
             return None
         rank = 0
         for part, piece in zip(self.parts, pieces, strict=True):
-            found = part.rank(piece)
-            if found is None:
+            part_rank = part.rank(piece)
+            if part_rank is None:
                 return None
-            rank = rank * part.size + found
+            rank = rank * part.size + part_rank
         return rank
 
     def unrank(self, rank: int) -> str:
@@ -118,49 +118,51 @@ class Union(ValueSet):
         self.longest = max(part.longest for part in self.parts)
         known = [part.characters for part in self.parts]
         self.characters = (
-            None if None in known else frozenset().union(*(found or () for found in known))
+            None
+            if None in known
+            else frozenset().union(*(characters or () for characters in known))
         )
 
     def _repeated(self, place: int) -> list[int]:
         """The ranks within a part whose texts an earlier part has, sorted."""
-        part, found = self.parts[place], set[int]()
+        part, repeated = self.parts[place], set[int]()
         for other in self.parts[:place]:
             if part.size <= other.size:
-                found.update(
+                repeated.update(
                     rank
                     for rank in range(part.size)
                     if _canonical(other, part.unrank(rank)) is not None
                 )
             else:
                 texts = map(other.unrank, range(other.size))
-                found.update(
+                repeated.update(
                     rank for text in texts if (rank := _canonical(part, text)) is not None
                 )
-        return sorted(found)
+        return sorted(repeated)
 
     def rank(self, text: str) -> int | None:
         """Another spelling counts as the text that the first part which knows it makes of it."""
-        found = self._exact(text)
-        if found is not None:
-            return found
+        part_rank = self._exact(text)
+        if part_rank is not None:
+            return part_rank
         known = next((part for part in self.parts if part.rank(text) is not None), None)
         return None if known is None else self._exact(known.unrank(known.rank(text) or 0))
 
     def _exact(self, text: str) -> int | None:
         """The number of a text that one of the parts spells in this very way."""
         for part, gone, start in zip(self.parts, self._gone, self._starts, strict=False):
-            found = _canonical(part, text)
-            if found is not None:
-                return start + found - sum(other < found for other in gone)
+            canonical = _canonical(part, text)
+            if canonical is not None:
+                return start + canonical - sum(other < canonical for other in gone)
         return None
 
     def unrank(self, rank: int) -> str:
         rank = self.in_range(rank)
         place = sum(rank >= start for start in self._starts[1:])
-        found = rank - self._starts[place]
+        rest = rank - self._starts[place]
         for other in self._gone[place]:
-            found += other <= found
-        return self.parts[place].unrank(found)
+            rest += other <= rest
+        return self.parts[place].unrank(rest)
 
     def to_json(self) -> dict[str, Any]:
         return {"set": self.kind, "parts": [part.to_json() for part in self.parts]}

@@ -74,8 +74,8 @@ class Known(Listed):
         self._folded = {value.casefold(): rank for rank, value in enumerate(self.values)}
 
     def rank(self, text: str) -> int | None:
-        found = self._ranks.get(text)
-        return self._folded.get(text.strip().casefold()) if found is None else found
+        rank = self._ranks.get(text)
+        return self._folded.get(text.strip().casefold()) if rank is None else rank
 
     @property
     def sha256(self) -> str:
@@ -87,13 +87,13 @@ class Known(Listed):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Known:
         given = fields({"sha256": "", **document}, name=str, sha256=str)
-        found = _known(given["name"])
-        if given["sha256"] not in ("", found.sha256):
+        known = _known(given["name"])
+        if given["sha256"] not in ("", known.sha256):
             refuse(
                 "the public list has changed since it was declared",
                 repair="confirm the column again",
             )
-        return found
+        return known
 
 
 @cache

@@ -96,15 +96,15 @@ class _Nfa:
         return end
 
     def closure(self, states: frozenset[int]) -> frozenset[int]:
-        found, waiting = set(states), list(states)
+        reached, waiting = set(states), list(states)
         while waiting:
             following = self.empty[waiting.pop()]
             self.follow(1 + len(following))
             for other in following:
-                if other not in found:
-                    found.add(other)
+                if other not in reached:
+                    reached.add(other)
                     waiting.append(other)
-        return frozenset(found)
+        return frozenset(reached)
 
     def follow(self, steps: int) -> None:
         """Counts steps that are followed; refuses the expression where they become too many."""
@@ -218,7 +218,7 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
     """Subset construction, then the counts from the back. The first state is where texts begin. Nothing repeats
     without end in `nfa`, so a state never comes back to itself."""
     numbers = {nfa.closure(frozenset((start,))): 0}
-    found: list[tuple[bool, list[tuple[int, int, int]]]] = []
+    transitions: list[tuple[bool, list[tuple[int, int, int]]]] = []
     waiting = list(numbers)
     while waiting:
         members = waiting.pop(0)
@@ -234,8 +234,8 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
                 numbers[reached] = len(numbers)
                 waiting.append(reached)
             steps.append((first, last, numbers[reached]))
-        found.append((end in members, steps))
-    return _counted(found)
+        transitions.append((end in members, steps))
+    return _counted(transitions)
 
 
 def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[int]]]:

@@ -136,7 +136,7 @@ class Strings(ValueSet):
         whole = "".join(read)
         if self._digits is None or not self._known.issuperset(whole):
             return super().ranks(texts)
-        whole, end, found = whole.translate(self._digits), 0, list[int | None]()
+        whole, end, ranks = whole.translate(self._digits), 0, list[int | None]()
         base, starts, shortest, longest = (
             max(2, len(self.alphabet)),
             self._starts,
@@ -148,10 +148,10 @@ class Strings(ValueSet):
             value = (
                 int(whole[begin:end], base) if length and shortest <= length <= longest else 0
             )
-            found.append(
+            ranks.append(
                 starts[length - shortest] + value if shortest <= length <= longest else None
             )
-        return found
+        return ranks
 
     def unrank(self, rank: int) -> str:
         length, value = self.split(self.in_range(rank))
@@ -191,12 +191,12 @@ class Strings(ValueSet):
             for name, kind in {"case": str, "replace": dict}.items()
             if name in document
         }
-        found = fields(document, alphabet=str, min_length=int, max_length=int, **reading)
-        if not all(isinstance(new, str) for new in found.get("replace", {}).values()):
+        given = fields(document, alphabet=str, min_length=int, max_length=int, **reading)
+        if not all(isinstance(new, str) for new in given.get("replace", {}).values()):
             refuse(
                 "a character is replaced by something that is no text",
                 repair='give an object like {"é": "e"}',
             )
         return cls(
-            found.pop("alphabet"), found.pop("min_length"), found.pop("max_length"), **found
+            given.pop("alphabet"), given.pop("min_length"), given.pop("max_length"), **given
         )

@@ -10,7 +10,7 @@ from typing import Any
 from synth_engine.domain import Attribute
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
-from synthweb.datasets.list_fields import spelled
+from synthweb.datasets.list_fields import normalise
 
 MAX_STATEMENT_LENGTH = 500
 STATEMENT = (
@@ -34,7 +34,7 @@ class FactCount:
         return FactCount(facts=self.facts + other.facts, equal=equal)
 
 
-def compared(column: Column, suggested: Column | None, *, known: bool = True) -> FactCount:
+def count_facts(column: Column, suggested: Column | None, *, known: bool = True) -> FactCount:
     """The facts of one column: its kind and everything that is filled in. `known`: whether the suggestions of the table are
     there; a column without one then equals none."""
     kind, fields = column.get("kind"), column.get("fields") or {}
@@ -51,7 +51,9 @@ def compared(column: Column, suggested: Column | None, *, known: bool = True) ->
     if suggested is None:
         return FactCount(facts=facts, equal=0)
     below = suggested.get("fields") or {}
-    equal = sum(spelled(text) == spelled(below.get(key, "")) for key, text in stated.items())
+    equal = sum(
+        normalise(text) == normalise(below.get(key, "")) for key, text in stated.items()
+    )
     return FactCount(facts=facts, equal=equal + (kind == suggested.get("kind")))
 
 
@@ -68,25 +70,29 @@ def of_attributes(
     attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None
 ) -> FactCount:
     """The same of a whole description."""
-    found = FactCount(facts=0, equal=0)
+    total = FactCount(facts=0, equal=0)
     for each in attributes:
         column = drafts.typed_from(each.to_json())
-        found += compared(column, (suggested or {}).get(each.name), known=suggested is not None)
-    return found
+        total += count_facts(
+            column, (suggested or {}).get(each.name), known=suggested is not None
+        )
+    return total
 
 
 def of_draft(columns: Iterable[Column]) -> FactCount:
     """The same of the columns of a draft, as it was counted when each was confirmed: suggestions may have expired since."""
-    found = FactCount(facts=0, equal=0)
+    total = FactCount(facts=0, equal=0)
     for column in columns:
-        found += FactCount(facts=compared(column, None).facts, equal=column.get("as_suggested"))
-    return found
+        total += FactCount(
+            facts=count_facts(column, None).facts, equal=column.get("as_suggested")
+        )
+    return total
 
 
 def statements(columns: Mapping[str, Column]) -> list[dict[str, Any]]:
     """What the steward said of the columns of a draft, one entry for each statement."""
-    found: dict[str, list[str]] = {}
+    by_statement: dict[str, list[str]] = {}
     for name, column in columns.items():
         if column.get("because"):
-            found.setdefault(str(column["because"]), []).append(name)
-    return [{"columns": names, "because": text} for text, names in found.items()]
+            by_statement.setdefault(str(column["because"]), []).append(name)
+    return [{"columns": names, "because": text} for text, names in by_statement.items()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column, Fields
 from synthweb.datasets.draft_to_attribute import CHECKED
-from synthweb.datasets.list_fields import spelled, split
+from synthweb.datasets.list_fields import normalise, split
 
 MISSING = {
     "none": "none: no value is missing",
@@ -54,9 +54,9 @@ def change(column: Column, asked: BulkChange) -> ChangedColumn:
     old: Fields = (
         column["fields"]
         if kind == column.get("kind")
-        else drafts.shared(column["fields"], kind)
+        else drafts.shared_fields(column["fields"], kind)
     )
-    found = ChangedColumn(
+    changed = ChangedColumn(
         column={
             "kind": kind,
             "origin": asked.origin or column.get("origin") or "declared",
@@ -64,12 +64,12 @@ def change(column: Column, asked: BulkChange) -> ChangedColumn:
         }
     )
     if not kind:
-        found.remarks.append(("its kind is not chosen", "choose the kind as well"))
-        return found
-    _set_missing(found, asked)
-    _set_outside(found, asked)
-    _set_bins(found, asked)
-    return found
+        changed.remarks.append(("its kind is not chosen", "choose the kind as well"))
+        return changed
+    _set_missing(changed, asked)
+    _set_outside(changed, asked)
+    _set_bins(changed, asked)
+    return changed
 
 
 def differs(before: Column, after: Column) -> bool:
@@ -80,7 +80,7 @@ def differs(before: Column, after: Column) -> bool:
     ):
         return True
     return any(
-        spelled(before["fields"].get(key, "")) != spelled(text)
+        normalise(before["fields"].get(key, "")) != normalise(text)
         for key, text in after["fields"].items()
     )
 
@@ -106,10 +106,10 @@ def _set_missing(found: ChangedColumn, asked: BulkChange) -> None:
     fields["missing"] = drafts.markers(typed)
     if asked.missing == "none" and fields["outside"] == "missing":
         fields["outside"] = drafts.usual_outside(found.column["kind"], has_missing=False)
-        told = drafts.OUTSIDES[found.column["kind"]][fields["outside"]]
+        rule = drafts.OUTSIDES[found.column["kind"]][fields["outside"]]
         found.remarks.append(
             (
-                f"nothing can be missing now, so a value outside {told}",
+                f"nothing can be missing now, so a value outside {rule}",
                 "choose otherwise if you like",
             )
         )

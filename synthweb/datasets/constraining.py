@@ -45,22 +45,22 @@ class ConstraintLine:
 
 def lines(draft: Mapping[str, Any]) -> list[ConstraintLine]:
     """The constraints of a draft, for reading."""
-    found = rules.parse(documents(draft))
+    constraints = rules.parse(documents(draft))
     return [
         ConstraintLine(
             number=number, sentence=each.sentence, origin=drafts.ORIGINS[each.provenance]
         )
-        for number, each in enumerate(found)
+        for number, each in enumerate(constraints)
     ]
 
 
 def documents(draft: Mapping[str, Any]) -> list[Document]:
     """As they are kept."""
-    found: list[Document] = draft.get("constraints") or []
-    return found
+    constraints: list[Document] = draft.get("constraints") or []
+    return constraints
 
 
-def changed(
+def apply_change(
     draft: Mapping[str, Any],
     *,
     verb: str,
@@ -70,10 +70,10 @@ def changed(
 ) -> list[Document]:
     """The constraints after the press of a button of theirs. `table`: a public lookup that was uploaded. Raises
     DomainError for one that cannot be, and keeps nothing of it then."""
-    kept = documents(draft)
+    standing = documents(draft)
     if verb.startswith(DROP):
         number = verb.removeprefix(DROP)
-        return [each for place, each in enumerate(kept) if str(place) != number]
+        return [each for place, each in enumerate(standing) if str(place) != number]
     (added,) = rules.parse([_document(verb.removeprefix(ADD), typed, draft=draft, table=table)])
     for name in added.columns:
         if name not in names:
@@ -82,12 +82,12 @@ def changed(
                 repair="take its name from the list",
                 column=name,
             )
-    if added.to_json() in kept:
+    if added.to_json() in standing:
         raise DomainError(
             "this constraint is there already", repair="see the list", column=added.columns[0]
         )
-    _check([*rules.parse(kept), added], draft)
-    return [*kept, added.to_json()]
+    _check([*rules.parse(standing), added], draft)
+    return [*standing, added.to_json()]
 
 
 def matching_constraints(found: Iterable[Constraint], names: Iterable[str]) -> list[Document]:
@@ -121,22 +121,26 @@ def _document(
 ) -> Document:
     """A constraint as typed, as JSON."""
     origin = typed["origin"] if typed.get("origin") in rules.ORIGINS else "declared"
-    said: Document = {"kind": kind, "provenance": origin}
+    document: Document = {"kind": kind, "provenance": origin}
     match kind:
         case "order":
-            return said | {
+            return document | {
                 "first": typed["first"],
                 "second": typed["second"],
                 "strict": typed["strict"] == CHECKED,
             }
         case "missing-iff":
             values = _values(typed["values"], column=typed["when"], draft=draft)
-            return said | {"column": typed["column"], "when": typed["when"], "values": values}
+            return document | {
+                "column": typed["column"],
+                "when": typed["when"],
+                "values": values,
+            }
         case "dependency":
             rows = _pairs(
                 _text(table) if table else typed["table"], names=(typed["from"], typed["to"])
             )
-            return said | {"from": typed["from"], "to": typed["to"], "table": rows}
+            return document | {"from": typed["from"], "to": typed["to"], "table": rows}
     parts = [(typed.get(f"column{part}", ""), typed.get(f"values{part}", "")) for part in PARTS]
     named = [(name, text) for name, text in parts if name]
     if len({name for name, _ in named}) != len(named):
@@ -144,7 +148,7 @@ def _document(
             "an impossible combination names a column twice",
             repair="name each once, with all its values",
         )
-    return said | {
+    return document | {
         "columns": {name: _values(text, column=name, draft=draft) for name, text in named}
     }
 
@@ -181,18 +185,18 @@ def _pairs(text: str, *, names: tuple[str, str]) -> list[list[str | None]]:
     """Two columns of a CSV, with or without a header of the two names."""
     first = text.partition("\n")[0]
     delimiter = next((sign for sign in (",", ";", "\t") if sign in first), ",")
-    found: list[list[str | None]] = []
+    pairs: list[list[str | None]] = []
     for number, row in enumerate(_rows(text, delimiter=delimiter, column=names[0]), start=1):
         if not any(row) or (number == 1 and tuple(map(str.strip, row)) == names):
             continue
-        if len(row) != 2 or len(found) >= MAX_CODES:
+        if len(row) != 2 or len(pairs) >= MAX_CODES:
             raise DomainError(
                 f"line {number} of a dependency is not two values, or there are more than {MAX_CODES:,}",
                 repair="write a value and what it gives, one pair a line, with a comma between",
                 column=names[0],
             )
-        found.append([None if cell.strip() == MISSING else cell.strip() for cell in row])
-    return found
+        pairs.append([None if cell.strip() == MISSING else cell.strip() for cell in row])
+    return pairs
 
 
 def _rows(text: str, *, delimiter: str, column: str) -> Iterator[list[str]]:

@@ -37,11 +37,15 @@ class Cited:
 
 def cited(domain: Domain) -> tuple[Cited, ...]:
     """What stands beside the columns of a description, by where it comes from; what names no source last."""
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for about, said in _copied(domain):
-        source = said.get("name", ""), said.get("version", ""), said.get("sha256", "")
-        found.setdefault(source, []).append(about)
-    named = sorted(found.items(), key=lambda item: not item[0][0])
+    by_source: dict[tuple[str, str, str], list[str]] = {}
+    for about, source_fields in _copied(domain):
+        source = (
+            source_fields.get("name", ""),
+            source_fields.get("version", ""),
+            source_fields.get("sha256", ""),
+        )
+        by_source.setdefault(source, []).append(about)
+    named = sorted(by_source.items(), key=lambda item: not item[0][0])
     return tuple(
         Cited(name=name, version=version, sha256=sha256, about=tuple(about))
         for (name, version, sha256), about in named
@@ -50,14 +54,14 @@ def cited(domain: Domain) -> tuple[Cited, ...]:
 
 def _copied(domain: Domain) -> Iterator[tuple[str, Mapping[str, str]]]:
     if domain.totals is not None:
-        yield f"public totals of {domain.totals.column}", _said(domain.totals.source)
+        yield f"public totals of {domain.totals.column}", _source_fields(domain.totals.source)
     for points in domain.points:
-        yield f"points of {points.column or points.place}", _said(points.source)
+        yield f"points of {points.column or points.place}", _source_fields(points.source)
     for partition in domain.partitions:
         yield f"{partition.name} of {partition.column}", dict(partition.source)
 
 
-def _said(source: Source | None) -> Mapping[str, str]:
+def _source_fields(source: Source | None) -> Mapping[str, str]:
     return {} if source is None else source.to_json()
 
 

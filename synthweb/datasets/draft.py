@@ -16,7 +16,7 @@ from synth_engine.domain import Attribute, Domain
 from synth_engine.domain.texts import CLASSES
 from synthweb.datasets import sets
 from synthweb.datasets.draft_to_attribute import CHECKED, equal_edges
-from synthweb.datasets.list_fields import join, plain, quoted, spelled, split
+from synthweb.datasets.list_fields import join, normalise, plain, quoted, split
 
 Column = dict[str, Any]
 Fields = dict[str, str]
@@ -195,13 +195,15 @@ def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
 
 
 # --- a suggestion, and what was typed over it -----------------------------------------------------------------------
-def merged(suggested: Column | None, column: Column | None) -> Column:
+def merge_over_suggestion(suggested: Column | None, column: Column | None) -> Column:
     """What a line shows: what was typed, over what was suggested where nothing was typed."""
     if column is None or suggested is None or _is_whole(column):
         return column or suggested or {"kind": "", "fields": {}}
     kind = column.get("kind") or suggested["kind"]
     below = (
-        suggested["fields"] if kind == suggested["kind"] else shared(suggested["fields"], kind)
+        suggested["fields"]
+        if kind == suggested["kind"]
+        else shared_fields(suggested["fields"], kind)
     )
     return {**column, "kind": kind, "fields": {**below, **column["fields"]}}
 
@@ -217,11 +219,11 @@ def typed_difference(typed: Column, suggested: Column | None) -> Column | None:
         fields = {key: text for key, text in typed["fields"].items() if text}
         return {**typed, "fields": fields, "whole": True} if fields or typed["kind"] else None
     same = typed["kind"] == suggested["kind"]
-    below = suggested["fields"] if same else shared(suggested["fields"], typed["kind"])
+    below = suggested["fields"] if same else shared_fields(suggested["fields"], typed["kind"])
     fields = {
         key: text
         for key, text in typed["fields"].items()
-        if spelled(text) != spelled(below.get(key, ""))
+        if normalise(text) != normalise(below.get(key, ""))
     }
     if (
         same
@@ -233,7 +235,7 @@ def typed_difference(typed: Column, suggested: Column | None) -> Column | None:
     return {**typed, "kind": "" if same else typed["kind"], "fields": fields}
 
 
-def shared(fields: Fields, kind: str) -> Fields:
+def shared_fields(fields: Fields, kind: str) -> Fields:
     """The fields that another kind has as well and means alike."""
     outsides = OUTSIDES.get(kind, {})
     wanted = _SHARED if outsides else ()
@@ -245,16 +247,16 @@ def shared(fields: Fields, kind: str) -> Fields:
 # --- the whole draft -----------------------------------------------------------------------------------------------
 def columns(draft: Mapping[str, Any]) -> dict[str, Column]:
     """The columns somebody has typed or confirmed something about, in their order in the table."""
-    found: dict[str, Column] = draft.get("columns") or {}
-    return dict(sorted(found.items(), key=lambda item: item[1].get("place", 0)))
+    columns_by_name: dict[str, Column] = draft.get("columns") or {}
+    return dict(sorted(columns_by_name.items(), key=lambda item: item[1].get("place", 0)))
 
 
-def confirmed(draft: Mapping[str, Any]) -> list[str]:
+def confirmed_names(draft: Mapping[str, Any]) -> list[str]:
     """Names of the columns that were confirmed as public knowledge."""
     return [name for name, column in columns(draft).items() if column.get("confirmed")]
 
 
-BESIDE = ("points", "partitions", "totals")
+CONTEXT_KEYS = ("points", "partitions", "totals")
 """What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
 
 
@@ -264,39 +266,41 @@ def fitting_context(beside: Mapping[str, Any], names: Collection[str]) -> dict[s
     def fits(entry: Mapping[str, Any]) -> bool:
         return "place" in entry or entry.get("column") in names
 
-    found: dict[str, Any] = {
-        key: [each for each in beside.get(key) or () if fits(each)] for key in BESIDE[:2]
+    matching: dict[str, Any] = {
+        key: [each for each in beside.get(key) or () if fits(each)] for key in CONTEXT_KEYS[:2]
     }
     if (totals := beside.get("totals")) and fits(totals):
-        found["totals"] = totals
-    return {key: facts for key, facts in found.items() if facts}
+        matching["totals"] = totals
+    return {key: facts for key, facts in matching.items() if facts}
 
 
 def context_summary(beside: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
     """Of each column or place: its name, the number of its points, and its partitions by name; totals stand last."""
-    found: dict[str, tuple[int, list[str]]] = {}
+    counts: dict[str, tuple[int, list[str]]] = {}
     for each in beside.get("points") or ():
-        found[str(each.get("column") or each.get("place"))] = (len(each.get("at") or ()), [])
+        counts[str(each.get("column") or each.get("place"))] = (len(each.get("at") or ()), [])
     for each in beside.get("partitions") or ():
-        found.setdefault(str(each.get("column")), (0, []))[1].append(str(each.get("name")))
+        counts.setdefault(str(each.get("column")), (0, []))[1].append(str(each.get("name")))
     if totals := beside.get("totals"):
-        found.setdefault(str(totals.get("column")), (0, []))[1].append("public totals")
-    return [(name, points, partitions) for name, (points, partitions) in found.items()]
+        counts.setdefault(str(totals.get("column")), (0, []))[1].append("public totals")
+    return [(name, points, partitions) for name, (points, partitions) in counts.items()]
 
 
 def open_count(draft: Mapping[str, Any]) -> tuple[int, int] | None:
     """(columns still open, columns in all); None while nobody has looked at the table's columns."""
     total = draft.get("total")
-    return (max(0, total - len(confirmed(draft))), total) if isinstance(total, int) else None
+    return (
+        (max(0, total - len(confirmed_names(draft))), total) if isinstance(total, int) else None
+    )
 
 
-def placed(draft: Mapping[str, Any]) -> frozenset[str]:
+def placed_columns(draft: Mapping[str, Any]) -> frozenset[str]:
     """Columns that are latitude or longitude of a place, as its lines are typed."""
     lines = str((draft.get("table") or {}).get("places") or "").splitlines()
     return frozenset(column for line in lines for column in split(line.partition(":")[2]))
 
 
-def sharing(draft: Mapping[str, Any], *, total: int) -> int:
+def count_sharing_columns(draft: Mapping[str, Any], *, total: int) -> int:
     """How many of `total` columns share a release's ε, as far as is said: all but those left out."""
     out = [column for column in columns(draft).values() if column.get("kind") == "identifier"]
     return max(1, total - len(out))

@@ -255,9 +255,9 @@ class _Typed:
         """The one of these inputs that is filled in, if any."""
         filled = [key for key in keys if self.text(key)]
         if len(filled) > 1:
-            said = " and ".join(f"“{_LABELS[key]}”" for key in filled)
+            labels = " and ".join(f"“{_LABELS[key]}”" for key in filled)
             raise self.wrong(
-                f"{said} are all given" if len(filled) > 2 else f"both {said} are given",
+                f"{labels} are all given" if len(filled) > 2 else f"both {labels} are given",
                 "keep one of them",
             )
         return filled[0] if filled else ""

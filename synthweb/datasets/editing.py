@@ -13,7 +13,7 @@ from synthweb.datasets.basis import STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
-from synthweb.datasets.list_fields import spelled
+from synthweb.datasets.list_fields import normalise
 
 NOTHING_ASKED = (
     "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
@@ -54,7 +54,7 @@ def apply(posted: Posted, draft: Mapping[str, Any]) -> EditOutcome:
         case "discard":
             desk.forget(posted.index)
         case "confirm-open" | "confirm-selected" | "drop-selected" | "set-selected":
-            desk.together(posted.verb)
+            desk.apply_to_group(posted.verb)
     return desk.outcome
 
 
@@ -84,7 +84,7 @@ class DraftEditor:
             return
         name, suggested = self.names[index], self.posted.suggested(index)
         typed = self._typed(index)
-        column = typed or drafts.merged(suggested, self.standing(name))
+        column = typed or drafts.merge_over_suggestion(suggested, self.standing(name))
         wanted = drafts.FIELDS.get(column["kind"], ())
         column = {
             "kind": column["kind"],
@@ -116,7 +116,7 @@ class DraftEditor:
             self.outcome.columns[self.names[index]] = None
             self.shut(index)
 
-    def together(self, verb: str) -> None:
+    def apply_to_group(self, verb: str) -> None:
         """The group actions; confirming many at once takes one statement for all of them."""
         chosen = self.posted.selected
         if verb == "confirm-open":
@@ -149,11 +149,11 @@ class DraftEditor:
         changed = 0
         for index in chosen:
             name, suggested = self.names[index], self.posted.suggested(index)
-            before = drafts.merged(suggested, self.standing(name))
-            found = bulk_edit.change(before, asked)
-            remarks += [(name, rule, repair) for rule, repair in found.remarks]
-            if bulk_edit.differs(before, found.column):
-                column = drafts.typed_difference(found.column, suggested)
+            before = drafts.merge_over_suggestion(suggested, self.standing(name))
+            result = bulk_edit.change(before, asked)
+            remarks += [(name, rule, repair) for rule, repair in result.remarks]
+            if bulk_edit.differs(before, result.column):
+                column = drafts.typed_difference(result.column, suggested)
                 self._put(index, column and {**column, "confirmed": False})
                 changed += 1
         self.outcome.done = f"{changed} of {len(chosen)} selected columns changed; confirm them when they are right."
@@ -202,6 +202,6 @@ class DraftEditor:
             return False
         keys = drafts.FIELDS.get(typed["kind"], ())
         return all(
-            spelled(typed["fields"].get(k, "")) == spelled(stored["fields"].get(k, ""))
+            normalise(typed["fields"].get(k, "")) == normalise(stored["fields"].get(k, ""))
             for k in keys
         )

@@ -17,22 +17,22 @@ class StorageError(Exception):
 def private_directory(path: Path) -> Path:
     """`path` as a directory that is ours and nobody else's; refuses one that somebody else prepared."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.lstat()
-    if path.is_symlink() or found.st_uid != os.geteuid():
+    status = path.lstat()
+    if path.is_symlink() or status.st_uid != os.geteuid():
         raise StorageError(f"{path} belongs to somebody else")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         path.chmod(0o700)
     return path
 
 
-def modified(folder: Path) -> dict[str, float]:
+def modification_times(folder: Path) -> dict[str, float]:
     """The files of a folder by name, with the time of their last change in seconds since 1970; empty without the folder.
     A file that somebody removes meanwhile is left out."""
-    found = {}
+    times = {}
     for path in folder.glob("*"):
         with contextlib.suppress(FileNotFoundError):
-            found[path.name] = path.stat().st_mtime
-    return found
+            times[path.name] = path.stat().st_mtime
+    return times
 
 
 def sync_directory(path: Path) -> None:

@@ -60,7 +60,7 @@ class ColumnLine:
 
     @cached_property
     def column(self) -> Column:
-        return drafts.merged(self.suggested, self.typed)
+        return drafts.merge_over_suggestion(self.suggested, self.typed)
 
     @cached_property
     def _read(self) -> Attribute | DomainError:
@@ -206,7 +206,7 @@ class ColumnLine:
     @property
     def as_suggested(self) -> basis.FactCount:
         """How many of its facts equal the suggestion, to be shown beside the statement: only of a line that shows it."""
-        return basis.compared(self.column, self.suggested)
+        return basis.count_facts(self.column, self.suggested)
 
     @property
     def sent(self) -> str:
@@ -285,15 +285,15 @@ def told_of_set(found: Attribute | DomainError, *, max_records: int) -> str:
 def completions_summary(text: str) -> str:
     """Of which set the texts are, and how many, from their JSON."""
     try:
-        found = Completions.from_json(parse(text.encode()))
+        completions = Completions.from_json(parse(text.encode()))
     except DomainError as error:
         return f"{error.rule}; {error.repair}."
-    public = found.values.to_json()
+    public = completions.values.to_json()
     kind = str(public.get("name") if public["set"] == "known" else public["set"])
     source = sets.CHOICES.get(kind, "a combined set")
-    weighed = ", the likely ones more often" if found.weights else ""
+    weighed = ", the likely ones more often" if completions.weights else ""
     return (
-        f"A text of which only the beginning is found is completed by one of {grouped(found.values.size)} public texts"
+        f"A text of which only the beginning is found is completed by one of {grouped(completions.values.size)} public texts"
         f"{weighed}. They are: {source}. "
         "To change them, upload a description (DOMAIN.json) with others, or without any."
     )
@@ -340,9 +340,11 @@ def lines(
     """A line for each column of the table, or of the draft when the preview has expired. `editing` None: all. `placed`: columns
     whose codes have public points."""
     typed = drafts.columns(draft)
-    sharing = drafts.sharing(draft, total=len(typed if payload is None else payload["columns"]))
+    sharing = drafts.count_sharing_columns(
+        draft, total=len(typed if payload is None else payload["columns"])
+    )
     records = drafts.max_records(draft)
-    placed = drafts.placed(draft) | set(placed)
+    placed = drafts.placed_columns(draft) | set(placed)
     if payload is None:
         known = {
             column.get("place", place): name

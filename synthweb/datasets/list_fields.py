@@ -25,11 +25,11 @@ def split_pairs(text: str) -> list[tuple[str, str]] | None:
     """Lines like `é = e`, with nothing after the sign or with quotation marks around what is of blanks; None where a line is
     no such pair."""
     lines = [line for line in text.splitlines() if line.strip()]
-    found = [_PAIR.fullmatch(line) if len(line) <= _LONGEST_PAIR else None for line in lines]
+    matches = [_PAIR.fullmatch(line) if len(line) <= _LONGEST_PAIR else None for line in lines]
     return (
         None
-        if None in found
-        else [(_unquoted(each[1]), _unquoted(each[2])) for each in found if each]
+        if None in matches
+        else [(_unquoted(each[1]), _unquoted(each[2])) for each in matches if each]
     )
 
 
@@ -75,7 +75,7 @@ def _unquoted(part: str) -> str:
     return stripped
 
 
-def spelled(text: str) -> str:
+def normalise(text: str) -> str:
     """Browsers send line ends as CR LF."""
     return text.replace("\r\n", "\n").strip()
 

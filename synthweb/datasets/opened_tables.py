@@ -105,10 +105,10 @@ def _bases() -> list[Path]:
 
 def _is_ours(folder: Path) -> bool:
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    return folder.is_dir() and not folder.is_symlink() and found.st_uid == os.geteuid()
+    return folder.is_dir() and not folder.is_symlink() and status.st_uid == os.geteuid()
 
 
 def _remove_if_deserted(folder: Path) -> bool:

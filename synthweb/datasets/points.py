@@ -83,17 +83,17 @@ class PointForm(forms.Form):
         return name
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or {}
-        if said.get("northing") and said.get("northing") == said.get("easting"):
+        cleaned = super().clean() or {}
+        if cleaned.get("northing") and cleaned.get("northing") == cleaned.get("easting"):
             self.add_error("easting", "One column is both: choose two.")
-        if said.get("unit") == "degrees":
+        if cleaned.get("unit") == "degrees":
             for key, most in BEYOND.items():
-                if abs(said.get(key) or 0) > most:
+                if abs(cleaned.get(key) or 0) > most:
                     self.add_error(key, f"Beyond {most} degrees. {MEANT}")
         for low, high in (("south", "north"), ("west", "east")):
-            if low in said and high in said and not said[low] < said[high]:
+            if low in cleaned and high in cleaned and not cleaned[low] < cleaned[high]:
                 self.add_error(high, f"The box has no area: {high} is to be above {low}.")
-        return said
+        return cleaned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Described:
     places: str
 
 
-def described(
+def describe_place(
     said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]
 ) -> Described:
     """Of a form that is valid. A place of the same name, or of the same columns, gives way."""
@@ -126,14 +126,16 @@ def described(
         }
         for name, (low, high) in zip(pair, sides, strict=True)
     }
-    kept = [
+    other_places = [
         line
         for line in str((draft.get("table") or {}).get("places", "")).splitlines()
         if line.strip() and not _clashes(line, said["name"], pair)
     ]
     if said["unit"] == "degrees":
-        kept.append(f"{said['name']}: {', '.join(quoted(name, comma=True) for name in pair)}")
-    return Described(columns=columns, places="\n".join(kept))
+        other_places.append(
+            f"{said['name']}: {', '.join(quoted(name, comma=True) for name in pair)}"
+        )
+    return Described(columns=columns, places="\n".join(other_places))
 
 
 def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
@@ -160,20 +162,20 @@ def _called(names: Sequence[str], words: frozenset[str]) -> list[str]:
 
 
 def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    box: dict[str, str] = {}
     for name, (low, high) in zip(pair, (("south", "north"), ("west", "east")), strict=True):
         fields = drafts.columns(draft).get(name, {}).get("fields") or {}
-        found |= {low: fields.get("low", ""), high: fields.get("high", "")}
+        box |= {low: fields.get("low", ""), high: fields.get("high", "")}
         bins = fields.get("bins", "")
         if bins.isdecimal() and int(bins) in {2**n for n in range(1, MAX_HALVINGS + 1)}:
-            found["halvings"] = str(int(bins).bit_length() - 1)
-    return found
+            box["halvings"] = str(int(bins).bit_length() - 1)
+    return box
 
 
 def public_points(beside: Mapping[str, Any]) -> list[tuple[float, float]]:
     """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map bears."""
-    found = list(_points(beside))
-    return found[:: max(1, -(-len(found) // MAX_DRAWN_POINTS))]
+    points = list(_points(beside))
+    return points[:: max(1, -(-len(points) // MAX_DRAWN_POINTS))]
 
 
 def _points(beside: Mapping[str, Any]) -> Iterator[tuple[float, float]]:

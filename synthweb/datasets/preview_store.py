@@ -82,10 +82,10 @@ def _life(kind: str) -> datetime.timedelta:
 
 def latest(dataset: Dataset, kind: str, subject: str) -> Preview | None:
     """The stored object, unless it has expired."""
-    found = Preview.objects.filter(
+    previews = Preview.objects.filter(
         dataset=dataset, kind=kind, subject=subject, expires_at__gt=timezone.now()
     )
-    return found.order_by("-created_at", "-pk").first()
+    return previews.order_by("-created_at", "-pk").first()
 
 
 def read(preview: Preview) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _purge_orphans(moment: datetime.datetime) -> int:
     folder = Path(settings.PREVIEW_DIR)
     known = set(Preview.objects.values_list("store_name", flat=True))
     removed = 0
-    for name, modified in files.modified(folder).items():
+    for name, modified in files.modification_times(folder).items():
         age = moment.timestamp() - modified
         if NAME.fullmatch(name) and name not in known and age > ORPHAN_AGE.total_seconds():
             (folder / name).unlink(missing_ok=True)

@@ -63,7 +63,7 @@ def crumbs(dataset: Dataset, *more: tuple[str, str]) -> list[tuple[str, str]]:
 
 def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[str, Any]:
     """The list of datasets."""
-    kept = urlencode(
+    filters = urlencode(
         {key: text for key, text in {"q": query, "status": status}.items() if text}
     )
     return {
@@ -72,7 +72,7 @@ def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[s
         "q": query,
         "status": status,
         "statuses": Status.choices,
-        "query": f"{kept}&" if kept else "",
+        "query": f"{filters}&" if filters else "",
         "uploads": selectors.may_upload(user),
         "crumbs": [("", "Datasets")],
     }
@@ -113,14 +113,16 @@ def describe(
 ) -> dict[str, Any]:
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
-    wanted, beside = query.get("edit", ""), selectors.draft_context(dataset)
+    wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
     lines = grid.lines(
         payload=payload,
         draft=dataset.draft,
         editing=None if wanted == "all" else numbers(wanted),
         selected=numbers(query.get("select", "")),
         asking=numbers(query.get("ask", "")),
-        placed=[each["column"] for each in beside.get("points") or () if each.get("column")],
+        placed=[
+            each["column"] for each in context_facts.get("points") or () if each.get("column")
+        ],
     )
     visible = {line.index for line in lines if _is_shown(line, query)}
     latest = newest(dataset)
@@ -153,7 +155,7 @@ def describe(
         and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
         "constraints": constraining.lines(dataset.draft),
-        "beside": drafts.context_summary(beside),
+        "beside": drafts.context_summary(context_facts),
     }
 
 
@@ -188,14 +190,16 @@ def _is_shown(line: grid.ColumnLine, query: QueryDict) -> bool:
 
 def numbers(text: str) -> set[int]:
     """Numbers and runs of them, as `ranges` writes them: "0-3,7"."""
-    found: set[int] = set()
+    chosen: set[int] = set()
     for part in text.split(",")[:MAX_LINES]:
         first, _, last = part.partition("-")
         if all(
             end.isascii() and end.isdigit() and len(end) < 7 for end in (first, last or first)
         ):
-            found.update(range(int(first), min(int(last or first), int(first) + MAX_LINES) + 1))
-    return found
+            chosen.update(
+                range(int(first), min(int(last or first), int(first) + MAX_LINES) + 1)
+            )
+    return chosen
 
 
 MAX_LINES = 2_000
@@ -229,10 +233,12 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dic
         typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
         asking=index in outcome.asking,
-        sharing=drafts.sharing(dataset.draft, total=posted.total or 1),
+        sharing=drafts.count_sharing_columns(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
     )
-    if line.many and name in drafts.placed(dataset.draft) | selectors.draft_points(dataset):
+    if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
+        dataset
+    ):
         line = replace(line, placed=True)
     still, total = drafts.open_count(dataset.draft) or (0, 0)  # (0, 0) shows nothing
     return {
@@ -273,11 +279,11 @@ def address_after(
     """Where a press leads without script: the same page, the same lines open, selected and shown, at the line that was
     pressed."""
     address = reverse("datasets:describe", args=[dataset.code])
-    kept = {key: query.get(key, "")[:200] for key in FILTERS}
-    kept |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected)}
-    kept |= {"ask": ranges(outcome.asking), "brought": "1" if brought else ""}
-    if any(kept.values()):
-        address += "?" + urlencode({key: text for key, text in kept.items() if text})
+    parameters = {key: query.get(key, "")[:200] for key in FILTERS}
+    parameters |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected)}
+    parameters |= {"ask": ranges(outcome.asking), "brought": "1" if brought else ""}
+    if any(parameters.values()):
+        address += "?" + urlencode({key: text for key, text in parameters.items() if text})
     return f"{address}#line-{posted.index}" if posted.index is not None else address
 
 

@@ -87,8 +87,8 @@ def may_upload(user: people.Person) -> bool:
 def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Dataset:
     """The dataset, or 404 to strangers, or PermissionDenied to colleagues without the role. Of a deleted dataset there
     is nothing left to work with: 404 too."""
-    found = Dataset.objects.select_related("organisation", "steward").filter(code=code)
-    dataset = found.defer("draft").first()  # it may be megabytes, and most pages do without
+    datasets = Dataset.objects.select_related("organisation", "steward").filter(code=code)
+    dataset = datasets.defer("draft").first()  # it may be megabytes, and most pages do without
     if dataset is None or not may(user, dataset, Need.VIEW):
         raise Http404("no such dataset")
     if not may(user, dataset, need):
@@ -104,19 +104,19 @@ def datasets_of(
     """Every dataset that `user` may view, newest first, with the latest description number prefetched. Deleted ones
     are left out unless `deleted`, or their status, is asked for."""
     people.require_role(user, *Need.VIEW.roles)
-    found = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related(
+    datasets = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related(
         "organisation", "steward"
     )
     for word in search.split():
-        found = found.filter(
+        datasets = datasets.filter(
             Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word)
         )
     if status:
-        found = found.filter(status=status)
+        datasets = datasets.filter(status=status)
     elif not deleted:
-        found = found.exclude(status=Dataset.Status.DELETED)
+        datasets = datasets.exclude(status=Dataset.Status.DELETED)
     latest = Prefetch("domain_versions", DomainVersion.objects.defer("document"))
-    return found.defer("draft").prefetch_related(latest).order_by("-created_at", "pk")
+    return datasets.defer("draft").prefetch_related(latest).order_by("-created_at", "pk")
 
 
 def current_domain(dataset: Dataset) -> DomainVersion | None:
@@ -180,28 +180,28 @@ def facts_as_suggested(
 ) -> tuple[int | None, int] | None:
     """How many facts of a description equal a suggestion read from the data, and of how many: for those who describe it and
     those who grant budget for it. None for others, and where it was not recorded."""
-    found = basis_of(version)
-    if found is None or not (
+    basis = basis_of(version)
+    if basis is None or not (
         may(user, version.dataset, Need.SHARE) or may(user, version.dataset, Need.GRANT)
     ):
         return None
-    return found.facts_as_suggested, found.facts
+    return basis.facts_as_suggested, basis.facts
 
 
 def templates_of(user: people.Person) -> QuerySet[DescriptionTemplate]:
     """The templates of `user`'s organisation, for its stewards."""
     people.require_role(user, Role.STEWARD)
-    found = DescriptionTemplate.objects.filter(organisation=people.organisation_of(user))
-    found = found.select_related("organisation", "version__dataset", "made_by")
-    return found.defer("version__document", "version__dataset__draft")
+    templates = DescriptionTemplate.objects.filter(organisation=people.organisation_of(user))
+    templates = templates.select_related("organisation", "version__dataset", "made_by")
+    return templates.defer("version__document", "version__dataset__draft")
 
 
 def template_for(user: people.Person, code: str) -> DescriptionTemplate:
     """One of them, or 404."""
-    found = templates_of(user).filter(code=code).first()
-    if found is None:
+    template = templates_of(user).filter(code=code).first()
+    if template is None:
         raise Http404("no such template")
-    return found
+    return template
 
 
 def fixed_terms(dataset: Dataset) -> dict[str, str] | None:
@@ -228,22 +228,22 @@ def same_content(dataset: Dataset) -> QuerySet[Dataset]:
 
 def draft_context(dataset: Dataset) -> dict[str, Any]:
     """What its draft says beside columns: points, partitions, totals. Asks the database each time: it may have megabytes."""
-    found = DraftFacts.objects.filter(dataset=dataset).values_list("facts", flat=True).first()
-    return dict(found or {})
+    facts = DraftFacts.objects.filter(dataset=dataset).values_list("facts", flat=True).first()
+    return dict(facts or {})
 
 
 def draft_points(dataset: Dataset) -> frozenset[str]:
     """Columns of its draft whose codes have public points. The points themselves stay in the database."""
     each = [f"facts__points__{place}__column" for place in range(MAX_POINTS)]
-    found = DraftFacts.objects.filter(dataset=dataset).values_list(*each).first()
-    return frozenset(filter(None, found or ()))
+    facts = DraftFacts.objects.filter(dataset=dataset).values_list(*each).first()
+    return frozenset(filter(None, facts or ()))
 
 
 def holding(content_keys: Iterable[str], *, organisation_id: int) -> QuerySet[Dataset]:
     """Datasets of an organisation that have, or once had, one of these tables inside; deleted ones too."""
     keys = set(content_keys)
-    found = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
-    return found.filter(organisation_id=organisation_id).distinct()
+    datasets = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
+    return datasets.filter(organisation_id=organisation_id).distinct()
 
 
 def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
@@ -253,8 +253,8 @@ def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
 
 def table_of_run(run_code: str) -> TableVersion | None:
     """The version of the table that a run was submitted for; None for a run from before there were versions."""
-    found = RunTable.objects.select_related("table").filter(run_code=run_code).first()
-    return found.table if found else None
+    run_table = RunTable.objects.select_related("table").filter(run_code=run_code).first()
+    return run_table.table if run_table else None
 
 
 def missing_columns(dataset: Dataset) -> list[str]:

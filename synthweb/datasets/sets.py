@@ -154,17 +154,17 @@ def _strings_typed(plain: Mapping[str, Any]) -> dict[str, str] | None:
     lengths = {
         key: str(plain.get(_in_json(key), "")) for key in ("set_min_length", "set_max_length")
     }
-    found = {"set": "strings", **_alphabet_typed(str(plain.get("alphabet", ""))), **lengths}
+    document = {"set": "strings", **_alphabet_typed(str(plain.get("alphabet", ""))), **lengths}
     if (case := plain.get("case", CASES[0])) != CASES[0]:
-        found["set_case"] = str(case)
+        document["set_case"] = str(case)
     try:
         if replace := plain.get("replace"):
-            found["set_replace"] = join_pairs(replace)
-        again = document_of(found, column="")
+            document["set_replace"] = join_pairs(replace)
+        again = document_of(document, column="")
     except (AttributeError, TypeError, DomainError):
         return None
     return (
-        found
+        document
         if again
         == {key: value for key, value in plain.items() if (key, value) != ("case", CASES[0])}
         else None
@@ -173,9 +173,9 @@ def _strings_typed(plain: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _read(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
     """How texts of the table are read: their case, and characters that are replaced or taken away."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if (case := fields.get("set_case") or CASES[0]) != CASES[0]:
-        found["case"] = case
+        document["case"] = case
     pairs = split_pairs(fields.get("set_replace") or "")
     if pairs is None or len(dict(pairs)) < len(pairs):
         rule = "“characters replaced” has a line that cannot be read, or a character twice"
@@ -184,7 +184,7 @@ def _read(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
             repair="write one a line, like é = e; nothing after = takes it away",
             column=column,
         )
-    return found | ({"replace": dict(pairs)} if pairs else {})
+    return document | ({"replace": dict(pairs)} if pairs else {})
 
 
 def _in_json(key: str) -> str:
@@ -243,11 +243,11 @@ def _alphabet(fields: Mapping[str, str], *, column: str) -> str:
 
 def _alphabet_typed(alphabet: str) -> dict[str, str]:
     """The boxes and signs that stand for an alphabet, its order kept."""
-    found = {}
+    fields = {}
     for key, signs in SIGNS.items():
         if alphabet.startswith(signs):
-            found[key], alphabet = TICKED, alphabet.removeprefix(signs)
-    return found | ({"alphabet": alphabet} if alphabet else {})
+            fields[key], alphabet = TICKED, alphabet.removeprefix(signs)
+    return fields | ({"alphabet": alphabet} if alphabet else {})
 
 
 def _json(text: str, *, column: str) -> dict[str, Any]:

@@ -283,26 +283,26 @@ class DialectForm(forms.Form):
     @property
     def dialect(self) -> Dialect:
         """What was said, once it is valid."""
-        said = self.cleaned_data
+        data = self.cleaned_data
         return Dialect(
-            encoding=said.get("encoding", "utf-8"),
-            delimiter=DELIMITER_NAMES.get(said.get("delimiter", ""), ""),
-            quote=QUOTE_NAMES.get(said.get("quote", ""), '"'),
-            header=said["header"] == "yes",
-            skip=said["skip"] or 0,
-            footer=said["footer"] or 0,
-            decimal=DECIMAL_NAMES.get(said["decimal"], "."),
-            thousands=THOUSANDS_NAMES.get(said["thousands"], ""),
-            sheet=said.get("sheet", ""),
-            error_cells=said.get("error_cells") or "refuse",
-            header_lines=said.get("header_lines") or 1,
+            encoding=data.get("encoding", "utf-8"),
+            delimiter=DELIMITER_NAMES.get(data.get("delimiter", ""), ""),
+            quote=QUOTE_NAMES.get(data.get("quote", ""), '"'),
+            header=data["header"] == "yes",
+            skip=data["skip"] or 0,
+            footer=data["footer"] or 0,
+            decimal=DECIMAL_NAMES.get(data["decimal"], "."),
+            thousands=THOUSANDS_NAMES.get(data["thousands"], ""),
+            sheet=data.get("sheet", ""),
+            error_cells=data.get("error_cells") or "refuse",
+            header_lines=data.get("header_lines") or 1,
             names=tuple(
-                name.strip() for name in said.get("names", "").splitlines() if name.strip()
+                name.strip() for name in data.get("names", "").splitlines() if name.strip()
             ),
-            spaced=said.get("spaced", False),
-            literal=said.get("literal", False),
-            escape={"backslash": "\\"}.get(said.get("escape", ""), said.get("escape", "")),
-            extra_rows=said.get("extra_rows") or "refuse",
+            spaced=data.get("spaced", False),
+            literal=data.get("literal", False),
+            escape={"backslash": "\\"}.get(data.get("escape", ""), data.get("escape", "")),
+            extra_rows=data.get("extra_rows") or "refuse",
             said=True,
         )
 

@@ -32,8 +32,8 @@ PAGE = 25
 def index(request: HttpRequest) -> HttpResponse:
     """Every dataset of the organisation, with what is next for each."""
     query, status = request.GET.get("q", "")[:200], request.GET.get("status", "")
-    found = selectors.datasets_of(_me(request), search=query, status=status)
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    datasets = selectors.datasets_of(_me(request), search=query, status=status)
+    page = Paginator(datasets, PAGE).get_page(request.GET.get("page"))
     return render(
         request,
         "datasets/index.html",
@@ -193,8 +193,8 @@ def _tell(request: HttpRequest, brought: services.Imported, *, source: str) -> b
     """What came of a description from elsewhere; whether anything was taken."""
     count = len(brought.columns)
     if count:
-        told = f"{count} column{'s were' if count > 1 else ' was'} taken into the draft"
-        messages.success(request, f"{source}: {told}. Nothing of it is confirmed yet.")
+        summary = f"{count} column{'s were' if count > 1 else ' was'} taken into the draft"
+        messages.success(request, f"{source}: {summary}. Nothing of it is confirmed yet.")
     else:
         messages.info(request, f"{source}: no column was taken from it.")
     for remark in brought.remarks:
@@ -228,7 +228,7 @@ def _apply(
     request: HttpRequest, dataset: Dataset, template: DescriptionTemplate, *, replaces: bool
 ) -> bool:
     try:
-        found = services.apply_template(
+        imported = services.apply_template(
             actor=_me(request), dataset=dataset, template=template, replaces=replaces
         )
     except DomainError as error:
@@ -237,7 +237,7 @@ def _apply(
             f"“{template.name}” cannot be used here; nothing was changed. {error.text}.",
         )
         return False
-    return _tell(request, found, source=f"Template “{template.name}”")
+    return _tell(request, imported, source=f"Template “{template.name}”")
 
 
 @require_POST

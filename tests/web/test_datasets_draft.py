@@ -262,7 +262,12 @@ def test_what_was_emptied_stays_empty_over_a_suggestion() -> None:
     }
     kept = draft.typed_difference(shown, suggested)
     assert kept is not None
-    assert draft_to_attribute.attribute_of("x", draft.merged(suggested, kept)).missing is None
+    assert (
+        draft_to_attribute.attribute_of(
+            "x", draft.merge_over_suggestion(suggested, kept)
+        ).missing
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -294,5 +299,7 @@ def test_a_line_that_is_whole_takes_nothing_from_the_suggestion() -> None:
             "fields": {"low": "0", "high": "99", "width": "5"},
             state: True,
         }
-        attribute = draft_to_attribute.attribute_of("x", draft.merged(suggested, described))
+        attribute = draft_to_attribute.attribute_of(
+            "x", draft.merge_over_suggestion(suggested, described)
+        )
         assert (attribute.size, attribute.missing) == (20, None)

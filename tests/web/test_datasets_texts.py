@@ -63,7 +63,7 @@ def test_what_cannot_be_is_said_in_the_form(
     assert (
         says in desk.press("confirm:0", edit="0", in_place=True, _0_kind="text", **typed).text
     )
-    assert not drafts.confirmed(desk.draft)
+    assert not drafts.confirmed_names(desk.draft)
 
 
 @pytest.mark.parametrize(

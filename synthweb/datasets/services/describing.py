@@ -70,8 +70,10 @@ def constrain(
     DomainError for one that contradicts what is confirmed so far; nothing is kept of it then."""
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
     names = selectors.columns_of(locked) or list(drafts.columns(locked.draft))
-    found = constraining.changed(locked.draft, verb=verb, typed=typed, table=table, names=names)
-    return keep(actor=actor, dataset=dataset, constraints=found)
+    constraints = constraining.apply_change(
+        locked.draft, verb=verb, typed=typed, table=table, names=names
+    )
+    return keep(actor=actor, dataset=dataset, constraints=constraints)
 
 
 @transaction.atomic
@@ -92,15 +94,15 @@ def keep(
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )
     draft: dict[str, Any] = {} if anew else dict(locked.draft)
-    kept = dict(draft.get("columns") or {})
+    columns_kept = dict(draft.get("columns") or {})
     columns = _counted(locked, columns or {})
-    before = set(drafts.confirmed(locked.draft))
+    before = set(drafts.confirmed_names(locked.draft))
     for name, column in columns.items():
         if column is None:
-            kept.pop(name, None)
+            columns_kept.pop(name, None)
         else:
-            kept[name] = column
-    draft["columns"] = kept
+            columns_kept[name] = column
+    draft["columns"] = columns_kept
     if table is not None:
         draft["table"] = {key: str(table.get(key, "")) for key in terms.USUAL_TABLE}
     if total is not None:
@@ -115,7 +117,7 @@ def keep(
         DraftFacts.objects.filter(dataset=locked).delete()
     locked.draft = draft
     locked.save(update_fields=["draft", "updated_at"])
-    if vouched := [name for name in drafts.confirmed(draft) if name not in before]:
+    if vouched := [name for name in drafts.confirmed_names(draft) if name not in before]:
         audit.record(
             actor=actor,
             action="columns.confirmed",
@@ -124,7 +126,9 @@ def keep(
             detail={
                 "columns": vouched,
                 "because": list(
-                    dict.fromkeys(str(kept[name].get("because", "")) for name in vouched)
+                    dict.fromkeys(
+                        str(columns_kept[name].get("because", "")) for name in vouched
+                    )
                 ),
             },
         )
@@ -144,10 +148,10 @@ def _counted(
     for name, column in columns.items():
         counted[name] = column
         if column and column.get("confirmed"):
-            found = basis.compared(
+            compared = basis.count_facts(
                 column, (suggested or {}).get(name), known=suggested is not None
             )
-            counted[name] = {**column, "as_suggested": found.equal}
+            counted[name] = {**column, "as_suggested": compared.equal}
     return counted
 
 
@@ -157,9 +161,9 @@ def describe_point(
 ) -> Dataset:
     """Two columns as one point, confirmed: as a form that is valid has it."""
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
-    found = points.described(said, draft=locked.draft, names=names)
-    table = terms.USUAL_TABLE | (locked.draft.get("table") or {}) | {"places": found.places}
-    return keep(actor=actor, dataset=dataset, columns=found.columns, table=table)
+    described = points.describe_place(said, draft=locked.draft, names=names)
+    table = terms.USUAL_TABLE | (locked.draft.get("table") or {}) | {"places": described.places}
+    return keep(actor=actor, dataset=dataset, columns=described.columns, table=table)
 
 
 def import_document(
@@ -186,16 +190,16 @@ def import_document(
     if whole:
         documents.check_whole(reading, names=names)
     standing = {} if replaces else drafts.columns(dataset.draft)
-    taken, remarks = documents.brought(reading, names=names, standing=standing)
+    taken, remarks = documents.import_columns(reading, names=names, standing=standing)
     table, rules, more_facts, lines = None, None, None, list[str]()
     if domain is not None:
-        table, lines = documents.brought_table(
+        table, lines = documents.import_table_facts(
             dataset, domain, document=document, names=names, replaces=replaces
         )
-        rules, more = documents.brought_constraints(
+        rules, more = documents.import_constraints(
             dataset, domain, names=names, replaces=replaces
         )
-        more_facts, further = documents.brought_beside(
+        more_facts, further = documents.import_context(
             dataset, domain, names=names, replaces=replaces
         )
         lines += [*more, *further]
@@ -257,9 +261,9 @@ def declare_domain(
         names = selectors.columns_of(dataset) or [
             attribute.name for attribute in domain.attributes
         ]
-        said = {"confirmed": True} | ({"because": because} if because else {})
+        confirmation = {"confirmed": True} | ({"because": because} if because else {})
         columns = {
-            a.name: drafts.column_of(a, place=names.index(a.name)) | said
+            a.name: drafts.column_of(a, place=names.index(a.name)) | confirmation
             for a in domain.attributes
         }
         unfinished = {
@@ -271,7 +275,7 @@ def declare_domain(
         held = [each.to_json() for each in domain.constraints]
         facts: dict[str, Any] = {
             "table": drafts.table_of(domain),
-            "beside": documents.beside_of(domain),
+            "beside": documents.context_of(domain),
         }
         keep(
             actor=actor,

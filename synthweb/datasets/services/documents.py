@@ -64,7 +64,7 @@ def check_whole(reading: dictionaries.DictionaryContents, *, names: Sequence[str
         )
 
 
-def brought(
+def import_columns(
     reading: dictionaries.DictionaryContents,
     *,
     names: Sequence[str],
@@ -105,10 +105,10 @@ def _remark(
     if origins - set(drafts.ORIGINS):
         return _FROM_DATA
     if standing is not None:
-        said = ("kind", "origin", "fields")
+        compared = ("kind", "origin", "fields")
         return (
             None
-            if [standing.get(key) for key in said] == [column[key] for key in said]
+            if [standing.get(key) for key in compared] == [column[key] for key in compared]
             else _STANDS
         )
     try:
@@ -120,7 +120,7 @@ def _remark(
     return _ONE_ORIGIN if len(origins) > 1 else None
 
 
-def brought_table(
+def import_table_facts(
     dataset: Dataset,
     domain: Domain,
     *,
@@ -129,15 +129,15 @@ def brought_table(
     replaces: bool,
 ) -> tuple[drafts.Fields | None, list[str]]:
     """Whom a file protects and which places it names, as far as nothing else is typed or settled."""
-    said = drafts.table_of(domain)
+    terms_of_file = drafts.table_of(domain)
     standing = terms.USUAL_TABLE | (dataset.draft.get("table") or {})
     table = dict(standing)
     remarks: list[str] = []
-    if said["places"] and (replaces or not standing["places"]):
-        table["places"] = said["places"]
-    elif said["places"] not in ("", standing["places"]):
+    if terms_of_file["places"] and (replaces or not standing["places"]):
+        table["places"] = terms_of_file["places"]
+    elif terms_of_file["places"] not in ("", standing["places"]):
         remarks.append("The places were typed here already and are kept.")
-    whom = {key: said[key] for key in terms.WHOM}
+    whom = {key: terms_of_file[key] for key in terms.WHOM}
     if (
         domain.shorthand
         or not {"unit", "relation", "rows", "repeats"} & set(document)
@@ -166,43 +166,47 @@ def brought_table(
     return (table if table != standing else None), remarks
 
 
-def brought_constraints(
+def import_constraints(
     dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
 ) -> tuple[list[dict[str, Any]] | None, list[str]]:
     """What a file says to hold in every record, if nothing else does, and as far as it is about columns of this
     table."""
     standing = constraining.documents(dataset.draft)
-    said = constraining.matching_constraints(domain.constraints, names)
+    matching = constraining.matching_constraints(domain.constraints, names)
     remarks = []
-    if len(said) < len(domain.constraints):
+    if len(matching) < len(domain.constraints):
         remarks.append("Constraints about columns that are not in this table were not taken.")
-    if said and standing and not replaces and said != standing:
+    if matching and standing and not replaces and matching != standing:
         return None, [
             *remarks,
             "The constraints that were declared here already are kept; those of the file were not taken.",
         ]
-    return (said or None), remarks
+    return (matching or None), remarks
 
 
-def beside_of(domain: Domain) -> dict[str, Any]:
+def context_of(domain: Domain) -> dict[str, Any]:
     """What a domain says beside its columns and constraints, as in its JSON."""
     document = domain.to_json()
-    return {key: document[key] for key in drafts.BESIDE if key in document}
+    return {key: document[key] for key in drafts.CONTEXT_KEYS if key in document}
 
 
-def brought_beside(
+def import_context(
     dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """The same of a file, as far as it is about columns of this table and nothing of the kind stands here."""
     standing = selectors.draft_context(dataset)
-    said = drafts.fitting_context(beside_of(domain), names)
-    kept = [key for key in said if standing.get(key) not in (None, said[key]) and not replaces]
+    matching = drafts.fitting_context(context_of(domain), names)
+    unchanged = [
+        key
+        for key in matching
+        if standing.get(key) not in (None, matching[key]) and not replaces
+    ]
     remarks = [
         f"The {key} that were taken here already are kept; those of the file were not taken."
-        for key in kept
+        for key in unchanged
     ]
-    found = standing | {key: facts for key, facts in said.items() if key not in kept}
-    return (found if found != standing else None), remarks
+    merged = standing | {key: facts for key, facts in matching.items() if key not in unchanged}
+    return (merged if merged != standing else None), remarks
 
 
 def whole(
@@ -251,16 +255,20 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
         | (dataset.draft.get("table") or {})
         | (selectors.fixed_terms(dataset) or {})
     )
-    said = terms.table_terms(table, names=[table["unit_column"], table["repeats_column"]])
+    table_facts = terms.table_terms(
+        table, names=[table["unit_column"], table["repeats_column"]]
+    )
     names = {str(document["name"]) for document in documents}
-    said["places"] = tuple(place for place in said["places"] if names.issuperset(place.columns))
+    table_facts["places"] = tuple(
+        place for place in table_facts["places"] if names.issuperset(place.columns)
+    )
     held = parse_constraints(constraining.documents(dataset.draft))
     constraints = [each for each in held if names.issuperset(each.columns)]
-    beside = drafts.fitting_context(selectors.draft_context(dataset), names)
+    context = drafts.fitting_context(selectors.draft_context(dataset), names)
     domain = whole(
         list(map(parse_attribute, documents)),
         constraints=constraints,
-        terms=said,
-        beside=beside,
+        terms=table_facts,
+        beside=context,
     )
     return domain.to_json() | {"attributes": documents}

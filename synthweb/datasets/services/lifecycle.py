@@ -128,8 +128,8 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
         )
     _await_reading(locked, dialect=dialect)
     tables.forget_reports(locked)
-    said = {key: str(value) for key, value in dialect.to_json().items() if key != "columns"}
-    _record(actor, "dataset.form_said", locked, **said)
+    options = {key: str(value) for key, value in dialect.to_json().items() if key != "columns"}
+    _record(actor, "dataset.form_said", locked, **options)
     return locked
 
 

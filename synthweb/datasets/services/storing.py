@@ -174,11 +174,13 @@ def _sweep_orphans() -> int:
     """Files that no version of a table needs. Of one without any row it is not known whether its upload is still at
     work, so it is left for an hour; an erased one goes at once: its erasure was cut short."""
     latest = timezone.now() - ORPHAN_AGE
-    stored = files.modified(Path(settings.VAULT_DIR))
-    found = {name: modified for name, modified in stored.items() if vault.NAME.fullmatch(name)}
-    needed, erased = tables.needed(found), tables.erased(found)
+    stored = files.modification_times(Path(settings.VAULT_DIR))
+    candidates = {
+        name: modified for name, modified in stored.items() if vault.NAME.fullmatch(name)
+    }
+    needed, erased = tables.needed_names(candidates), tables.erased_names(candidates)
     orphans = {
-        name for name, at in found.items() if name in erased or at < latest.timestamp()
+        name for name, at in candidates.items() if name in erased or at < latest.timestamp()
     } - needed
     for name in orphans:
         vault.erase(name)

@@ -46,8 +46,8 @@ def note(dataset: Dataset, *, uploaded_by: User) -> TableVersion:
 
 def in_force(dataset: Dataset) -> TableVersion:
     """The version in force; written down now if it is older than versions are."""
-    found = dataset.tables.filter(number=dataset.table_number).first()
-    return found or note(dataset, uploaded_by=dataset.steward)
+    version = dataset.tables.filter(number=dataset.table_number).first()
+    return version or note(dataset, uploaded_by=dataset.steward)
 
 
 @transaction.atomic
@@ -87,23 +87,23 @@ def forget_reports(dataset: Dataset) -> None:
         preview_store.erase(preview)
 
 
-def needed(names: Iterable[str]) -> set[str]:
+def needed_names(names: Iterable[str]) -> set[str]:
     """Which of these files a dataset still needs."""
     living = Dataset.objects.exclude(status=Dataset.Status.DELETED).filter(vault_name__in=names)
-    kept = TableVersion.objects.filter(vault_name__in=names, erased_at=None).exclude(
+    versions = TableVersion.objects.filter(vault_name__in=names, erased_at=None).exclude(
         dataset__status=Dataset.Status.DELETED
     )
     return {
         *living.values_list("vault_name", flat=True),
-        *kept.values_list("vault_name", flat=True),
+        *versions.values_list("vault_name", flat=True),
     }
 
 
-def erased(names: Iterable[str]) -> set[str]:
+def erased_names(names: Iterable[str]) -> set[str]:
     """Which of these files were erased, as far as the database is concerned."""
     gone = TableVersion.objects.filter(
         Q(dataset__status=Dataset.Status.DELETED) | ~Q(erased_at=None)
     )
     deleted = Dataset.objects.filter(status=Dataset.Status.DELETED, vault_name__in=names)
-    found = gone.filter(vault_name__in=names).values_list("vault_name", flat=True)
-    return {*found, *deleted.values_list("vault_name", flat=True)}
+    wiped = gone.filter(vault_name__in=names).values_list("vault_name", flat=True)
+    return {*wiped, *deleted.values_list("vault_name", flat=True)}

@@ -73,7 +73,7 @@ def _repeats(table: Mapping[str, str], *, names: Sequence[str]) -> Repeats | Non
 
 def _places(text: str) -> tuple[Place, ...]:
     """Places as typed, one a line: a name, then its columns of latitude and longitude."""
-    found = []
+    places = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, columns = line.partition(":")
         parts = split(columns)
@@ -82,8 +82,8 @@ def _places(text: str) -> tuple[Place, ...]:
                 "a place is not a name and two columns",
                 repair="write it like “home: home_lat, home_lon”, one a line",
             )
-        found.append(Place(name=name.strip(), latitude=parts[0], longitude=parts[1]))
-    return tuple(found)
+        places.append(Place(name=name.strip(), latitude=parts[0], longitude=parts[1]))
+    return tuple(places)
 
 
 def _count(text: str, what: str) -> int:
@@ -116,7 +116,7 @@ def check_kinds(domain: Domain) -> None:
 def check_fixed(dataset: Dataset, domain: Domain) -> None:
     """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
     fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
-    said = _terms(domain)
+    stated = _terms(domain)
     latest = None if fixed is None else newest(dataset)
     # what a record is; the account does not say it, so the version in force does
     if latest is not None and domain_of(latest).repeats != domain.repeats:
@@ -124,7 +124,7 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
             "how many records a row stands for cannot change any more: the budget of this dataset was granted for them",
             repair="describe it as before, or upload the table as a new dataset",
         )
-    if fixed is None and asked is not None and asked != said:
+    if fixed is None and asked is not None and asked != stated:
         raise DomainError(
             "whom the description protects cannot change while a request for budget waits: it was asked for them",
             repair="have the request decided or refused first",
@@ -133,7 +133,7 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
         return
     if wrong := [
         key.replace("_", " ")
-        for key, value in said.items()
+        for key, value in stated.items()
         if key in fixed and fixed[key] != value
     ]:
         raise DomainError(
