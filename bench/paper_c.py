@@ -292,7 +292,7 @@ def _drawn(
         )
         added = float(alpha @ kept)
     else:
-        homes = dirichlet_multinomial.drawn(
+        homes = dirichlet_multinomial.draw_origins(
             work, home, parts=prior, shape=shape, unit=resampling.UNIT, below=uniform
         )
         added = float(alpha.sum() * place.parts)

@@ -41,7 +41,7 @@ def drawn_a_second(commutes: Map, areas: str, priors: dict[int, int]) -> float:
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
-        found = dirichlet_multinomial.drawn(
+        found = dirichlet_multinomial.draw_origins(
             commutes.work,
             part[commutes.home],
             parts=parts,

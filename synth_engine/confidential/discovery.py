@@ -30,8 +30,8 @@ def number_passing(
     steps, and where the bits drawn so far leave open on which side of a step it lies, more are drawn."""
     uniform_bits, length = bits(STEP), STEP
     while True:
-        precision = length + GUARD + n.bit_length() + 2 * thresholds.MOST_BY_CHANCE
-        count = tails.place(
+        precision = length + GUARD + n.bit_length() + 2 * thresholds.MAX_BY_CHANCE
+        count = tails.locate_count(
             uniform_bits,
             length,
             n=n,
@@ -83,8 +83,8 @@ def require(*, size: int, threshold: int, scale: Fraction) -> None:
     """Raises PrivacyError for a threshold, a public number, that would let much noise through."""
     if (
         threshold < 1
-        or thresholds.by_chance(size, threshold=threshold, scale=scale)
-        > thresholds.MOST_BY_CHANCE
+        or thresholds.expected_by_chance(size, threshold=threshold, scale=scale)
+        > thresholds.MAX_BY_CHANCE
     ):
         raise PrivacyError("the threshold is too low for a set of this size")
 

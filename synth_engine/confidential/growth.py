@@ -137,13 +137,13 @@ def passing(
     do is drawn, and which; the law is the same."""
     some, passed = np.flatnonzero(scores), np.zeros(scores.size, dtype=np.bool_)
     passed[some] = noisy(scores[some], noise) >= threshold
-    if thresholds.by_chance(_SELDOM, threshold=threshold, scale=noise.scale) > 1:
+    if thresholds.expected_by_chance(_SELDOM, threshold=threshold, scale=noise.scale) > 1:
         passed[scores == 0] = of_noise.reaching(
             scores.size - some.size, threshold=threshold, noise=noise
         )
         return passed
     none = np.flatnonzero(scores == 0)
-    expected = thresholds.by_chance(none.size, threshold=threshold, scale=noise.scale)
+    expected = thresholds.expected_by_chance(none.size, threshold=threshold, scale=noise.scale)
     for part in np.array_split(none, max(1, int(expected / _AT_ONCE))):
         number = discovery.number_passing(part.size, scale=noise.scale, threshold=threshold)
         passed[

@@ -390,7 +390,7 @@ class RoomSession:
         drawn_origins = np.empty(order.size, dtype=np.int64)
         for name in sorted(set(way[order])):  # groups of each way by themselves
             mine, of = way[groups] == name, (shape[0], int(parted[name].max()) + 1)
-            drawn_origins[way[order] == name] = dirichlet_multinomial.drawn(
+            drawn_origins[way[order] == name] = dirichlet_multinomial.draw_origins(
                 groups[mine],
                 parted[name][origins[mine]],
                 parts=parts,

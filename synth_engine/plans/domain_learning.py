@@ -121,11 +121,11 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
         attribute.population, rho=attribute.rho, scale=noise.scale
     )
     if (
-        thresholds.by_chance(attribute.population, threshold=threshold_, scale=noise.scale)
-        > thresholds.MOST_BY_CHANCE
+        thresholds.expected_by_chance(attribute.population, threshold=threshold_, scale=noise.scale)
+        > thresholds.MAX_BY_CHANCE
     ):
         raise SpecError(
-            f"rho of a column is so small that more than {thresholds.MOST_BY_CHANCE} values come out by chance",
+            f"rho of a column is so small that more than {thresholds.MAX_BY_CHANCE} values come out by chance",
             repair="give a rho such as 0.9",
         )
     return threshold_

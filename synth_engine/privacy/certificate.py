@@ -39,18 +39,20 @@ def composed_epsilon(
         float(delta) * _TAIL,
     )
     for part, times in parts.items():
-        if isinstance(part, pld.PureLoss):
-            one = pld_library.from_discrete_laplace_mechanism(
+        if isinstance(part, pld.RandomizedResponsePLD):
+            distribution = pld_library.from_discrete_laplace_mechanism(
                 part.epsilon, value_discretization_interval=interval, use_connect_dots=True
             )
         else:
-            one = pld_library.from_discrete_gaussian_mechanism(
+            distribution = pld_library.from_discrete_gaussian_mechanism(
                 part.sigma,
                 sensitivity=1,
                 value_discretization_interval=interval,
                 use_connect_dots=True,
             )
-        total = total.compose(one.self_compose(times, tail) if times > 1 else one, tail)
+        total = total.compose(
+            distribution.self_compose(times, tail) if times > 1 else distribution, tail
+        )
     return float(total.get_epsilon_for_delta(float(delta)))
 
 

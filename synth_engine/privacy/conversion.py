@@ -79,9 +79,11 @@ def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     start = math.log(
         2 * rho_for(epsilon, delta)
     )  # mu-GDP is mu² / 2-zCDP, so this much is bought in any case
-    found = _root(lambda log: _log_excess(Fraction(math.exp(log)), epsilon, delta), start)
+    log_mu_squared = _root(
+        lambda log: _log_excess(Fraction(math.exp(log)), epsilon, delta), start
+    )
     less = 1e-10
-    mu_squared = _round_down(math.exp(found) * (1 - less))
+    mu_squared = _round_down(math.exp(log_mu_squared) * (1 - less))
     while tradeoff.delta_bound(mu_squared, epsilon) > delta:
         less *= 2
         mu_squared = _round_down(float(mu_squared) * (1 - less))
@@ -94,8 +96,10 @@ def epsilon_for_mu(mu_squared: Fraction, delta: Fraction) -> Fraction:
     if mu_squared == 0 or tradeoff.delta_bound(mu_squared, Fraction(0)) <= delta:
         return Fraction(0)
     start = -math.log(max(epsilon_for(mu_squared / 2, delta), Fraction(1, GRID)))
-    found = _root(lambda log: _log_excess(mu_squared, Fraction(math.exp(-log)), delta), start)
-    steps, more = math.ceil(Fraction(math.exp(-found)) * GRID), 1
+    log_inverse = _root(
+        lambda log: _log_excess(mu_squared, Fraction(math.exp(-log)), delta), start
+    )
+    steps, more = math.ceil(Fraction(math.exp(-log_inverse)) * GRID), 1
     while tradeoff.delta_bound(mu_squared, Fraction(steps, GRID)) > delta:
         steps, more = steps + more, 2 * more
     return Fraction(steps, GRID)
@@ -103,8 +107,8 @@ def epsilon_for_mu(mu_squared: Fraction, delta: Fraction) -> Fraction:
 
 def _log_excess(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> float:
     """The logarithm of mu-GDP's delta over delta."""
-    found = tradeoff.delta_bound(mu_squared, epsilon) / delta
-    return math.log(found.numerator) - math.log(found.denominator)
+    excess = tradeoff.delta_bound(mu_squared, epsilon) / delta
+    return math.log(excess.numerator) - math.log(excess.denominator)
 
 
 def _root(rising: Callable[[float], float], low: float) -> float:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from synth_engine.errors import PrivacyError
 
 Counts = NDArray[np.int64]
-Below = Callable[[Counts], Counts]
+UniformBelow = Callable[[Counts], Counts]
 """Independent whole numbers below each bound, each as likely as another; from whoever asks."""
 
-LARGEST_URN = 2**62
+MAX_URN_BALLS = 2**62
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,9 +52,9 @@ class Resampled:
     @property
     def values(self) -> Counts:
         """All cells, int64, groups by origins. Only where there are not too many."""
-        found = np.zeros(self.shape, dtype=np.int64)
-        found.ravel()[self.cells] = self.counts
-        return found
+        table = np.zeros(self.shape, dtype=np.int64)
+        table.ravel()[self.cells] = self.counts
+        return table
 
     @property
     def groups(self) -> Counts:
@@ -84,14 +84,14 @@ class Resampled:
         )
 
 
-def drawn(
+def draw_origins(
     groups: NDArray[np.integer[Any]],
     origins: NDArray[np.integer[Any]],
     *,
     parts: Counts,
     shape: tuple[int, int],
     unit: int,
-    below: Below,
+    below: UniformBelow,
 ) -> Counts:
     """The origins of as many records of each group as it has, drawn anew: int64, group by group. groups, origins: of each
     record, as codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls."""
@@ -100,15 +100,15 @@ def drawn(
         (int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n),
         default=0,
     )
-    if largest > LARGEST_URN:
+    if largest > MAX_URN_BALLS:
         raise PrivacyError("the prior is too large to be drawn from")
     own = origins[np.argsort(groups, kind="stable")].astype(np.int64)
     group = np.repeat(np.arange(shape[0]), sizes)
-    place = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     at_first = sizes * unit + parts * shape[1]
-    balls = below(at_first[group] + place * unit)
-    found: Counts = _origins(balls, own, sizes, parts, shape[1], unit)
-    return found
+    balls = below(at_first[group] + position * unit)
+    result: Counts = _origins(balls, own, sizes, parts, shape[1], unit)
+    return result
 
 
 @numba.njit(cache=True)
@@ -116,18 +116,18 @@ def _origins(
     balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int
 ) -> Counts:
     """Which origin each ball belongs to. own: of the records, group by group."""
-    drawn = np.empty(balls.size, dtype=np.int64)
+    chosen = np.empty(balls.size, dtype=np.int64)
     first = 0
     for group in range(sizes.size):
         of_records = sizes[group] * unit
         of_prior = of_records + parts[group] * origins
-        for place in range(first, first + sizes[group]):
-            ball = balls[place]
+        for index in range(first, first + sizes[group]):
+            ball = balls[index]
             if ball < of_records:
-                drawn[place] = own[first + ball // unit]
+                chosen[index] = own[first + ball // unit]
             elif ball < of_prior:
-                drawn[place] = (ball - of_records) // parts[group]
+                chosen[index] = (ball - of_records) // parts[group]
             else:
-                drawn[place] = drawn[first + (ball - of_prior) // unit]
+                chosen[index] = chosen[first + (ball - of_prior) // unit]
         first += sizes[group]
-    return drawn
+    return chosen

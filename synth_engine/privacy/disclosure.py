@@ -106,18 +106,18 @@ def _log_masses(
 ) -> npt.NDArray[np.float64]:
     """As `log_mass`, of arrays."""
     chosen = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
-    drawn = gammaln(m + first) + gammaln(n - m + second) - gammaln(n + first + second)
-    found: npt.NDArray[np.float64] = (
-        chosen + drawn + gammaln(first + second) - gammaln(first) - gammaln(second)
+    weights = gammaln(m + first) + gammaln(n - m + second) - gammaln(n + first + second)
+    log_masses: npt.NDArray[np.float64] = (
+        chosen + weights + gammaln(first + second) - gammaln(first) - gammaln(second)
     )
-    return found
+    return log_masses
 
 
 @numba.njit(cache=True)
 def _tails(n: int, alpha: float, total: float, epsilon: float) -> npt.NDArray[np.float64]:
     """t(x) for x = 0, 1, … up to the last at which it is not 0."""
     c = math.expm1(epsilon)
-    found = np.zeros(n + 1)
+    tails = np.zeros(n + 1)
     last = 0
     for x in range(n + 1):
         m = math.floor(c * (alpha + max(x - 1, 0)) - _TINY) + 1
@@ -127,26 +127,26 @@ def _tails(n: int, alpha: float, total: float, epsilon: float) -> npt.NDArray[np
         first, second = x + alpha, n - x + total - alpha
         mass = math.exp(log_mass(m, n, first, second))
         while m <= n:
-            found[x] += mass
+            tails[x] += mass
             ratio = (n - m) * (first + m) / ((m + 1) * (second + n - m - 1)) if m < n else 0.0
             mass *= ratio
             m += 1
-            if ratio < 1 and mass <= 1e-16 * (1 - ratio) * found[x]:
+            if ratio < 1 and mass <= 1e-16 * (1 - ratio) * tails[x]:
                 break
-    return found[: last + 1]
+    return tails[: last + 1]
 
 
 @numba.njit(cache=True)
 def _envelope(tails: npt.NDArray[np.float64], mean: float, n: int) -> float:
     """The largest value at `mean` of a line between two of the points (x, t(x)); t is 0 where it is not given."""
-    most = 0.0
+    highest = 0.0
     for i in range(min(len(tails), math.floor(mean) + 1)):
         if i == mean:
-            most = max(most, tails[i])
+            highest = max(highest, tails[i])
         if n > mean:
-            most = max(most, tails[i] * (n - mean) / (n - i))
+            highest = max(highest, tails[i] * (n - mean) / (n - i))
     for j in range(math.floor(mean) + 1, len(tails)):
         for i in range(math.floor(mean) + 1):
             low = tails[i] if i < len(tails) else 0.0
-            most = max(most, low + (tails[j] - low) * (mean - i) / (j - i))
-    return most
+            highest = max(highest, low + (tails[j] - low) * (mean - i) / (j - i))
+    return highest

@@ -179,7 +179,7 @@ class ThresholdTree:
             type(number) is not int or number < 1 for number in (self.threshold, self.discount)
         ):
             raise TypeError("threshold and discount are whole numbers from 1 on")
-        if self.discount < trees.LEAST_PART * self.scale:
+        if self.discount < trees.MIN_DISCOUNT_SHARE * self.scale:
             raise ValueError("the discount is too small for the noise")
 
     def pure_epsilon(self) -> Fraction:
@@ -214,16 +214,16 @@ class DirichletMultinomial:
     priors: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        numbers = (self.origins, self.unit, *(n for each in self.priors for n in each))
+        numbers = (self.origins, self.unit, *(n for prior in self.priors for n in prior))
         if any(type(n) is not int or n < 1 for n in numbers) or any(
-            len(each) not in (2, 3) for each in self.priors
+            len(prior) not in (2, 3) for prior in self.priors
         ):
             raise TypeError("priors are positive whole numbers")
-        sizes = [each[0] for each in self.priors]
+        sizes = [prior[0] for prior in self.priors]
         if (
             sizes != sorted(set(sizes))
             or not sizes
-            or any(n >= self.origins for each in self.priors for n in each[2:])
+            or any(n >= self.origins for prior in self.priors for n in prior[2:])
         ):
             raise TypeError(
                 "priors are one for each size of groups, in order, and say of how many origins if of fewer"
@@ -241,8 +241,8 @@ class DirichletMultinomial:
     def by_size(self) -> dict[int, tuple[int, int]]:
         """Of each size of groups: the prior of one origin, in parts, and how many origins there are."""
         return {
-            each[0]: (each[1], each[2] if len(each) == 3 else self.origins)
-            for each in self.priors
+            prior[0]: (prior[1], prior[2] if len(prior) == 3 else self.origins)
+            for prior in self.priors
         }
 
     @property

@@ -52,8 +52,8 @@ class Filter:
     def admit(self, event: Event) -> None:
         """Errors: BudgetExceeded, before anything is drawn."""
         cost, delta = self.price(event), delta_of(event)
-        most = self._cap.delta if isinstance(self._cap, Basic) else Fraction(0)
-        if self._sum + cost > self._cap.amount or self._deltas + delta > most:
+        max_delta = self._cap.delta if isinstance(self._cap, Basic) else Fraction(0)
+        if self._sum + cost > self._cap.amount or self._deltas + delta > max_delta:
             raise BudgetExceeded(
                 f"the next {event.law} event costs more than what is left under the cap"
             )

@@ -29,7 +29,7 @@ _GUIDE = 10
 """Leading bits of a word by which a table says about where its part is."""
 
 
-class Choice:
+class InverseCDF:
     """Parts by their cumulated chances. What was computed of them is kept."""
 
     def __init__(self, steps: Steps) -> None:
@@ -48,13 +48,13 @@ class Choice:
             self._guides[bits] = np.searchsorted(
                 first, np.arange(1 << min(bits, _GUIDE), dtype=np.uint64) << shift
             )
-        found: tuple[Parts, Flags] = _looked_up(first, self._guides[bits], words, shift)
-        return found
+        result: tuple[Parts, Flags] = _look_up(first, self._guides[bits], words, shift)
+        return result
 
     def first_words(self, bits: int) -> Words:
         """The words in which the cumulated chances lie, and last the one in which all further ones do; without 1 itself."""
         if bits not in self._words:
-            found: list[int] = []
+            words: list[int] = []
             for step in self.steps(bits + GUARD):
                 if step.low == 1 << step.bits:
                     break
@@ -63,24 +63,24 @@ class Choice:
                 )
                 if below != above:
                     raise ArithmeticError("too few digits of a chance")
-                found.append(below)
+                words.append(below)
                 if below == 2**bits - 1:
                     break
-            self._words[bits] = np.array(found, dtype=np.uint64)
+            self._words[bits] = np.array(words, dtype=np.uint64)
         return self._words[bits]
 
     def steps(self, bits: int) -> tuple[Interval, ...]:
         """Cumulated chances until 1, or until so little is left that bits do not tell it from nothing."""
         if bits not in self._known:
-            found: list[Interval] = []
+            known: list[Interval] = []
             for step in self._steps(bits):
-                found.append(step)
+                known.append(step)
                 if step.low >= (1 << step.bits) - (1 << step.bits - bits + 2):
                     break
-            self._known[bits] = tuple(found)
+            self._known[bits] = tuple(known)
         return self._known[bits]
 
-    def settled(self, word: int, length: int, *, source: Source, more: int) -> int:
+    def resolve(self, word: int, length: int, *, source: Source, more: int) -> int:
         """The part of a number that begins with this word of `length` bits; further digits are drawn as they are needed."""
         while True:
             steps = self.steps(length + GUARD)
@@ -94,17 +94,15 @@ class Choice:
 
 
 @numba.njit(cache=True)
-def _looked_up(
-    first: Words, guide: Parts, words: Words, shift: np.uint64
-) -> tuple[Parts, Flags]:
+def _look_up(first: Words, guide: Parts, words: Words, shift: np.uint64) -> tuple[Parts, Flags]:
     """`np.searchsorted(first, words)`, and whether the word found is another: begun where the guide says, so that few steps are left."""
-    found, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)
+    parts, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)
     for at in range(words.size):
         word = words[at]
-        place = guide[min(word >> shift, np.uint64(guide.size - 1))]
-        while place < first.size and first[place] < word:
-            place += 1
-        if place < first.size and first[place] == word:
+        part = guide[min(word >> shift, np.uint64(guide.size - 1))]
+        while part < first.size and first[part] < word:
+            part += 1
+        if part < first.size and first[part] == word:
             sure[at] = False
-        found[at] = place
-    return found, sure
+        parts[at] = part
+    return parts, sure

@@ -15,10 +15,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from synth_engine.privacy.inverse_cdf import Choice, Flags, Parts, Source, Words
+from synth_engine.privacy.inverse_cdf import Flags, InverseCDF, Parts, Source, Words
 from synth_engine.privacy.tails import Interval, exp_minus, passing
 
-LARGEST_SCALE = 2**40
+MAX_SCALE = 2**40
 BLOCK = 1 << 15
 _FINER = 96
 """Bits that enclosures have beyond those asked for: 1 - q may begin with 40 noughts."""
@@ -40,20 +40,20 @@ USUAL = Widths()
 
 def draws(size: int, *, scale: Fraction, source: Source) -> Parts:
     """So many independent ones. Errors: TypeError for a scale that is not positive, or above 2^40."""
-    if not 0 < scale <= LARGEST_SCALE:
+    if not 0 < scale <= MAX_SCALE:
         raise TypeError("the scale must be positive and at most 2^40")
-    found = np.empty(size, dtype=np.int64)
+    noise = np.empty(size, dtype=np.int64)
     for start in range(0, size, BLOCK):
-        part = found[start : start + BLOCK]
+        part = noise[start : start + BLOCK]
         part[:] = block(part.size, scale=scale, source=source, widths=USUAL)
-    return found
+    return noise
 
 
 def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> Flags:
     """Whether each of so many independent ones is at or above a threshold of 1 or more: one choice instead of all digits."""
-    found = np.empty(size, dtype=np.bool_)
+    reached = np.empty(size, dtype=np.bool_)
     for start in range(0, size, BLOCK):
-        part = found[start : start + BLOCK]
+        part = reached[start : start + BLOCK]
         both = source((part.size + 1) // 2, 2 * USUAL.word)
         words = np.concatenate(
             [both >> np.uint64(USUAL.word), both & np.uint64(2**USUAL.word - 1)]
@@ -61,7 +61,7 @@ def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> F
         part[:] = _parts(
             _reaches(scale, threshold), words, USUAL.word, source=source, more=USUAL.more
         )
-    return found
+    return reached
 
 
 def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Parts:
@@ -70,39 +70,39 @@ def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Pa
     first = source(number, 2 * widths.word)
     signed, top = first >> np.uint64(widths.word), first & np.uint64(2**widths.word - 1)
     negative = signed & np.uint64(1) != 0
-    other = _parts(
+    nonzero = _parts(
         is_zero, signed >> np.uint64(1), widths.word - 1, source=source, more=widths.more
     )
-    found = _parts(digits[-1], top, widths.word, source=source, more=widths.more)
+    noise = _parts(digits[-1], top, widths.word, source=source, more=widths.more)
     for digit in reversed(digits[:-1]):
         words = source(number, widths.word)
-        found <<= widths.digit
-        found |= _parts(digit, words, widths.word, source=source, more=widths.more)
-    found += 1
-    found *= other
-    return np.negative(found, where=negative, out=found)
+        noise <<= widths.digit
+        noise |= _parts(digit, words, widths.word, source=source, more=widths.more)
+    noise += 1
+    noise *= nonzero
+    return np.negative(noise, where=negative, out=noise)
 
 
-def _parts(choice: Choice, words: Words, bits: int, *, source: Source, more: int) -> Parts:
-    found, sure = choice.of_words(words, bits)
-    for place in np.flatnonzero(~sure):
-        found[place] = choice.settled(int(words[place]), bits, source=source, more=more)
-    return found
+def _parts(choice: InverseCDF, words: Words, bits: int, *, source: Source, more: int) -> Parts:
+    parts, sure = choice.of_words(words, bits)
+    for index in np.flatnonzero(~sure):
+        parts[index] = choice.resolve(int(words[index]), bits, source=source, more=more)
+    return parts
 
 
 @lru_cache(maxsize=64)
-def _reaches(scale: Fraction, threshold: int) -> Choice:
+def _reaches(scale: Fraction, threshold: int) -> InverseCDF:
     def steps(bits: int) -> Iterator[Interval]:
         yield passing(scale=scale, threshold=threshold, bits=bits + _FINER).complement()
         yield Interval(1 << bits, 1 << bits, bits)
 
-    return Choice(steps)
+    return InverseCDF(steps)
 
 
 @lru_cache(maxsize=64)
-def choices(scale: Fraction, widths: Widths) -> tuple[Choice, tuple[Choice, ...]]:
+def choices(scale: Fraction, widths: Widths) -> tuple[InverseCDF, tuple[InverseCDF, ...]]:
     """Of whether the noise is other than zero, and of the digits of the rest, the lowest first; the last has no end."""
-    digits: list[Choice] = []
+    digits: list[InverseCDF] = []
     left = scale
     while left > widths.top:
         digits.append(_digit(left, 1 << widths.digit))
@@ -110,27 +110,27 @@ def choices(scale: Fraction, widths: Widths) -> tuple[Choice, tuple[Choice, ...]
     return _other(scale), (*digits, _geometric(left))
 
 
-def _other(scale: Fraction) -> Choice:
+def _other(scale: Fraction) -> InverseCDF:
     def steps(bits: int) -> Iterator[Interval]:
         q = _ratio(scale, bits + _FINER)
-        one = Interval(1 << q.bits, 1 << q.bits, q.bits)
-        yield q.complement() * (one + q).inverse()
-        yield one
+        certain = Interval(1 << q.bits, 1 << q.bits, q.bits)
+        yield q.complement() * (certain + q).inverse()
+        yield certain
 
-    return Choice(steps)
+    return InverseCDF(steps)
 
 
-def _geometric(scale: Fraction) -> Choice:
+def _geometric(scale: Fraction) -> InverseCDF:
     def steps(bits: int) -> Iterator[Interval]:
         q = beyond = _ratio(scale, bits + _FINER)
         while True:
             yield beyond.complement()
             beyond *= q
 
-    return Choice(steps)
+    return InverseCDF(steps)
 
 
-def _digit(scale: Fraction, base: int) -> Choice:
+def _digit(scale: Fraction, base: int) -> InverseCDF:
     def steps(bits: int) -> Iterator[Interval]:
         q = beyond = _ratio(scale, bits + _FINER)
         whole = _ratio(scale / base, q.bits).complement().inverse()
@@ -139,7 +139,7 @@ def _digit(scale: Fraction, base: int) -> Choice:
             beyond *= q
         yield Interval(1 << q.bits, 1 << q.bits, q.bits)
 
-    return Choice(steps)
+    return InverseCDF(steps)
 
 
 def _ratio(scale: Fraction, bits: int) -> Interval:

@@ -13,8 +13,8 @@ from synth_engine.errors import SpecError
 NANO = 10**9
 ATTO = 10**18
 MAX_TEXT = 40
-LARGEST = Fraction(10**9)
-SMALLEST = Fraction(1, ATTO)
+MAX_LOSS = Fraction(10**9)
+MIN_LOSS = Fraction(1, ATTO)
 
 _DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _RATIO = re.compile(r"[0-9]+/[0-9]+")
@@ -132,7 +132,7 @@ def parse_amount(text: str | int | float | Fraction | Decimal, *, name: str) -> 
     Errors: SpecError naming the field, never repeating the text.
     """
     amount = _parse(text, name=name)
-    if amount != 0 and not SMALLEST <= amount <= LARGEST:
+    if amount != 0 and not MIN_LOSS <= amount <= MAX_LOSS:
         raise SpecError(
             f"{name} must be 0 or lie between 1e-18 and 1e9",
             repair="write it in plain decimal digits",

@@ -13,8 +13,8 @@ from fractions import Fraction
 from synth_engine.errors import SpecError
 
 BITS = 24
-SMALLEST_SCALE = Fraction(1, 2**40)
-LARGEST_SCALE = Fraction(2**40)
+MIN_SCALE = Fraction(1, 2**40)
+MAX_SCALE = Fraction(2**40)
 
 
 def laplace_scale(epsilon_share: Fraction, l1: int) -> Fraction:
@@ -32,10 +32,10 @@ def selection_scale(epsilon_share: Fraction, linf: int) -> Fraction:
 def gaussian_sigma(rho_share: Fraction, l2_squared: int) -> Fraction:
     """The smallest sigma with l2_squared / (2 sigma²) <= rho_share, or the next one above it."""
     _require(rho_share, l2_squared)
-    least = Fraction(l2_squared) / (2 * rho_share)
+    variance = Fraction(l2_squared) / (2 * rho_share)
     # The root of num · den over den, rounded up, with 64 bits more than a float holds.
-    shifted = math.isqrt((least.numerator * least.denominator) << 256) + 1
-    return round_up(Fraction(shifted, least.denominator << 128))
+    shifted = math.isqrt((variance.numerator * variance.denominator) << 256) + 1
+    return round_up(Fraction(shifted, variance.denominator << 128))
 
 
 def root_down(square: Fraction) -> Fraction:
@@ -51,12 +51,12 @@ def split(total: Fraction, weights: list[Fraction]) -> list[Fraction]:
     return [total * weight / whole for weight in weights]
 
 
-def round_up(least: Fraction) -> Fraction:
+def round_up(lower_bound: Fraction) -> Fraction:
     """The smallest rational of 24 or 25 significant bits that is not below; a float holds it exactly."""
-    exponent = least.numerator.bit_length() - least.denominator.bit_length() - BITS
+    exponent = lower_bound.numerator.bit_length() - lower_bound.denominator.bit_length() - BITS
     step = Fraction(2) ** exponent
-    value = math.ceil(least / step) * step
-    if not SMALLEST_SCALE <= value <= LARGEST_SCALE:
+    value = math.ceil(lower_bound / step) * step
+    if not MIN_SCALE <= value <= MAX_SCALE:
         raise SpecError(
             "noise for this privacy loss is too large or too small to be drawn",
             repair="use epsilon near 1",

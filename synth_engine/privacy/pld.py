@@ -28,20 +28,20 @@ _REACH = 10.0
 
 
 @dataclass(frozen=True)
-class PureLoss:
+class RandomizedResponsePLD:
     """Randomised response with this epsilon, the worst of all that are epsilon-DP."""
 
     epsilon: float
 
 
 @dataclass(frozen=True)
-class GaussianLoss:
+class DiscreteGaussianPLD:
     """Discrete Gaussian noise on a count that moves by exactly one."""
 
     sigma: float
 
 
-Loss = PureLoss | GaussianLoss
+PLD = RandomizedResponsePLD | DiscreteGaussianPLD
 
 
 def cells_that_move(unit: PrivacyUnit, relation: Relation) -> int | None:
@@ -51,27 +51,27 @@ def cells_that_move(unit: PrivacyUnit, relation: Relation) -> int | None:
     return 1 if relation is Relation.ADD_REMOVE else 2
 
 
-def losses(events: Iterable[Event], *, cells: int | None) -> Counter[Loss]:
+def losses(events: Iterable[Event], *, cells: int | None) -> Counter[PLD]:
     """What dominates the events. Errors: UnsupportedEvent for Gaussian noise where more than one of a unit's records
     may fall into a cell: no pair is proved to be the worst one there."""
-    found: Counter[Loss] = Counter()
+    counts: Counter[PLD] = Counter()
     for event in events:
         if isinstance(event, DiscreteGaussian):
             if cells is None:
                 raise UnsupportedEvent(
                     "Gaussian noise for units of several records has no privacy-loss distribution"
                 )
-            found[GaussianLoss(math.sqrt(event.sigma_squared))] += cells
+            counts[DiscreteGaussianPLD(math.sqrt(event.sigma_squared))] += cells
         elif isinstance(event, DiscreteLaplace) and cells is not None:
-            found[PureLoss(float(1 / event.scale))] += cells
+            counts[RandomizedResponsePLD(float(1 / event.scale))] += cells
         else:
             epsilon = event.pure_epsilon()
             assert epsilon is not None  # noqa: S101 - of all other events
-            found[PureLoss(float(epsilon))] += 1
-    return found
+            counts[RandomizedResponsePLD(float(epsilon))] += 1
+    return counts
 
 
-def log_delta(parts: Counter[Loss], epsilon: float) -> float:
+def log_delta(parts: Counter[PLD], epsilon: float) -> float:
     """The logarithm of the delta at which the composition is (epsilon, delta)-DP, a little too large.
 
     The total is tilted by exp(tilt · loss) until its mean is epsilon, so that what delta depends on stands in the
@@ -102,7 +102,7 @@ def log_delta(parts: Counter[Loss], epsilon: float) -> float:
     return log_total - tilt * epsilon + math.log(share) if share > 0 else -math.inf
 
 
-def deviation(parts: Counter[Loss], *, tilt: float = 0.0) -> float:
+def deviation(parts: Counter[PLD], *, tilt: float = 0.0) -> float:
     """The standard deviation of the total."""
     return math.sqrt(sum(_variance(part, tilt) * times for part, times in parts.items()))
 
@@ -128,8 +128,8 @@ def _on_grid(atoms: Atoms, *, tilt: float, step: float, points: int) -> tuple[Fl
     return mass / total, top + math.log(total)
 
 
-def _atoms(part: Loss, tilt: float) -> Atoms:
-    if isinstance(part, PureLoss):
+def _atoms(part: PLD, tilt: float) -> Atoms:
+    if isinstance(part, RandomizedResponsePLD):
         low = -math.log1p(math.exp(part.epsilon)) if part.epsilon < 700 else -part.epsilon
         return np.array([part.epsilon, -part.epsilon]), np.array([low + part.epsilon, low])
     # Wide noise is looked at on every so many whole numbers, which for a bell that wide makes no difference.
@@ -143,11 +143,11 @@ def _atoms(part: Loss, tilt: float) -> Atoms:
     return (1 - 2 * x) / (2 * variance), -(x**2) / (2 * variance) - log_all
 
 
-def _largest(part: Loss) -> float:
-    return part.epsilon if isinstance(part, PureLoss) else math.inf
+def _largest(part: PLD) -> float:
+    return part.epsilon if isinstance(part, RandomizedResponsePLD) else math.inf
 
 
-def _tilt(parts: Counter[Loss], epsilon: float) -> float:
+def _tilt(parts: Counter[PLD], epsilon: float) -> float:
     """At which the mean of the total is epsilon. Any is valid; this one keeps the digits."""
     low, high = 0.0, 1e5 / epsilon
     for _ in range(50):
@@ -157,13 +157,13 @@ def _tilt(parts: Counter[Loss], epsilon: float) -> float:
     return low
 
 
-def _mean(part: Loss, tilt: float) -> float:
-    if isinstance(part, GaussianLoss):
+def _mean(part: PLD, tilt: float) -> float:
+    if isinstance(part, DiscreteGaussianPLD):
         return (tilt + 0.5) / part.sigma**2
     return part.epsilon * math.tanh((tilt + 0.5) * part.epsilon)
 
 
-def _variance(part: Loss, tilt: float) -> float:
-    if isinstance(part, GaussianLoss):
+def _variance(part: PLD, tilt: float) -> float:
+    if isinstance(part, DiscreteGaussianPLD):
         return float(1 / part.sigma**2)
     return (part.epsilon / math.cosh(min((tilt + 0.5) * part.epsilon, 300))) ** 2

@@ -30,7 +30,7 @@ MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks
 """Schemas of what is signed: a mark, a whole receipt, and where a chain of marks ends."""
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
 """Kinds of marks."""
-_BESIDE = ("digest", "marks", "seal")
+_OUTSIDE_CORE = ("digest", "marks", "seal")
 Sign = Callable[[Mapping[str, Any], str], dict[str, Any] | None]
 """Signs a statement under a schema: the document of both, with the public key and the signature; None without a key."""
 PREMISE = (
@@ -192,7 +192,7 @@ def build(
 def core(document: Mapping[str, Any]) -> dict[str, Any]:
     """What a receipt says of its release for good: all but the sample, the marks, the signature and the digest, which is over
     this. Of the first three versions, where nothing stands beside it, the sample belongs to it."""
-    rest = {key: value for key, value in document.items() if key not in _BESIDE}
+    rest = {key: value for key, value in document.items() if key not in _OUTSIDE_CORE}
     return rest | {"sample": None} if "marks" in document else rest
 
 
@@ -244,10 +244,10 @@ def mark(
         "at": at,
         "text": text,
     }
-    found = {"schema": MARK, "statement": statement}
+    unsigned = {"schema": MARK, "statement": statement}
     signed = None if sign is None else sign(statement, MARK)
     return statement | {
-        "hash": hashlib.sha256(_as_signed(found)).hexdigest(),
+        "hash": hashlib.sha256(_as_signed(unsigned)).hexdigest(),
         "signed": None
         if signed is None
         else {
@@ -280,8 +280,10 @@ def is_edited(document: Mapping[str, Any]) -> bool:
 def is_after_looking(document: Mapping[str, Any]) -> bool:
     """Whether a receipt says, in its core or beside it, that a choice was made after a look at real data."""
     marked = any(mark["kind"] == LOOKED for mark in document.get("marks", ()))
-    drawn = document["sample"] or {}
-    return bool(document["chosen_after_looking"] or marked or drawn.get("chosen_after_looking"))
+    sample = document["sample"] or {}
+    return bool(
+        document["chosen_after_looking"] or marked or sample.get("chosen_after_looking")
+    )
 
 
 def _as_signed(obj: Any) -> bytes:
@@ -305,10 +307,10 @@ def digest(obj: Any) -> str:
 
 def versions() -> dict[str, str]:
     """Of what took part in the run."""
-    found = {"python": platform.python_version()}
+    known = {"python": platform.python_version()}
     for name in ("numpy", "opendp"):
-        found[name] = metadata.version(name)
-    return found | {"synth_engine": _engine_version()}
+        known[name] = metadata.version(name)
+    return known | {"synth_engine": _engine_version()}
 
 
 def scientific(amount: Fraction) -> str:

@@ -25,7 +25,7 @@ from synth_engine.privacy.events import DirichletMultinomial
 
 UNIT = 1 << 24
 """Parts of one record in which priors are counted: alpha = parts / UNIT."""
-LARGEST_DRAW = 1 << 32
+MAX_RESAMPLED_CELLS = 1 << 32
 """Cells of groups by origins, of which only those drawn are stored."""
 _MARGIN = 1e-7
 """Part of delta that is left to the arithmetic of whoever checks."""
@@ -36,8 +36,8 @@ _NEGLIGIBLE = 1e-16
 
 def pure_parts(epsilon: Fraction, *, size: int) -> int:
     """The least prior, in parts, for epsilon-differential privacy: alpha >= n / (exp(epsilon) - 1) (Theorem 4.1)."""
-    least = size / math.expm1(epsilon) * (1 + 1e-12)
-    return max(1, math.ceil(least * UNIT))
+    alpha = size / math.expm1(epsilon) * (1 + 1e-12)
+    return max(1, math.ceil(alpha * UNIT))
 
 
 def delta_of(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
@@ -54,14 +54,14 @@ def parts(
     """The prior of each origin, in parts, by group size: about the least with which the group has at most delta."""
     if delta == 0 or origins == 1:
         return {size: pure_parts(epsilon, size=size) if origins > 1 else 1 for size in sizes}
-    found: dict[int, int] = {}
+    by_size: dict[int, int] = {}
     near = 0.0
     for size in sorted(sizes):
-        found[size] = _parts(
+        by_size[size] = _parts(
             size, origins, float(epsilon), float(delta) * (1 - _MARGIN), near=near
         )
-        near = found[size] / UNIT
-    return {size: found[size] for size in sizes}
+        near = by_size[size] / UNIT
+    return {size: by_size[size] for size in sizes}
 
 
 def required(
@@ -75,13 +75,13 @@ def required(
         (n, number) for n, (_, number) in priors.items()
     }:
         raise PrivacyError("the prior is for other groups or origins")
-    if len(totals) * event.origins > LARGEST_DRAW:
-        raise PrivacyError(f"groups by origins have from 1 to {LARGEST_DRAW:,} cells")
-    epsilon, most = float(event.epsilon), float(event.delta)
+    if len(totals) * event.origins > MAX_RESAMPLED_CELLS:
+        raise PrivacyError(f"groups by origins have from 1 to {MAX_RESAMPLED_CELLS:,} cells")
+    epsilon, max_delta = float(event.epsilon), float(event.delta)
     if any(
         delta_of(size, alpha=weight / event.unit, origins=number, epsilon=epsilon)
         * (1 + _MARGIN / 2)
-        > most
+        > max_delta
         for size, (weight, number) in priors.items()
         if number > 1
     ):
@@ -96,12 +96,12 @@ def groups(totals: Iterable[int]) -> tuple[int, ...]:
 
 def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float) -> int:
     """Enclosed from what the last smaller group needed, then halved; what is returned was looked at itself."""
-    most = size / math.expm1(epsilon) * (1 + 1e-12)
-    low, high = 0.0, most
+    pure_prior = size / math.expm1(epsilon) * (1 + 1e-12)
+    low, high = 0.0, pure_prior
     guess = near
-    while 0 < guess < most and _delta(size, guess, guess * origins, epsilon) > delta:
+    while 0 < guess < pure_prior and _delta(size, guess, guess * origins, epsilon) > delta:
         low, guess = guess, guess * 1.25
-    high = min(most, guess) if guess > 0 else most
+    high = min(pure_prior, guess) if guess > 0 else pure_prior
     for _ in range(_STEPS):
         if high - low <= max(1e-6 * high, 0.5 / UNIT):
             break
@@ -111,30 +111,34 @@ def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float
             if _delta(size, middle, middle * origins, epsilon) > delta
             else (low, middle)
         )
-    found = max(1, math.ceil(high * UNIT))
+    prior_parts = max(1, math.ceil(high * UNIT))
     while (
-        found < most * UNIT
-        and _delta(size, found / UNIT, found / UNIT * origins, epsilon) > delta
+        prior_parts < pure_prior * UNIT
+        and _delta(size, prior_parts / UNIT, prior_parts / UNIT * origins, epsilon) > delta
     ):
-        found = math.ceil(found * _NUDGE) + 1
-    return min(found, max(1, math.ceil(most * UNIT)))
+        prior_parts = math.ceil(prior_parts * _NUDGE) + 1
+    return min(prior_parts, max(1, math.ceil(pure_prior * UNIT)))
 
 
 @numba.njit(cache=True)
 def log_mass(m: float, n: float, first: float, second: float) -> float:
     """ln P(m) of the beta-binomial law of n draws with parameters first and second."""
     chosen = math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)
-    drawn = (
+    weights = (
         math.lgamma(m + first) + math.lgamma(n - m + second) - math.lgamma(n + first + second)
     )
     return (
-        chosen + drawn + math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+        chosen
+        + weights
+        + math.lgamma(first + second)
+        - math.lgamma(first)
+        - math.lgamma(second)
     )
 
 
 @numba.njit(cache=True)
 def _delta(n: int, alpha: float, total: float, epsilon: float) -> float:
-    most = 0.0
+    largest = 0.0
     grown, weight = math.expm1(epsilon), math.exp(epsilon)
     for x in range(1, n + 1):
         a = x - 1 + alpha
@@ -142,14 +146,14 @@ def _delta(n: int, alpha: float, total: float, epsilon: float) -> float:
         if m > n:
             break
         first, second = x + alpha, n - x + total - alpha
-        mass, found = math.exp(log_mass(m, n, first, second)), 0.0
+        mass, excess = math.exp(log_mass(m, n, first, second)), 0.0
         while m <= n:
-            found += mass * max(0.0, 1 - weight * a / (m + a))
+            excess += mass * max(0.0, 1 - weight * a / (m + a))
             # The ratio of neighbouring masses falls with m, so what is left is at most a geometric series.
             ratio = (n - m) * (first + m) / ((m + 1) * (second + n - m - 1)) if m < n else 0.0
             mass *= ratio
             m += 1
-            if ratio < 1 and mass <= _NEGLIGIBLE * (1 - ratio) * (found + most):
+            if ratio < 1 and mass <= _NEGLIGIBLE * (1 - ratio) * (excess + largest):
                 break
-        most = max(most, found)
-    return most
+        largest = max(largest, excess)
+    return largest

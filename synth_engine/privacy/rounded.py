@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.privacy.inverse_cdf import GUARD, Choice, Flags, Source, Words
+from synth_engine.privacy.inverse_cdf import GUARD, Flags, InverseCDF, Source, Words
 from synth_engine.privacy.tails import Interval, exp_minus
 
-LARGEST_SIGMA = 2**40
+MAX_SIGMA = 2**40
 BLOCK = 1 << 15
 _U32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _TERMS, _SQUARES = 11, 4
@@ -30,7 +30,7 @@ _ERROR = 2.0**-36
 
 
 @dataclass(frozen=True)
-class Widths:
+class ProposalWidths:
     """Bits of the first words: of the choice of k (at most 31), of the third number (at most 32), and of x (at most 60).
     `more`: how many a word that settles something has."""
 
@@ -40,27 +40,27 @@ class Widths:
     more: int = 64
 
 
-USUAL = Widths()
+USUAL = ProposalWidths()
 
 
 def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64]:
     """So many independent ones. sigma: at most 2^40, and exactly a float. Errors: TypeError for another."""
-    if not 0 < sigma <= LARGEST_SIGMA or Fraction(float(sigma)) != sigma:
+    if not 0 < sigma <= MAX_SIGMA or Fraction(float(sigma)) != sigma:
         raise TypeError("sigma must be positive, at most 2^40, and exactly a float")
-    found = np.empty(size, dtype=np.int64)
+    noise = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        values, kept = proposals(
+        values, accepted = proposals(
             min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=USUAL
         )
-        values = values[kept][: size - done]
-        found[done : done + values.size] = values
+        values = values[accepted][: size - done]
+        noise[done : done + values.size] = values
         done += values.size
-    return found
+    return noise
 
 
 def proposals(
-    number: int, *, sigma: Fraction, source: Source, widths: Widths
+    number: int, *, sigma: Fraction, source: Source, widths: ProposalWidths
 ) -> tuple[npt.NDArray[np.int64], Flags]:
     """Values, and which of them are kept; the others mean nothing."""
     first, x = source(number, 1 + widths.choice + widths.third), source(number, widths.x)
@@ -68,18 +68,18 @@ def proposals(
     choice = first >> np.uint64(widths.third) & np.uint64(2**widths.choice - 1)
     negative = first >> np.uint64(widths.third + widths.choice) != 0
     k, sure = _sizes(choice, widths.choice)
-    kept, sure_of_third = _comparisons(k, x, third, widths)
+    accepted, sure_of_third = _comparisons(k, x, third, widths)
     sure &= sure_of_third
     size, sure_of_size = _rounded(k, x, sigma=sigma, bits=widths.x)
     values = np.where(negative, -size, size)
-    for i in np.flatnonzero(~(sure & (sure_of_size | ~kept))):
+    for i in np.flatnonzero(~(sure & (sure_of_size | ~accepted))):
         proposal = Proposal(
             *(int(words[i]) for words in (choice, x, third)), source=source, widths=widths
         )
-        settled = proposal.size(sigma)
-        kept[i] = settled is not None
-        values[i] = (-1 if negative[i] else 1) * (settled or 0)
-    return values, kept
+        resolved = proposal.size(sigma)
+        accepted[i] = resolved is not None
+        values[i] = (-1 if negative[i] else 1) * (resolved or 0)
+    return values, accepted
 
 
 def _steps(bits: int) -> Iterator[Interval]:
@@ -94,7 +94,7 @@ def _steps(bits: int) -> Iterator[Interval]:
         yield reached * whole.inverse()
 
 
-SIZES = Choice(_steps)
+SIZES = InverseCDF(_steps)
 """k = 0, 1, …, of chances proportional to exp(-k² / 2)."""
 
 
@@ -103,7 +103,9 @@ def _sizes(words: Words, bits: int) -> tuple[Words, Flags]:
     return k.astype(np.uint64), sure
 
 
-def _comparisons(k: Words, x: Words, third: Words, widths: Widths) -> tuple[Flags, Flags]:
+def _comparisons(
+    k: Words, x: Words, third: Words, widths: ProposalWidths
+) -> tuple[Flags, Flags]:
     """Whether the third number is below exp(-x (2k + x) / 2), and whether that is sure for all digits to come."""
     fraction = x.astype(np.float64) * 2.0**-widths.x
     bound = _exp_minus(fraction * (2 * k.astype(np.float64) + fraction) / 2)
@@ -111,19 +113,19 @@ def _comparisons(k: Words, x: Words, third: Words, widths: Widths) -> tuple[Flag
     slope = float(
         SIZES.first_words(widths.choice).size
     )  # at least k + x, and so the fall of the bound over a word of x
-    kept = low + 2.0**-widths.third <= bound - (_ERROR + slope * 2.0**-widths.x)
-    return kept, kept | (low >= bound + _ERROR)
+    accepted = low + 2.0**-widths.third <= bound - (_ERROR + slope * 2.0**-widths.x)
+    return accepted, accepted | (low >= bound + _ERROR)
 
 
 def _exp_minus(t: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """exp(-t) for 0 <= t <= 8, by its series at t / 16 and four squares; additions and products alone."""
     s = t * 2.0**-_SQUARES
-    found = np.ones_like(s)
+    series = np.ones_like(s)
     for i in range(_TERMS, 0, -1):
-        found = 1 - (s * (1 / i)) * found
+        series = 1 - (s * (1 / i)) * series
     for _ in range(_SQUARES):
-        found *= found
-    return found
+        series *= series
+    return series
 
 
 def _rounded(
@@ -135,8 +137,8 @@ def _rounded(
     whole = k << np.uint64(bits) | x
     high, low = _product(m, whole)
     above = low + np.uint64(m)
-    least, most = _half_up(high, low, q), _half_up(high + (above < low), above, q)
-    return least.astype(np.int64), least == most
+    lowest, highest = _half_up(high, low, q), _half_up(high + (above < low), above, q)
+    return lowest.astype(np.int64), lowest == highest
 
 
 def _product(m: int, y: Words) -> tuple[Words, Words]:
@@ -162,7 +164,7 @@ class Proposal:
     """One proposal whose first words leave something open."""
 
     def __init__(
-        self, choice: int, x: int, third: int, *, source: Source, widths: Widths
+        self, choice: int, x: int, third: int, *, source: Source, widths: ProposalWidths
     ) -> None:
         self._source, self._more = source, widths.more
         self._choice, self._x, self._third = (
@@ -174,13 +176,13 @@ class Proposal:
     def size(self, sigma: Fraction) -> int | None:
         """sigma (k + x) rounded; None if the proposal is not kept."""
         k = self._k()
-        return self._size(k, sigma) if self._kept(k) else None
+        return self._size(k, sigma) if self._is_accepted(k) else None
 
     def _k(self) -> int:
         word, length = self._choice
-        return SIZES.settled(word, length, source=self._source, more=self._more)
+        return SIZES.resolve(word, length, source=self._source, more=self._more)
 
-    def _kept(self, k: int) -> bool:
+    def _is_accepted(self, k: int) -> bool:
         while True:
             (x, x_length), (third, length) = self._x, self._third
             bits = max(x_length, length) + GUARD
@@ -194,11 +196,11 @@ class Proposal:
     def _size(self, k: int, sigma: Fraction) -> int:
         while True:
             x, length = self._x
-            least, most = (
+            lowest, highest = (
                 _nearest(sigma * (k + Fraction(x + more, 1 << length))) for more in (0, 1)
             )
-            if least == most:
-                return least
+            if lowest == highest:
+                return lowest
             self._x = self._longer(self._x)
 
     def _longer(self, digits: tuple[int, int]) -> tuple[int, int]:

@@ -20,11 +20,11 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivi
 Certificate = Literal["basic", "zcdp", "pld", "gdp"]
 NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
 
-LEAST_DELTA = Fraction(1, 10**12)
+MIN_DELTA = Fraction(1, 10**12)
 """Below it other people's accountants in floats cannot confirm what is found; the rules with a formula stay."""
-LARGEST_EPSILON = 50
+MAX_EPSILON = 50
 """Above it single answers have losses so far apart that a search in floats is not worth its doubts."""
-WIDEST = 60_000
+MAX_SIGMA = 60_000
 """Of all different sigmas together: what the verifier sums up term by term has to stay short."""
 _MARGIN = 1e-4
 """Part of epsilon that is left to whoever checks by another grid; more where single answers say a lot, because delta
@@ -66,10 +66,10 @@ def noise(
             certificate="basic",
         )
         cells = pld.cells_that_move(unit, relation)
-        each = 1.0 if cells is not None else float(sensitivity.l1)
+        largest_loss = 1.0 if cells is not None else float(sensitivity.l1)
         return _shrunk(
             first,
-            lambda scale: pld.PureLoss(each / scale),
+            lambda scale: pld.RandomizedResponsePLD(largest_loss / scale),
             cells or 1,
             epsilon=epsilon,
             delta=delta,
@@ -78,40 +78,40 @@ def noise(
     sigmas = tuple(noise_scale.gaussian_sigma(p, sensitivity.l2_squared) for p in parts)
     first = Fixed(scales=sigmas, certificate="zcdp")
     moving = pld.cells_that_move(unit, relation)
-    if moving is None or sum(set(sigmas)) > WIDEST:
+    if moving is None or sum(set(sigmas)) > MAX_SIGMA:
         return first
-    return _shrunk(first, pld.GaussianLoss, moving, epsilon=epsilon, delta=delta)
+    return _shrunk(first, pld.DiscreteGaussianPLD, moving, epsilon=epsilon, delta=delta)
 
 
 def _shrunk(
     first: Fixed,
-    loss: Callable[[float], pld.Loss],
+    loss: Callable[[float], pld.PLD],
     times: int,
     *,
     epsilon: Fraction,
     delta: Fraction,
 ) -> Fixed:
     """The same noise smaller by one factor, if that is worth another certificate."""
-    if delta < LEAST_DELTA or epsilon > LARGEST_EPSILON:
+    if delta < MIN_DELTA or epsilon > MAX_EPSILON:
         return first
     scales = Counter(float(scale) for scale in first.scales)
     calls = len(first.scales) * times
     target = float(epsilon) * (1 - (_MARGIN if epsilon < calls else _MARGIN_IN_STEPS))
 
     def excess(log_factor: float) -> float:
-        parts: Counter[pld.Loss] = Counter()
+        parts: Counter[pld.PLD] = Counter()
         for scale, number in scales.items():
             parts[loss(scale * math.exp(log_factor))] += number * times
         return pld.log_delta(parts, target) - math.log(delta)
 
-    factor = math.exp(_least(excess))
+    factor = math.exp(_smallest_root(excess))
     if factor > 1 - _WORTH:
         return first
     shrunk = tuple(noise_scale.round_up(Fraction(factor) * scale) for scale in first.scales)
     return Fixed(scales=shrunk, certificate="pld")
 
 
-def _least(excess: Callable[[float], float]) -> float:
+def _smallest_root(excess: Callable[[float], float]) -> float:
     """The least number from FARTHEST to zero at which a falling function is not positive; zero if there is none.
 
     Between two points the function is nearly straight, so its zero is guessed and enclosed from both sides.

@@ -34,8 +34,8 @@ class Interval:
         )
 
     def inverse(self) -> Interval:
-        one = 1 << (2 * self.bits)
-        return Interval(one // self.high, -(-one // self.low), self.bits)
+        unit = 1 << (2 * self.bits)
+        return Interval(unit // self.high, -(-unit // self.low), self.bits)
 
     def power(self, exponent: int) -> Interval:
         result, base = Interval(1 << self.bits, 1 << self.bits, self.bits), self
@@ -47,8 +47,8 @@ class Interval:
         return result
 
     def complement(self) -> Interval:
-        one = 1 << self.bits
-        return Interval(max(0, one - self.high), one - self.low, self.bits)
+        unit = 1 << self.bits
+        return Interval(max(0, unit - self.high), unit - self.low, self.bits)
 
 
 def exp_minus(x: Fraction, bits: int) -> Interval:
@@ -73,17 +73,17 @@ def exp_minus(x: Fraction, bits: int) -> Interval:
 
 def passing(*, scale: Fraction, threshold: int, bits: int) -> Interval:
     """P(discrete Laplace noise >= threshold) for a threshold of 1 or more: e^(-threshold/scale) / (1 + e^(-1/scale))."""
-    one = Interval(1 << bits, 1 << bits, bits)
+    unit = Interval(1 << bits, 1 << bits, bits)
     return (
         exp_minus(Fraction(threshold) / scale, bits)
-        * (one + exp_minus(1 / scale, bits)).inverse()
+        * (unit + exp_minus(1 / scale, bits)).inverse()
     )
 
 
-def place(drawn: int, length: int, *, n: int, p: Interval) -> int | None:
+def locate_count(word: int, length: int, *, n: int, p: Interval) -> int | None:
     """The least k with u < P(at most k pass), for every u in [drawn, drawn + 1) / 2^length; None if that is open."""
     shift = p.bits - length
-    first, last = drawn << shift, (drawn + 1) << shift
+    first, last = word << shift, (word + 1) << shift
     others = p.complement()
     odds = p * others.inverse()
     mass = reached = others.power(n)

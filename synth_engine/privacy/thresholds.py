@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from synth_engine.errors import SpecError
 
-MOST_BY_CHANCE = 40
+MAX_BY_CHANCE = 40
 """Values that may be expected by chance. A threshold below that would publish noise."""
 
 
@@ -21,16 +21,18 @@ def threshold(n: int, *, rho: float, scale: Fraction) -> int:
 
     Errors: SpecError for a rho that is not strictly between 0 and 1.
     """
-    least = -float(scale) * math.log((1 + math.exp(-1 / float(scale))) * _each(n, rho))
-    return max(1, math.ceil(least))
+    minimum = -float(scale) * math.log(
+        (1 + math.exp(-1 / float(scale))) * _chance_per_value(n, rho)
+    )
+    return max(1, math.ceil(minimum))
 
 
-def by_chance(n: int, *, threshold: int, scale: Fraction) -> float:
+def expected_by_chance(n: int, *, threshold: int, scale: Fraction) -> float:
     """How many of n values that nobody has are expected at or above the threshold."""
     return n * math.exp(-threshold / float(scale)) / (1 + math.exp(-1 / float(scale)))
 
 
-def _each(n: int, rho: float) -> float:
+def _chance_per_value(n: int, rho: float) -> float:
     """The probability with which a single value may pass: 1 - rho^(1/n), without cancellation."""
     if n < 1:
         raise SpecError("a set of values has at least one", repair="declare the set")

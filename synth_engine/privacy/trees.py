@@ -19,19 +19,19 @@ GRID = 10**12
 """Losses are rounded up to multiples of one over this."""
 _BITS = 320
 _DIGITS = 60
-LEAST_PART = Fraction(69, 100)
+MIN_DISCOUNT_SHARE = Fraction(69, 100)
 """Of the scale, at least so much is discounted; then the terms of the sum at least nearly halve from one to the next."""
 
 
 @functools.lru_cache(maxsize=1024)
 def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
     """For one record more or less, rounded up to the grid. threshold: b; discount: t."""
-    if threshold < 1 or discount < 1 or discount < LEAST_PART * scale:
+    if threshold < 1 or discount < 1 or discount < MIN_DISCOUNT_SHARE * scale:
         raise ValueError("the discount is too small for the noise")
-    one = Interval(1 << _BITS, 1 << _BITS, _BITS)
-    ratio, exact, step = one, 0, 0
+    unit = Interval(1 << _BITS, 1 << _BITS, _BITS)
+    ratio, exact, step = unit, 0, 0
     by_one, by_step = (tails.exp_minus(Fraction(more) / scale, _BITS) for more in (1, discount))
-    at_one = one + by_one
+    at_one = unit + by_one
     beyond: Interval | None = None
     while True:
         x = step * discount
@@ -84,7 +84,7 @@ def least_decay(*, scale: Fraction, branching: int) -> int:
     return max(
         1,
         math.ceil(float(scale) * math.log(branching) * (1 + 1e-12)),
-        math.ceil(LEAST_PART * scale),
+        math.ceil(MIN_DISCOUNT_SHARE * scale),
     )
 
 

@@ -161,10 +161,10 @@ def interaction_sensitivity(
     if not sizes or min(sizes) < 2:
         raise PrivacyError("interactions are asked for along axes of two or more cells")
     m, replaced = unit.max_records, relation is Relation.REPLACE_ONE
-    apart = prod(size - 1 for size in sizes)
-    l1, l2_squared, linf = 2 ** len(sizes) * apart, prod(sizes) * apart, apart
+    spread = prod(size - 1 for size in sizes)
+    l1, l2_squared, linf = 2 ** len(sizes) * spread, prod(sizes) * spread, spread
     if replaced:
-        l1, linf = 2 * l1, linf + apart // (min(sizes) - 1)
+        l1, linf = 2 * l1, linf + spread // (min(sizes) - 1)
         l2_squared = 2 * prod(sizes) * linf
     return Sensitivity(l1=m * l1, l2_squared=m * m * l2_squared, linf=m * linf)
 

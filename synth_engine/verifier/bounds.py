@@ -46,11 +46,11 @@ def log_bounds(value: Fraction) -> tuple[Fraction, Fraction]:
 
 def _atanh_bounds(z: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of atanh(z), |z| <= 1/2, by its series in multiples of 2^-220; every rounding widens the bounds."""
-    one = 1 << _BITS
+    unit = 1 << _BITS
     if z < 0:
         below, above = _atanh_bounds(-z)
         return -above, -below
-    down, up = math.floor(z * one), math.ceil(z * one)
+    down, up = math.floor(z * unit), math.ceil(z * unit)
     low = high = 0
     power_low, power_high = down, up
     terms = 0
@@ -62,11 +62,11 @@ def _atanh_bounds(z: Fraction) -> tuple[Fraction, Fraction]:
         terms += 1
         if terms > _BITS:
             break
-    return Fraction(low, one), Fraction(high + 2 * power_high, one)
+    return Fraction(low, unit), Fraction(high + 2 * power_high, unit)
 
 
-def ceil_div(one: int, two: int) -> int:
-    return -(-one // two)
+def ceil_div(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
 
 
 def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
@@ -74,10 +74,10 @@ def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
     value, every term rounded, its inverse, and as many squares as the value was halved."""
     halvings = max(0, math.floor(value).bit_length() + 8)
     precise = width + halvings + 16
-    one = 1 << precise
+    unit = 1 << precise
     small = value / (1 << halvings)
-    down, up = math.floor(small * one), math.ceil(small * one)
-    low = high = term_low = term_high = one
+    down, up = math.floor(small * unit), math.ceil(small * unit)
+    low = high = term_low = term_high = unit
     terms = 0
     while term_high > 1:
         terms += 1
@@ -87,7 +87,7 @@ def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
     high += (
         2 * term_high
     )  # what is left of the series, each term less than half of the one before
-    low, high = one * one // high, ceil_div(one * one, low)
+    low, high = unit * unit // high, ceil_div(unit * unit, low)
     for _ in range(halvings):
         low, high = low * low >> precise, -(-high * high >> precise)
     return low >> precise - width, min(-(-high >> precise - width), 1 << width)

@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 
 from synth_engine.errors import VerificationError
 from synth_engine.verifier.limits import (
-    LARGEST_AMOUNT,
-    LARGEST_NOISE,
-    LONGEST_NAME,
-    LONGEST_RATIO,
-    MOST_AXES,
-    MOST_NAMES,
+    MAX_AMOUNT,
+    MAX_AXES,
+    MAX_NAME_LENGTH,
+    MAX_NOISE_SPREAD,
+    MAX_PUBLIC_TOTALS,
+    MAX_RATIO_LENGTH,
     product_is,
 )
 from synth_engine.verifier.losses import GaussianLoss, PureLoss
@@ -55,7 +55,7 @@ _PARTS_OF: dict[str, set[str]] = {
     "leaves": {"parts", "by"},
 }
 """What a query has beside its verb, its clique and its number of cells."""
-_NOT_OF_CELLS = ("interaction", "score", "grow", "items", "resample")
+_NOT_CELL_COUNTS = ("interaction", "score", "grow", "items", "resample")
 """What no table answers in which one record moves one cell."""
 _SENSITIVITY = {
     "discrete-laplace": "l1",
@@ -68,13 +68,13 @@ _SENSITIVITY = {
 _HALF_PI = Fraction(15707963268, 10**10)
 """A little more than pi / 2: what is epsilon-differentially private is mu-GDP with mu² = epsilon² pi / 2, and with a quarter
 of that where its loss has range epsilon."""
-_LARGEST_UNIT, _LARGEST_EPSILON = 10**6, 1000
-_LONGEST_PARTING = 100
+_MAX_UNIT_RECORDS, _MAX_EPSILON = 10**6, 1000
+_MAX_PARTING_NAME_LENGTH = 100
 TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
 _VOTE = 10**4
 """Parts into which the vote of a basket is cut, so that its shares are whole numbers: items are counted in these."""
-_OF_NOISE = ("scale", "sigma_squared")
+_NOISE_SPREADS = ("scale", "sigma_squared")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
@@ -105,35 +105,42 @@ class Allowed:
     records: Mapping[str, int]
     units: Mapping[str, int]
     sizes: int
-    many: int
+    max_records: int
     replaced: bool
-    kept: tuple[str, ...] = ()
+    public_totals: tuple[str, ...] = ()
 
 
 def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
     """For a unit of at most m records: a table of records moves as far as m of them can, the table of units by size as
     far as one record can."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
-    records = _sensitivities(receipt)
+    records = _table_sensitivities(receipt)
     one = (
         {"l1": 1, "l2_squared": 1}
         if receipt["relation"] == "add-remove"
         else {"l1": 2, "l2_squared": 2}
     )
     replaced = receipt["relation"] == "replace-one"
-    kept = tuple(name.removeprefix(TOTALS) for name in receipt["invariants"] if name != "rows")
+    public_totals = tuple(
+        name.removeprefix(TOTALS) for name in receipt["invariants"] if name != "rows"
+    )
     sizes = 0 if column is None else m
     return Allowed(
-        records=records, units=one, sizes=sizes, many=m, replaced=replaced, kept=kept
+        records=records,
+        units=one,
+        sizes=sizes,
+        max_records=m,
+        replaced=replaced,
+        public_totals=public_totals,
     )
 
 
-def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
+def _table_sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
     """Of a table of counts, for a unit of at most m records."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     if (
         type(m) is not int
-        or not 1 <= m <= _LARGEST_UNIT
+        or not 1 <= m <= _MAX_UNIT_RECORDS
         or not (column is None or (isinstance(column, str) and column))
     ):
         refuse("the privacy unit is malformed")
@@ -142,8 +149,8 @@ def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
         for name in receipt["invariants"]
     ):
         refuse("an invariant is unknown")
-    if len(receipt["invariants"]) > MOST_NAMES or any(
-        len(name) > LONGEST_NAME for name in receipt["invariants"]
+    if len(receipt["invariants"]) > MAX_PUBLIC_TOTALS or any(
+        len(name) > MAX_NAME_LENGTH for name in receipt["invariants"]
     ):
         refuse("there are too many invariants, or the name of one is too long")
     if m > 1 and any(name != "rows" for name in receipt["invariants"]):
@@ -160,8 +167,8 @@ def _sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
 def amount(holder: Mapping[str, Any], name: str) -> Fraction:
     """An exact amount: a ratio in lowest terms, as text, and not above the largest that is computed with."""
     text = holder.get(name)
-    if isinstance(text, str) and len(text) > LONGEST_RATIO:
-        refuse(f"{name} has more than {LONGEST_RATIO} signs")
+    if isinstance(text, str) and len(text) > MAX_RATIO_LENGTH:
+        refuse(f"{name} has more than {MAX_RATIO_LENGTH} signs")
     match = _RATIO.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         refuse(f"{name} is no ratio of whole numbers")
@@ -169,7 +176,7 @@ def amount(holder: Mapping[str, Any], name: str) -> Fraction:
     if math.gcd(numerator, denominator) != 1:
         refuse(f"{name} is not in lowest terms")
     value = Fraction(numerator, denominator)
-    if value > (LARGEST_NOISE if name in _OF_NOISE else LARGEST_AMOUNT):
+    if value > (MAX_NOISE_SPREAD if name in _NOISE_SPREADS else MAX_AMOUNT):
         refuse(f"{name} is above what the verifier computes with")
     return value
 
@@ -187,7 +194,7 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
         refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
     if query["verb"] == "resample":
         return _cost_of_groups(call, number, allowed)
-    kind, sensitivities = _SENSITIVITY[law], _moving(query, allowed)
+    kind, sensitivities = _SENSITIVITY[law], _query_sensitivities(query, allowed)
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
     if call["sensitivity"][kind] != sensitivities[kind]:
@@ -214,24 +221,24 @@ def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> C
     if call["sensitivity"] or not is_prior(noise) or query["cells"] % noise["origins"]:
         refuse(f"the prior of call {number} is malformed")
     parting = query.get("parting", "of values")
-    if not isinstance(parting, str) or not 0 < len(parting) <= _LONGEST_PARTING:
+    if not isinstance(parting, str) or not 0 < len(parting) <= _MAX_PARTING_NAME_LENGTH:
         refuse(f"the parts of call {number} have no name")
-    if len(query["clique"]) != 2 or query["clique"][0] not in allowed.kept:
+    if len(query["clique"]) != 2 or query["clique"][0] not in allowed.public_totals:
         refuse(f"call {number} draws groups anew whose totals are not public")
     epsilon, delta = amount(noise, "epsilon"), amount(noise, "delta")
-    if not 0 < epsilon <= _LARGEST_EPSILON or not 0 <= delta < 1:
+    if not 0 < epsilon <= _MAX_EPSILON or not 0 <= delta < 1:
         refuse(f"call {number} has an epsilon or a delta out of range")
     if set(call["cost"]) != {"epsilon", "delta"} or (
         amount(call["cost"], "epsilon") != epsilon or amount(call["cost"], "delta") != delta
     ):
         refuse(f"the cost of call {number} does not follow from its noise")
-    found = group_delta(noise, epsilon)
-    if found is None or found > delta:
+    computed_delta = group_delta(noise, epsilon)
+    if computed_delta is None or computed_delta > delta:
         refuse(f"the prior of call {number} is too small for its epsilon and delta")
     return Cost(epsilon=epsilon, rho=epsilon**2 / 2, delta=delta)
 
 
-def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
+def _query_sensitivities(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
     """How far an answer moves between neighbours. Of m scores each moves as far as a table does in L1, all of them at once;
     weighted counts of items move as far as a table does, in parts of a vote."""
     if query["verb"] == "items":
@@ -240,8 +247,8 @@ def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
     if query["verb"] == "group-sizes":
         return allowed.units
     if query["verb"] == "score":
-        number, each = len(query["candidates"]), allowed.records["linf"]
-        return {"l1": number * each, "l2_squared": number * each**2}
+        score_count, linf = len(query["candidates"]), allowed.records["linf"]
+        return {"l1": score_count * linf, "l2_squared": score_count * linf**2}
     if query["verb"] == "grow" and query["grown"]["rule"] == "basic":  # a table of every depth
         return {
             name: query["grown"]["depth"] * moving for name, moving in allowed.records.items()
@@ -252,24 +259,27 @@ def _moving(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
             for name, moving in allowed.records.items()
         }
     return (
-        _of_interaction(query["bins"], allowed)
+        _interaction_sensitivities(query["bins"], allowed)
         if query["verb"] == "interaction"
         else allowed.records
     )
 
 
-def _of_interaction(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
+def _interaction_sensitivities(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
     """Of one record, at cell 0 of each axis: the product of vectors (K - 1, -1, -1, …), one for each axis. Of two records
     that differ along some axes: the difference of two such products, longest if it is one axis, that of fewest cells."""
     ones = [(size - 1) ** 2 + (size - 1) for size in bins]
     sums = [2 * (size - 1) for size in bins]
-    one, length = math.prod(ones), math.prod(sums)
+    l2_squared, l1 = math.prod(ones), math.prod(sums)
     if not allowed.replaced:
-        return {"l1": allowed.many * length, "l2_squared": allowed.many**2 * one}
+        return {
+            "l1": allowed.max_records * l1,
+            "l2_squared": allowed.max_records**2 * l2_squared,
+        }
     crossed = max(math.prod(ones[:at] + ones[at + 1 :]) * size for at, size in enumerate(bins))
     return {
-        "l1": 2 * allowed.many * length,
-        "l2_squared": 2 * allowed.many**2 * (one + crossed),
+        "l1": 2 * allowed.max_records * l1,
+        "l2_squared": 2 * allowed.max_records**2 * (l2_squared + crossed),
     }
 
 
@@ -314,8 +324,8 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
         refuse(
             f"the tree of call {number} has no rule that is known, or other cells than it branches into"
         )
-    if verb in _CHECKED:
-        _CHECKED[verb](query, number)
+    if verb in _CHECKS_BY_VERB:
+        _CHECKS_BY_VERB[verb](query, number)
 
 
 def _check_column(query: Mapping[str, Any], number: int) -> None:
@@ -359,7 +369,7 @@ def _check_leaves(query: Mapping[str, Any], number: int) -> None:
         refuse(f"the query of call {number} has no threshold of 1 or more")
 
 
-_CHECKED = {
+_CHECKS_BY_VERB = {
     "discover": _check_column,
     "items": _check_column,
     "leaves": _check_leaves,
@@ -372,7 +382,7 @@ def _check_clique(clique: Any, number: int, *, may_be_empty: bool) -> None:
     named = isinstance(clique, list) and all(isinstance(name, str) for name in clique)
     if not named or not (clique or may_be_empty):
         refuse(f"the query of call {number} names no columns")
-    if len(clique) > MOST_AXES:
+    if len(clique) > MAX_AXES:
         refuse(f"the query of call {number} names more columns than the verifier counts with")
     if len(set(clique)) != len(clique):
         refuse(f"the query of call {number} names a column twice")
@@ -412,10 +422,10 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
         if set(noise) != {"law", "scale", "threshold", "discount"}:
             refuse(f"the noise of call {number} has missing or unknown parts")
         _check_float(amount(noise, "scale"), number)
-        one = tree_epsilon(
+        per_record = tree_epsilon(
             amount(noise, "scale"), threshold=noise["threshold"], discount=noise["discount"]
         )
-        epsilon = sensitivity * one
+        epsilon = sensitivity * per_record
         return Cost(epsilon=epsilon, rho=epsilon**2 / 2, mu_squared=epsilon**2 * _HALF_PI)
     choosing = law in _LAWS["select"]
     if set(noise) != {"law", "scale"} | ({"monotonic"} if choosing else set()):
@@ -438,28 +448,31 @@ def losses(
     """What dominates the privacy loss of each call. Where a unit has one record, one cell of a table moves by exactly
     one (two cells where a record is replaced), and the loss is that of noise on single counts; discrete Laplace noise
     has the two losses of randomised response there. Where it has more, only pure losses are known to be dominated."""
-    moving = (
+    moved_cells = (
         None
         if receipt["unit"]["max_records"] > 1
         else 1
         if receipt["relation"] == "add-remove"
         else 2
     )
-    found: Counter[PureLoss | GaussianLoss] = Counter()
+    dominating: Counter[PureLoss | GaussianLoss] = Counter()
     for cost, call in zip(costs, receipt["calls"], strict=True):
-        if call["query"]["verb"] in _NOT_OF_CELLS or call["noise"]["law"] == "rounded-gaussian":
+        if (
+            call["query"]["verb"] in _NOT_CELL_COUNTS
+            or call["noise"]["law"] == "rounded-gaussian"
+        ):
             refuse(
                 "privacy-loss distributions of interactions, scores, trees, items, groups and rounded Gaussian noise are not among "
                 "those known here"
             )
         if cost.variance is not None:
-            if moving is None:
+            if moved_cells is None:
                 refuse(
                     "privacy-loss distributions of Gaussian noise are known for units of one record only"
                 )
-            found[GaussianLoss(cost.variance)] += moving
-        elif moving is not None and call["noise"]["law"] == "discrete-laplace":
-            found[PureLoss(1 / amount(call["noise"], "scale"))] += moving
+            dominating[GaussianLoss(cost.variance)] += moved_cells
+        elif moved_cells is not None and call["noise"]["law"] == "discrete-laplace":
+            dominating[PureLoss(1 / amount(call["noise"], "scale"))] += moved_cells
         elif cost.epsilon is not None:
-            found[PureLoss(cost.epsilon)] += 1
-    return found
+            dominating[PureLoss(cost.epsilon)] += 1
+    return dominating

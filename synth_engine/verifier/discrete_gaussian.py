@@ -12,7 +12,7 @@ from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 
 @dataclass(frozen=True)
-class Bell:
+class GaussianMasses:
     """exp(-x² / (2 sigma²)) for |x| <= radius + 1, in 2^-width, from below; `slack` covers what each was rounded down,
     `beyond` is at least all of them above the radius, on one side.
 
@@ -27,7 +27,7 @@ class Bell:
     beyond: int
 
     @classmethod
-    def of(cls, sigma_squared: Fraction, radius: int, bits: int) -> Bell:
+    def of(cls, sigma_squared: Fraction, radius: int, bits: int) -> GaussianMasses:
         width = bits + 64 + 2 * radius.bit_length()
         value = 1 << width
         ratio, fall = (

@@ -15,7 +15,7 @@ from functools import lru_cache
 from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 _WIDTH = 256
-_WIDE = 1000
+_SERIES_LIMIT = 1000
 """Of x²: from here on the series of the error function is too long."""
 _STEPS = 36
 
@@ -40,20 +40,22 @@ def _delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
     mu = Fraction(math.isqrt(math.ceil(mu_squared * 4**bits)) + 1, 2**bits)
     a = epsilon / mu - mu / 2
     b = a + mu
-    return max(Fraction(0), _above(a)[1] - _other(a, b, epsilon))
+    return max(Fraction(0), _upper_tail(a)[1] - _shifted_upper_tail(a, b, epsilon))
 
 
-def _other(a: Fraction, b: Fraction, epsilon: Fraction) -> Fraction:
+def _shifted_upper_tail(a: Fraction, b: Fraction, epsilon: Fraction) -> Fraction:
     """At most exp(epsilon) Q(b)."""
-    if b * b < _WIDE:
+    if b * b < _SERIES_LIMIT:
         width = _WIDTH + 2 * math.ceil(epsilon)
-        return _above(b)[0] * Fraction(1 << width, exp_bounds(epsilon, width)[1])
-    if a * a >= _WIDE:
+        return _upper_tail(b)[0] * Fraction(1 << width, exp_bounds(epsilon, width)[1])
+    if a * a >= _SERIES_LIMIT:
         return Fraction(0)
-    one = 1 << _WIDTH
-    density = Fraction(exp_bounds(a * a / 2, _WIDTH)[0] * _root_of_two_pi(_WIDTH)[0], one * one)
+    unit = 1 << _WIDTH
+    density = Fraction(
+        exp_bounds(a * a / 2, _WIDTH)[0] * _root_of_two_pi(_WIDTH)[0], unit * unit
+    )
     square, term, total, count = b * b, Fraction(1, 1) / b, Fraction(0), 0
-    while count % 2 or term > Fraction(1, one):
+    while count % 2 or term > Fraction(1, unit):
         total += -term if count % 2 else term
         count += 1
         term = _rounded(term * (2 * count - 1) / square, up=count % 2 == 1)
@@ -65,45 +67,49 @@ def _rounded(value: Fraction, *, up: bool) -> Fraction:
     return Fraction(math.ceil(scaled) if up else math.floor(scaled), 1 << 4 * _WIDTH)
 
 
-def _above(x: Fraction) -> tuple[Fraction, Fraction]:
+def _upper_tail(x: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of Q(x)."""
     if x < 0:
-        less, more = _above(-x)
+        less, more = _upper_tail(-x)
         return 1 - more, 1 - less
     square = x * x
-    if square >= _WIDE:
+    if square >= _SERIES_LIMIT:
         return Fraction(0), Fraction(
             1, 1 << 700
         )  # less than exp(-x²/2), 2 to the power of -721
     # No term exceeds exp(x²/2); a fixed number of bits beyond that keeps what is left after they cancel.
     width = _WIDTH + 64 + 2 * math.ceil(square)
-    one = 1 << width
-    low, high = math.floor(x * one), math.ceil(x * one)
-    least = most = count = 0
+    unit = 1 << width
+    low, high = math.floor(x * unit), math.ceil(x * unit)
+    low_sum = high_sum = count = 0
     while high > 1 or count <= square:
         odd = 2 * count + 1
         down, up = low // odd, ceil_div(high, odd)
-        least, most = (least + down, most + up) if count % 2 == 0 else (least - up, most - down)
+        low_sum, high_sum = (
+            (low_sum + down, high_sum + up)
+            if count % 2 == 0
+            else (low_sum - up, high_sum - down)
+        )
         count += 1
         low = low * square.numerator // (2 * count * square.denominator)
         high = ceil_div(high * square.numerator, 2 * count * square.denominator)
-    least, most = (
-        least - 2,
-        most + 2,
+    low_sum, high_sum = (
+        low_sum - 2,
+        high_sum + 2,
     )  # alternating and falling, so what is left out is less than a unit
     below, above = _root_of_two_pi(width)
-    return Fraction(1, 2) - Fraction(most * above, one * one), Fraction(1, 2) - Fraction(
-        max(0, least) * below, one * one
+    return Fraction(1, 2) - Fraction(high_sum * above, unit * unit), Fraction(1, 2) - Fraction(
+        max(0, low_sum) * below, unit * unit
     )
 
 
 @lru_cache(maxsize=64)
 def _root_of_two_pi(width: int) -> tuple[int, int]:
     """Bounds of 1 / sqrt(2 pi) in 2^-width; pi = 16 atan(1/5) - 4 atan(1/239) (Machin)."""
-    one = 1 << width + 64
+    unit = 1 << width + 64
     low = high = 0
     for factor, of in ((16, 5), (-4, 239)):
-        power, count = one // of, 0
+        power, count = unit // of, 0
         while power:
             term = factor * (power // (2 * count + 1))
             low, high = (
@@ -112,6 +118,6 @@ def _root_of_two_pi(width: int) -> tuple[int, int]:
             power //= of * of
             count += 1
         low, high = low - 64 * count, high + 64 * count
-    return math.isqrt((one << 2 * width - 1) // high), math.isqrt(
-        (one << 2 * width - 1) // low
+    return math.isqrt((unit << 2 * width - 1) // high), math.isqrt(
+        (unit << 2 * width - 1) // low
     ) + 1

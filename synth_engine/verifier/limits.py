@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from synth_engine.errors import VerificationError
 
-LARGEST_AMOUNT = 10**12
+MAX_AMOUNT = 10**12
 """Of epsilon, delta, rho and mu² in a receipt. No real release comes near it."""
-LARGEST_NOISE = 2**120
+MAX_NOISE_SPREAD = 2**120
 """Of scales and variances; a sampler draws none that is wider."""
-SMALLEST_DELTA = 10**30
-"""One over it: the smallest delta above 0, far below the 10^-18 in which budgets are counted."""
-LONGEST_RATIO = 1_000
+MIN_DELTA = Fraction(1, 10**30)
+"""The smallest delta above 0, far below the 10^-18 in which budgets are counted."""
+MAX_RATIO_LENGTH = 1_000
 """Signs in the text of an exact amount."""
-LARGEST_WHOLE = 10**60
+MAX_INTEGER = 10**60
 """Of numbers of cells, bins and rows, of thresholds and sensitivities."""
-MOST_CALLS = 20_000
-MOST_AXES = 1_000
+MAX_CALLS = 20_000
+MAX_AXES = 1_000
 """Columns of one table that is counted, and steps of one tree."""
-LONGEST_NAME = 220
-MOST_NAMES = 100
+MAX_NAME_LENGTH = 220
+MAX_PUBLIC_TOTALS = 100
 """Of public totals, each of which has a sentence in the report."""
-_LONGEST_TEXT = 30_000
-_DEEPEST = 40
-_MOST_VALUES = 20_000_000
+_MAX_TEXT_LENGTH = 30_000
+_MAX_DEPTH = 40
+_MAX_VALUES = 20_000_000
 _NOT_PRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of Unicode: control characters, signs without a shape (those that turn the direction of writing are among
 them), halves of surrogates, private use, separators of lines and paragraphs."""
@@ -49,7 +50,7 @@ def check_limits(receipt: Mapping[str, Any]) -> None:
     while waiting:
         value, path = waiting.pop()
         count += 1
-        if len(path) > _DEEPEST or count > _MOST_VALUES:
+        if len(path) > _MAX_DEPTH or count > _MAX_VALUES:
             raise VerificationError("the receipt is nested too deep, or has too many values")
         printed = path[:2] not in _NOT_PRINTED
         if isinstance(value, str) and printed:
@@ -63,14 +64,14 @@ def check_limits(receipt: Mapping[str, Any]) -> None:
                 waiting.append((inner, (*path, key)))
         elif isinstance(value, list):
             waiting += [(inner, (*path, "")) for inner in value]
-        elif type(value) is int and abs(value) > LARGEST_WHOLE:
+        elif type(value) is int and abs(value) > MAX_INTEGER:
             raise VerificationError(
                 "the receipt holds a whole number that is larger than the verifier counts"
             )
 
 
 def _check_text(text: str) -> None:
-    if len(text) > _LONGEST_TEXT:
+    if len(text) > _MAX_TEXT_LENGTH:
         raise VerificationError("the receipt holds a text that is too long")
     if text.isascii() and text.isprintable():
         return
@@ -90,9 +91,9 @@ def is_hidden(sign: str) -> bool:
 
 def product_is(factors: list[int], expected: int) -> bool:
     """Whether positive whole numbers multiply to the expected one; stops as soon as they are beyond it."""
-    found = 1
+    product = 1
     for factor in factors:
-        found *= factor
-        if found > expected:
+        product *= factor
+        if product > expected:
             return False
-    return found == expected
+    return product == expected

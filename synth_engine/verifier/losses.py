@@ -24,21 +24,22 @@ from typing import NoReturn
 
 from synth_engine.errors import VerificationError
 from synth_engine.verifier.bounds import ceil_div, exp_bounds, log_bounds
-from synth_engine.verifier.discrete_gaussian import Bell
+from synth_engine.verifier.discrete_gaussian import GaussianMasses
+from synth_engine.verifier.limits import MIN_DELTA
 
 _SPARE = 56
 """Bits of mass below delta; what is rounded up is far less than a millionth of it."""
 _TRIM = 24
 _STEEP = 30
 _FINENESS, _POINTS, _STEEPEST = 2e-4, 30_000, 1e5
-_WIDEST = 2_000_000
+_MAX_OUTCOMES = 2_000_000
 """Outcomes of all noise laws together that are worth summing up; a claim on wider noise has to rest on rho."""
-_LONGEST, _REFINED = 200_000, 16
+_MAX_GRID_POINTS, _REFINEMENT = 200_000, 16
 """Points of the grid that one distribution may take."""
-_MOST_DIGITS = 10**9
+_MAX_DIGITS = 10**9
 """Decimal digits of the long numbers that one composition may multiply: about half a minute of work, and tens of times what
 receipts with hundreds of calls need."""
-_SMALLEST_NEAR, _SMALLEST_DELTA = Fraction(1, 10**12), Fraction(1, 10**30)
+_MIN_NEAR = Fraction(1, 10**12)
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded])
 
 
@@ -58,7 +59,7 @@ class GaussianLoss:
 
 
 @dataclass
-class _Losses:
+class _LossMasses:
     """masses[i] of 2^-k at the loss (first + i) · step, and `infinite` at an infinite one."""
 
     first: int
@@ -74,7 +75,7 @@ class _Grid:
     step: Fraction
     bits: int
     trim: int
-    digits_left: list[int] = field(default_factory=lambda: [_MOST_DIGITS])
+    digits_left: list[int] = field(default_factory=lambda: [_MAX_DIGITS])
 
 
 def composed_epsilon(
@@ -83,15 +84,15 @@ def composed_epsilon(
     """An epsilon at which the calls, so many of each, are (epsilon, delta)-DP. `near`, the epsilon that is to be shown,
     decides about the fineness of the grid and not about the truth of the bound: the grid is refined while it is too
     coarse to show it. That happens where few calls have few possible losses."""
-    if not (_SMALLEST_NEAR <= near <= 1 / _SMALLEST_NEAR and _SMALLEST_DELTA <= delta < 1):
+    if not (_MIN_NEAR <= near <= 1 / _MIN_NEAR and MIN_DELTA <= delta < 1):
         _refuse()
     grid = _grid(calls, delta, near)
-    found = _on_grid(calls, delta, grid)
+    epsilon = _on_grid(calls, delta, grid)
     span = sum(min(_largest(call, grid) * number, 4 * near) for call, number in calls.items())
-    while found > near and _REFINED * span < _LONGEST // 2 * grid.step:
-        grid = replace(grid, step=grid.step / _REFINED)
-        found = min(found, _on_grid(calls, delta, grid))
-    return found
+    while epsilon > near and _REFINEMENT * span < _MAX_GRID_POINTS // 2 * grid.step:
+        grid = replace(grid, step=grid.step / _REFINEMENT)
+        epsilon = min(epsilon, _on_grid(calls, delta, grid))
+    return epsilon
 
 
 def _on_grid(
@@ -101,12 +102,14 @@ def _on_grid(
         _radius(call.sigma_squared, grid) for call in calls if isinstance(call, GaussianLoss)
     ]
     if (
-        2 * sum(widths) > _WIDEST
-        or max(_largest(call, grid) for call in calls) > _LONGEST * grid.step
+        2 * sum(widths) > _MAX_OUTCOMES
+        or max(_largest(call, grid) for call in calls) > _MAX_GRID_POINTS * grid.step
     ):
         _refuse()
-    parts = [_power(_one(call, grid), number, grid) for call, number in calls.items()]
-    return _least_epsilon(_all(parts, grid), delta, grid)
+    parts = [
+        _self_convolve(_call_losses(call, grid), number, grid) for call, number in calls.items()
+    ]
+    return _least_epsilon(_convolve_all(parts, grid), delta, grid)
 
 
 def _refuse() -> NoReturn:
@@ -156,7 +159,7 @@ def _tilted_mean(call: PureLoss | GaussianLoss, tilt: float) -> float:
 # --- one call -----------------------------------------------------------------------------------------------------
 
 
-def _one(call: PureLoss | GaussianLoss, grid: _Grid) -> _Losses:
+def _call_losses(call: PureLoss | GaussianLoss, grid: _Grid) -> _LossMasses:
     return (
         _pure(call.epsilon, grid)
         if isinstance(call, PureLoss)
@@ -164,23 +167,24 @@ def _one(call: PureLoss | GaussianLoss, grid: _Grid) -> _Losses:
     )
 
 
-def _pure(epsilon: Fraction, grid: _Grid) -> _Losses:
+def _pure(epsilon: Fraction, grid: _Grid) -> _LossMasses:
     """Loss epsilon with probability 1 / (1 + exp(-epsilon)), else -epsilon."""
     width = grid.bits + 64
     low, high = exp_bounds(epsilon, width)
-    one = 1 << width
-    found: dict[int, int] = {}
-    for loss, weight in ((epsilon, one), (-epsilon, high)):
-        mass = ceil_div(weight << grid.bits, one + low)
+    unit = 1 << width
+    masses: dict[int, int] = {}
+    for loss, weight in ((epsilon, unit), (-epsilon, high)):
+        mass = ceil_div(weight << grid.bits, unit + low)
         index = math.floor(loss / grid.step)
         beyond = loss - index * grid.step
         share = ceil_div(
-            (one - exp_bounds(beyond, width)[0]) << width, one - exp_bounds(grid.step, width)[1]
+            (unit - exp_bounds(beyond, width)[0]) << width,
+            unit - exp_bounds(grid.step, width)[1],
         )
         upper = min(mass, -(-mass * share >> width))
-        found[index] = found.get(index, 0) + mass - upper
-        found[index + 1] = found.get(index + 1, 0) + upper
-    return _dense(found, 0)
+        masses[index] = masses.get(index, 0) + mass - upper
+        masses[index + 1] = masses.get(index + 1, 0) + upper
+    return _dense(masses, 0)
 
 
 def _radius(sigma_squared: Fraction, grid: _Grid) -> int:
@@ -188,15 +192,15 @@ def _radius(sigma_squared: Fraction, grid: _Grid) -> int:
     return math.isqrt(math.ceil(2 * sigma_squared * grid.bits * Fraction(7, 10))) + 2
 
 
-def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _Losses:
+def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _LossMasses:
     """Noise x has the loss (1 - 2x) / (2 sigma²), which is (1 - 2x) · up / down points of the grid. Probability and
     shifted probability of all x between two points are summed up, and their masses set so that both sums stay."""
-    noise = Bell.of(sigma_squared, _radius(sigma_squared, grid), grid.bits)
-    growth = _Growth(grid, noise.width)
+    noise = GaussianMasses.of(sigma_squared, _radius(sigma_squared, grid), grid.bits)
+    growth = _GridExponential(grid, noise.width)
     falls = (1 << noise.width) - exp_bounds(grid.step, noise.width)[1]
     up, down = (1 / (2 * sigma_squared * grid.step)).as_integer_ratio()
     cut = noise.width - grid.bits
-    found: dict[int, int] = {}
+    masses: dict[int, int] = {}
     x = -noise.radius
     while x <= noise.radius:
         index = (1 - 2 * x) * up // down
@@ -206,17 +210,17 @@ def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _Losses:
         upper = min(total, ceil_div(max(0, total - left) << noise.width, falls))
         mass = -(-total >> cut)
         moved = min(mass, -(-upper >> cut))
-        found[index] = found.get(index, 0) + mass - moved
-        found[index + 1] = found.get(index + 1, 0) + moved
+        masses[index] = masses.get(index, 0) + mass - moved
+        masses[index + 1] = masses.get(index + 1, 0) + moved
         x = last + 1
     tail = -(-noise.tail >> cut)
-    found[min(found) + 1] += (
+    masses[min(masses) + 1] += (
         tail  # at a point above its losses; the other tail has an infinite one
     )
-    return _dense(found, tail)
+    return _dense(masses, tail)
 
 
-class _Growth:
+class _GridExponential:
     """exp(point of the grid) from below, asked for from the highest point down; 0 where it is too large to matter, so
     that all mass there is rounded up."""
 
@@ -245,89 +249,91 @@ class _Growth:
         return self._falls[points]
 
 
-def _dense(found: dict[int, int], infinite: int) -> _Losses:
-    first = min(found)
-    masses = [0] * (max(found) - first + 1)
-    for index, mass in found.items():
+def _dense(by_index: dict[int, int], infinite: int) -> _LossMasses:
+    first = min(by_index)
+    masses = [0] * (max(by_index) - first + 1)
+    for index, mass in by_index.items():
         masses[index - first] = mass
-    return _Losses(first=first, masses=masses, infinite=infinite)
+    return _LossMasses(first=first, masses=masses, infinite=infinite)
 
 
 # --- composition --------------------------------------------------------------------------------------------------
 
 
-def _power(losses: _Losses, number: int, grid: _Grid) -> _Losses:
-    found = None
+def _self_convolve(losses: _LossMasses, number: int, grid: _Grid) -> _LossMasses:
+    total = None
     while True:
         if number & 1:
-            found = losses if found is None else _both(found, losses, grid)
+            total = losses if total is None else _convolve(total, losses, grid)
         number >>= 1
         if not number:
-            assert found is not None  # noqa: S101 - the number was above zero
-            return found
-        losses = _both(losses, losses, grid)
+            assert total is not None  # noqa: S101 - the number was above zero
+            return total
+        losses = _convolve(losses, losses, grid)
 
 
-def _all(parts: list[_Losses], grid: _Grid) -> _Losses:
+def _convolve_all(parts: list[_LossMasses], grid: _Grid) -> _LossMasses:
     """Short ones first, so that few products are long."""
     order = count()
     waiting = [(len(part.masses), next(order), part) for part in parts]
     heapq.heapify(waiting)
     while len(waiting) > 1:
-        one, two = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
-        both = _both(one, two, grid)
-        heapq.heappush(waiting, (len(both.masses), next(order), both))
+        left, right = heapq.heappop(waiting)[2], heapq.heappop(waiting)[2]
+        total = _convolve(left, right, grid)
+        heapq.heappush(waiting, (len(total.masses), next(order), total))
     return waiting[0][2]
 
 
-def _both(one: _Losses, two: _Losses, grid: _Grid) -> _Losses:
+def _convolve(left: _LossMasses, right: _LossMasses, grid: _Grid) -> _LossMasses:
     """The sum of two independent losses."""
-    if len(one.masses) + len(two.masses) > 2 * _LONGEST:
+    if len(left.masses) + len(right.masses) > 2 * _MAX_GRID_POINTS:
         _refuse()
-    masses = [-(-mass >> grid.bits) for mass in _product(one.masses, two.masses, grid)]
-    totals = sum(one.masses) + one.infinite, sum(two.masses)
+    masses = [-(-mass >> grid.bits) for mass in _product(left.masses, right.masses, grid)]
+    totals = sum(left.masses) + left.infinite, sum(right.masses)
     infinite = -(
-        -(one.infinite * (totals[1] + two.infinite) + sum(one.masses) * two.infinite)
+        -(left.infinite * (totals[1] + right.infinite) + sum(left.masses) * right.infinite)
         >> grid.bits
     )
-    return _trimmed(
-        _Losses(first=one.first + two.first, masses=masses, infinite=infinite), grid.trim
+    return _trim(
+        _LossMasses(first=left.first + right.first, masses=masses, infinite=infinite), grid.trim
     )
 
 
-def _product(one: list[int], two: list[int], grid: _Grid) -> list[int]:
+def _product(left: list[int], right: list[int], grid: _Grid) -> list[int]:
     """The coefficients of the product of two polynomials, by one product of long numbers with room in each slot.
     Decimal numbers, because Python multiplies long ones fast; a context that raises if a digit were rounded."""
-    slot = len(str(max(one) * max(two) * min(len(one), len(two)))) + 1
-    grid.digits_left[0] -= (len(one) + len(two)) * slot
+    slot = len(str(max(left) * max(right) * min(len(left), len(right)))) + 1
+    grid.digits_left[0] -= (len(left) + len(right)) * slot
     if grid.digits_left[0] < 0:
         _refuse()
     packed = [
         _EXACT.create_decimal("".join(f"{mass:0{slot}d}" for mass in reversed(masses)))
-        for masses in (one, two)
+        for masses in (left, right)
     ]
-    length = len(one) + len(two) - 1
+    length = len(left) + len(right) - 1
     digits = f"{_EXACT.multiply(*packed):f}".zfill(length * slot)
     return [int(digits[at : at + slot]) for at in range((length - 1) * slot, -1, -slot)]
 
 
-def _trimmed(losses: _Losses, most: int) -> _Losses:
+def _trim(losses: _LossMasses, limit: int) -> _LossMasses:
     """Little mass at the low end moves up to the first point that is kept, little at the high end to infinity."""
     masses = losses.masses
     low, moved = 0, 0
-    while low < len(masses) - 1 and moved + masses[low] <= most:
+    while low < len(masses) - 1 and moved + masses[low] <= limit:
         moved += masses[low]
         low += 1
     high, lost = len(masses), 0
-    while high > low + 1 and lost + masses[high - 1] <= most:
+    while high > low + 1 and lost + masses[high - 1] <= limit:
         high -= 1
         lost += masses[high]
-    kept = masses[low:high]
-    kept[0] += moved
-    return _Losses(first=losses.first + low, masses=kept, infinite=losses.infinite + lost)
+    remaining = masses[low:high]
+    remaining[0] += moved
+    return _LossMasses(
+        first=losses.first + low, masses=remaining, infinite=losses.infinite + lost
+    )
 
 
-def _least_epsilon(losses: _Losses, delta: Fraction, grid: _Grid) -> Fraction:
+def _least_epsilon(losses: _LossMasses, delta: Fraction, grid: _Grid) -> Fraction:
     """The least epsilon with sum of m_j max(0, 1 - exp(epsilon - loss_j)) + infinite <= delta, rounded up.
 
     From the largest loss down: `above` is the mass above a point, `kept` the sum of m_j exp(point - loss_j) from below.
@@ -335,19 +341,19 @@ def _least_epsilon(losses: _Losses, delta: Fraction, grid: _Grid) -> Fraction:
     width = grid.bits + 64
     allowed = math.floor(delta * (1 << grid.bits))
     fall = exp_bounds(grid.step, width)[0]
-    above, kept = losses.infinite << width - grid.bits, 0
+    above, discounted = losses.infinite << width - grid.bits, 0
     if losses.infinite > allowed:
         _refuse()
     allowed <<= width - grid.bits
     for index in range(len(losses.masses) - 1, -1, -1):
         mass = losses.masses[index] << width - grid.bits
-        next_above, next_kept = above + mass, mass + (kept * fall >> width)
-        if next_above - next_kept > allowed:
+        next_above, next_discounted = above + mass, mass + (discounted * fall >> width)
+        if next_above - next_discounted > allowed:
             point = (losses.first + index + 1) * grid.step
-            below = kept * fall >> width
+            below = discounted * fall >> width
             if not below:
                 return max(Fraction(0), point)
             at = Fraction(above - allowed, below)  # exp(epsilon - point below)
             return max(Fraction(0), min(point, point - grid.step + log_bounds(at)[1]))
-        above, kept = next_above, next_kept
+        above, discounted = next_above, next_discounted
     return max(Fraction(0), losses.first * grid.step)

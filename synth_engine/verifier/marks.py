@@ -28,11 +28,11 @@ LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
 _MARK_FIELDS = {"core", "sequence", "previous", "kind", "at", "text"}
 _SIGNATURE_FIELDS = {"key", "public_key", "signature"}
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
-_MOST_MARKS, _LONGEST_MARK = 500, 1_000
+_MAX_MARKS, _MAX_MARK_LENGTH = 500, 1_000
 
 
 @dataclass(kw_only=True)
-class Beside:
+class MarksReport:
     """What stands beside the core. looked: whether a mark says that a choice was made after a look. signed_by: the name of
     the key that signed all of it, or nothing."""
 
@@ -41,26 +41,26 @@ class Beside:
     signed_by: str = ""
 
 
-def check_beside(
+def check_marks_and_seal(
     receipt: Mapping[str, Any], *, head: Mapping[str, Any] | None, key: bytes | None
-) -> Beside:
+) -> MarksReport:
     """Checks the chain of marks, the signature and the head.
 
     head: the latest signed head, if there is one; key: the public key, of 32 bytes, with which everything has to be signed.
     Errors: VerificationError.
     """
-    found = Beside()
+    summary = MarksReport()
     if "marks" not in receipt:
-        return _without_chain(found, receipt, head=head, key=key)
-    hashes = _check_chain(receipt, found, key=key)
-    _check_seal(receipt, hashes, found, key=key)
+        return _without_chain(summary, receipt, head=head, key=key)
+    hashes = _check_chain(receipt, summary, key=key)
+    _check_seal(receipt, hashes, summary, key=key)
     if head is not None:
-        _check_head(receipt, hashes, found, head=head, key=key)
-        return found
-    found.sentences.append(
+        _check_head(receipt, hashes, summary, head=head, key=key)
+        return summary
+    summary.sentences.append(
         f"Marks are unknown beyond number {len(hashes) - 1}: compare with the latest head of this release."
     )
-    return found
+    return summary
 
 
 def core_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,30 +75,32 @@ def core_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_chain(
-    found: Beside,
+    summary: MarksReport,
     receipt: Mapping[str, Any],
     *,
     head: Mapping[str, Any] | None,
     key: bytes | None,
-) -> Beside:
+) -> MarksReport:
     if key is not None:
         refuse("the receipt is not signed, and a public key was given")
     if head is not None:
         refuse("the receipt has no chain of marks that a head could be compared with")
     version = receipt["schema"].rpartition("/")[2]
-    found.sentences.append(
+    summary.sentences.append(
         f"This receipt is of version {version}, which has no chain of marks and no signature: what was marked later, and "
         f"whether it was rewritten, cannot be seen from it. Compare its digest {receipt['digest']} with the one that a "
         "citation names."
     )
-    return found
+    return summary
 
 
-def _check_chain(receipt: Mapping[str, Any], found: Beside, *, key: bytes | None) -> list[str]:
+def _check_chain(
+    receipt: Mapping[str, Any], summary: MarksReport, *, key: bytes | None
+) -> list[str]:
     """The digest before the first mark, which is that of the core, and that of every mark."""
     marks = receipt["marks"]
-    if len(marks) > _MOST_MARKS:
-        refuse(f"there are more than {_MOST_MARKS} marks")
+    if len(marks) > _MAX_MARKS:
+        refuse(f"there are more than {_MAX_MARKS} marks")
     hashes: list[str] = [receipt["digest"]]
     for number, mark in enumerate(marks, start=1):
         if not isinstance(mark, dict) or set(mark) != _MARK_FIELDS | {"hash", "signed"}:
@@ -110,8 +112,8 @@ def _check_chain(receipt: Mapping[str, Any], found: Beside, *, key: bytes | None
         if mark["signed"] is not None:
             _check_mark_signature(mark["signed"], statement, number, key=key)
         hashes.append(mark["hash"])
-        found.looked = found.looked or mark["kind"] == LOOKED
-        found.sentences.append(f"Mark {number}, {mark['at']}: {mark['text']}")
+        summary.looked = summary.looked or mark["kind"] == LOOKED
+        summary.sentences.append(f"Mark {number}, {mark['at']}: {mark['text']}")
     return hashes
 
 
@@ -128,7 +130,7 @@ def _check_mark(mark: Mapping[str, Any], number: int, *, previous: str, core: st
         refuse(f"mark {number} is of an unknown kind")
     if not isinstance(mark["at"], str) or not _MOMENT.fullmatch(mark["at"]):
         refuse(f"mark {number} has no moment")
-    if not isinstance(mark["text"], str) or not 0 < len(mark["text"]) <= _LONGEST_MARK:
+    if not isinstance(mark["text"], str) or not 0 < len(mark["text"]) <= _MAX_MARK_LENGTH:
         refuse(f"mark {number} has no text, or one that is too long")
 
 
@@ -147,13 +149,13 @@ def _check_mark_signature(
 
 
 def _check_seal(
-    receipt: Mapping[str, Any], hashes: list[str], found: Beside, *, key: bytes | None
+    receipt: Mapping[str, Any], hashes: list[str], summary: MarksReport, *, key: bytes | None
 ) -> None:
     """The signature over all of the receipt: core, sample and marks."""
     if receipt["seal"] is None:
         if key is not None:
             refuse("the receipt is not signed, and a public key was given")
-        found.sentences.append(
+        summary.sentences.append(
             f"This receipt is NOT SIGNED: compare the digest of its core, {receipt['digest']}, with the one that a "
             "citation or the audit log of the installation names."
         )
@@ -169,8 +171,8 @@ def _check_seal(
         refuse(
             "the signature names other marks than the receipt holds: marks are missing or were added"
         )
-    found.signed_by = statement["key"]
-    found.sentences.append(
+    summary.signed_by = statement["key"]
+    summary.sentences.append(
         f"The receipt of the core {receipt['digest']} is signed with the "
         + ("key that was given, called " if key is not None else "key called ")
         + statement["key"]
@@ -181,7 +183,7 @@ def _check_seal(
 def _check_head(
     receipt: Mapping[str, Any],
     hashes: list[str],
-    found: Beside,
+    summary: MarksReport,
     *,
     head: Mapping[str, Any],
     key: bytes | None,
@@ -205,11 +207,11 @@ def _check_head(
     if statement["head"] != hashes[number]:
         refuse("the marks are not the ones that the head names")
     if number < len(hashes) - 1:
-        found.sentences.append(
+        summary.sentences.append(
             f"The head is older than the receipt: it ends at mark {number}, of {statement['at']}. Compare with a newer one."
         )
         return
-    found.sentences.append(
+    summary.sentences.append(
         f"The head given shows that no mark is missing, as of {statement['at']}."
     )
 

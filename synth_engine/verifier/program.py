@@ -17,8 +17,8 @@ from synth_engine.verifier.calls import refuse
 from synth_engine.verifier.receipt import Verified, verify
 from synth_engine.verifier.signature import key_of_pem
 
-LARGEST_RECEIPT = 2**28
-_LARGEST_KEY = 10_000
+MAX_RECEIPT_BYTES = 2**28
+_MAX_KEY_BYTES = 10_000
 
 
 _USAGE = """usage: python verify_receipt.py RECEIPT.json [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
@@ -29,57 +29,57 @@ _USAGE = """usage: python verify_receipt.py RECEIPT.json [--head HEAD.json] [--k
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = _given(arguments)
-    if given is None:
+    options = _parse_arguments(arguments)
+    if options is None:
         sys.stderr.write(_USAGE)
         return 1
     try:
-        found = verify(
-            read(Path(given["receipt"])),
-            head=read(Path(given["--head"])) if "--head" in given else None,
-            key=read_key(Path(given["--key"])) if "--key" in given else None,
-            core=given.get("--digest"),
+        verified = verify(
+            read(Path(options["receipt"])),
+            head=read(Path(options["--head"])) if "--head" in options else None,
+            key=read_key(Path(options["--key"])) if "--key" in options else None,
+            core=options.get("--digest"),
         )
     except VerificationError as error:
         sys.stderr.write(f"REFUSED: {error}\n")
         return 1
-    sys.stdout.write(report(found))
+    sys.stdout.write(report(verified))
     return 0
 
 
-def _given(arguments: Sequence[str]) -> dict[str, str] | None:
+def _parse_arguments(arguments: Sequence[str]) -> dict[str, str] | None:
     """The receipt and the options; None for a wrong call."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     waiting = list(arguments)
     while waiting:
         word = waiting.pop(0)
         if word in ("--head", "--key", "--digest"):
-            if word in found or not waiting:
+            if word in options or not waiting:
                 return None
-            found[word] = waiting.pop(0)
-        elif word.startswith("-") or "receipt" in found:
+            options[word] = waiting.pop(0)
+        elif word.startswith("-") or "receipt" in options:
             return None
         else:
-            found["receipt"] = word
-    return found if "receipt" in found else None
+            options["receipt"] = word
+    return options if "receipt" in options else None
 
 
 def read_key(path: Path) -> bytes:
     """The 32 bytes of an Ed25519 public key in a PEM file. Errors: VerificationError."""
     try:
-        text = path.read_text("ascii") if path.stat().st_size <= _LARGEST_KEY else ""
+        text = path.read_text("ascii") if path.stat().st_size <= _MAX_KEY_BYTES else ""
     except (OSError, ValueError):
         text = ""
-    found = key_of_pem(text)
-    if found is None:
+    key = key_of_pem(text)
+    if key is None:
         refuse("the key file holds no Ed25519 public key in PEM")
-    return found
+    return key
 
 
 def read(path: Path) -> dict[str, Any]:
     """Errors: VerificationError."""
     try:
-        if path.stat().st_size > LARGEST_RECEIPT:
+        if path.stat().st_size > MAX_RECEIPT_BYTES:
             refuse("the file is too large for a receipt")
         document = json.loads(
             path.read_text("utf-8"), object_pairs_hook=_no_repeats, parse_constant=_no_constant
@@ -93,12 +93,12 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
-def report(found: Verified) -> str:
+def report(verified: Verified) -> str:
     """What was proved, as lines of text."""
     lines = [
-        f"epsilon = {float(found.epsilon):.12g}",
-        f"delta = {float(found.delta):.12g}",
-        *found.sentences,
+        f"epsilon = {float(verified.epsilon):.12g}",
+        f"delta = {float(verified.delta):.12g}",
+        *verified.sentences,
     ]
     return "\n".join(lines) + "\n"
 

@@ -30,13 +30,13 @@ from synth_engine.verifier.calls import (
 )
 from synth_engine.verifier.gaussian import epsilon_of_mu
 from synth_engine.verifier.limits import (
-    LARGEST_AMOUNT,
-    MOST_CALLS,
-    SMALLEST_DELTA,
+    MAX_AMOUNT,
+    MAX_CALLS,
+    MIN_DELTA,
     check_limits,
 )
 from synth_engine.verifier.losses import composed_epsilon
-from synth_engine.verifier.marks import check_beside, core_of
+from synth_engine.verifier.marks import check_marks_and_seal, core_of
 from synth_engine.verifier.statement import caveats_of, check_rest, sentences
 
 PLANS = {
@@ -60,7 +60,7 @@ _FIELDS = {
 }  # fmt: skip
 _OPTIONAL = {"suggestions_shown": bool, "premise": str}
 """Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
-_BESIDE = {"marks": list, "seal": (dict, type(None))}
+_OUTSIDE_CORE = {"marks": list, "seal": (dict, type(None))}
 _PARTS = {
     "mechanism": {"id", "parameters", "kind"}, "plan": {"sha256", "calls_sha256", "cap"},
     "unit": {"max_records", "column"}, "target": {"epsilon", "delta"},
@@ -127,7 +127,7 @@ def verify(
     _check_digest(receipt)
     if core is not None and core != receipt["digest"]:
         refuse("the core of the receipt is not the one of the digest that was given")
-    beside = check_beside(receipt, head=head, key=key)
+    marks = check_marks_and_seal(receipt, head=head, key=key)
     _check_size(receipt)
     allowed = allowed_by(receipt)
     costs = [
@@ -141,17 +141,17 @@ def verify(
     epsilon = _epsilon(receipt, certificate, total=total, costs=costs)
     _check_claim(claim, receipt["target"], epsilon=epsilon, delta=delta, rho=total.rho)
     check_rest(receipt)
-    caveats = caveats_of(receipt, looked=beside.looked)
+    caveats = caveats_of(receipt, looked=marks.looked)
     return Verified(
         epsilon=_round_up(epsilon, _GRID),
         delta=delta,
         rho=_round_up(total.rho, _NANO),
         certificate=certificate,
         plan=receipt["plan"]["sha256"],
-        sentences=[*sentences(receipt, epsilon, certificate), *caveats, *beside.sentences],
+        sentences=[*sentences(receipt, epsilon, certificate), *caveats, *marks.sentences],
         core=receipt["digest"],
         caveats=caveats,
-        signed_by=beside.signed_by,
+        signed_by=marks.signed_by,
     )
 
 
@@ -160,7 +160,9 @@ def _check_shape(receipt: Mapping[str, Any]) -> None:
         refuse("the receipt is no JSON object")
     known = _FIELDS | {name: kind for name, kind in _OPTIONAL.items() if name in receipt}
     known |= (
-        _BESIDE if "marks" in receipt or receipt.get("schema") == "synthweb/receipt/4" else {}
+        _OUTSIDE_CORE
+        if "marks" in receipt or receipt.get("schema") == "synthweb/receipt/4"
+        else {}
     )
     if set(receipt) != set(known):
         refuse("the receipt has missing or unknown fields")
@@ -209,8 +211,8 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
     """No more than can be recomputed in moderate time. Groups are drawn anew once in a run, and only there is a single call long
     work."""
     calls = receipt["calls"]
-    if len(calls) > MOST_CALLS:
-        refuse(f"the receipt lists more than {MOST_CALLS} calls")
+    if len(calls) > MAX_CALLS:
+        refuse(f"the receipt lists more than {MAX_CALLS} calls")
     laws = [
         call["noise"].get("law")
         for call in calls
@@ -219,7 +221,7 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
     if len(calls) > 1 and "dirichlet-multinomial" in laws:
         refuse("the calls are not the ones that this mechanism makes")
     delta = amount(receipt["guarantee"], "delta")
-    if 0 < delta < Fraction(1, SMALLEST_DELTA):
+    if 0 < delta < MIN_DELTA:
         refuse("the claimed delta is smaller than the verifier computes with")
 
 
@@ -275,9 +277,9 @@ def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
 def _check_views(queries: list[dict[str, Any]]) -> None:
     groups = [frozenset(query["clique"]) for query in queries if query["verb"] == "measure"]
     parts = any(
-        one <= other
-        for place, one in enumerate(groups)
-        for other in groups[:place] + groups[place + 1 :]
+        group <= other
+        for index, group in enumerate(groups)
+        for other in groups[:index] + groups[index + 1 :]
     )
     if not groups or len(groups) != len(queries) or not all(groups) or parts:
         refuse("the calls are not the ones that this mechanism makes")
@@ -349,12 +351,12 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
 
 def _sum(amounts: Iterable[Fraction | None]) -> Fraction | None:
     """None if one of them is."""
-    found = Fraction(0)
+    total = Fraction(0)
     for part in amounts:
         if part is None:
             return None
-        found += part
-    return found
+        total += part
+    return total
 
 
 def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
@@ -398,8 +400,8 @@ def _epsilon(
         if total.mu_squared is None:
             refuse("discrete Gaussian noise, or a cap on another sum, has no mu")
         return epsilon_of_mu(total.mu_squared, delta, near=amount(claim, "epsilon"))
-    found = composed_epsilon(losses(costs, receipt), delta, near=amount(claim, "epsilon"))
-    return found if total.epsilon is None else min(found, total.epsilon)
+    composed = composed_epsilon(losses(costs, receipt), delta, near=amount(claim, "epsilon"))
+    return composed if total.epsilon is None else min(composed, total.epsilon)
 
 
 def _check_claim(
@@ -410,7 +412,7 @@ def _check_claim(
     delta: Fraction,
     rho: Fraction,
 ) -> None:
-    if max(epsilon, rho) > LARGEST_AMOUNT:
+    if max(epsilon, rho) > MAX_AMOUNT:
         refuse("the calls add up to more than the verifier computes with")
     if epsilon > amount(claim, "epsilon"):
         refuse("the claimed epsilon is below what the calls add up to")

@@ -18,8 +18,8 @@ _MASS_DIGITS = 128
 """Bits of a mass, of which the exponent is apart, so that a small one keeps all of them."""
 _DELTA_GRID = 160
 """Bits of a delta, which is rounded up."""
-_LARGEST_GROUP, _LARGEST_PART = 10**7, 2**80
-_MOST_STEPS = 40_000_000
+_MAX_GROUP_SIZE, _MAX_PARTS = 10**7, 2**80
+_MAX_STEPS = 40_000_000
 _Mass = tuple[int, int]
 
 
@@ -34,12 +34,12 @@ def is_prior(noise: Mapping[str, Any]) -> bool:
     if not pairs or not all(isinstance(pair, list) and len(pair) in (2, 3) for pair in pairs):
         return False
     numbers = [noise["origins"], noise["unit"], *(number for pair in pairs for number in pair)]
-    if any(type(number) is not int or not 1 <= number <= _LARGEST_PART for number in numbers):
+    if any(type(number) is not int or not 1 <= number <= _MAX_PARTS for number in numbers):
         return False
     if any(origins >= noise["origins"] for pair in pairs for origins in pair[2:]):
         return False
     sizes = [pair[0] for pair in pairs]
-    return sizes == sorted(set(sizes)) and sizes[-1] <= _LARGEST_GROUP
+    return sizes == sorted(set(sizes)) and sizes[-1] <= _MAX_GROUP_SIZE
 
 
 def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
@@ -48,32 +48,32 @@ def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
     power = Fraction(
         1 << width, exp_bounds(epsilon, width)[1]
     )  # a little less than exp(epsilon)
-    most, left = 0, _MOST_STEPS
+    largest, steps_left = 0, _MAX_STEPS
     for size, weight, *fewer in noise["priors"]:
         origins = fewer[0] if fewer else noise["origins"]
         if origins == 1:
             continue  # every record has the one origin
-        found, steps = _delta_of_group(
-            size, weight, noise["unit"], origins, power=power, left=left
+        group_bound, steps = _delta_of_group(
+            size, weight, noise["unit"], origins, power=power, max_steps=steps_left
         )
-        most, left = max(most, found), left - steps
-        if left < 0:
+        largest, steps_left = max(largest, group_bound), steps_left - steps
+        if steps_left < 0:
             return None
-    return Fraction(most, 1 << _DELTA_GRID)
+    return Fraction(largest, 1 << _DELTA_GRID)
 
 
 def _delta_of_group(
-    n: int, weight: int, unit: int, origins: int, *, power: Fraction, left: int
+    n: int, weight: int, unit: int, origins: int, *, power: Fraction, max_steps: int
 ) -> tuple[int, int]:
     """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next. It stops
     after more than `left` steps, and what it returns then is no bound."""
     if weight * (power - 1) >= unit * n:
         return 0, 1
-    if 2 * n > left:
-        return 0, left + 1
+    if 2 * n > max_steps:
+        return 0, max_steps + 1
     grown = power - 1
     others, all_of_them = (origins - 1) * weight, unit * n + origins * weight
-    m, most, steps = 0, 0, 2 * n
+    m, largest, steps = 0, 0, 2 * n
     mass = _none_drawn(n, others + unit * (n - 1), all_of_them, unit)
     for x in range(1, n + 1):
         own, rest = unit * x + weight, unit * (n - x) + others
@@ -84,10 +84,10 @@ def _delta_of_group(
             break
         while m < first:
             mass, m = _next_mass(mass, n, m, own, rest, unit), m + 1
-        found, more = _expected_excess(mass, n, m, own, rest, unit, power)
-        most, steps = max(most, found), steps + more
-        if steps > left:
-            return most, steps
+        excess, more = _expected_excess(mass, n, m, own, rest, unit, power)
+        largest, steps = max(largest, excess), steps + more
+        if steps > max_steps:
+            return largest, steps
         if x < n:  # from x to x + 1 with the same m
             mass = (
                 _mass_times(
@@ -96,7 +96,7 @@ def _delta_of_group(
                 if m < n
                 else _mass_times(mass, own + unit * m, own)
             )
-    return most, steps
+    return largest, steps
 
 
 def _expected_excess(

@@ -18,16 +18,16 @@ _CURVE_D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 _ROOT_OF_MINUS_ONE = pow(2, (_PRIME - 1) // 4, _PRIME)
 _PEM_PREFIX = bytes.fromhex("302a300506032b6570032100")
 """What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410)."""
-_Place = tuple[int, int, int, int]
+_Point = tuple[int, int, int, int]
 """A point in extended coordinates: X, Y, Z, T with x = X / Z, y = Y / Z and x y = T / Z."""
-_NEUTRAL: _Place = (0, 1, 1, 0)
+_NEUTRAL: _Point = (0, 1, 1, 0)
 
 
 def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the 64 bytes are a signature of the message under the public key of 32 bytes."""
     if len(public) != 32 or len(signature) != 64:
         return False
-    key, start = _point_from(public), _point_from(signature[:32])
+    key, start = _decode_point(public), _decode_point(signature[:32])
     scalar = int.from_bytes(signature[32:], "little")
     if key is None or start is None or scalar >= _ORDER:
         return False
@@ -35,7 +35,10 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
         int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little")
         % _ORDER
     )
-    left, right = _times(scalar, _base()), _sum_of(start, _times(challenge, key))
+    left, right = (
+        _multiply_point(scalar, _base()),
+        _add_points(start, _multiply_point(challenge, key)),
+    )
     # The same point: X1 / Z1 = X2 / Z2 and Y1 / Z1 = Y2 / Z2.
     return (left[0] * right[2] - right[0] * left[2]) % _PRIME == 0 and (
         left[1] * right[2] - right[1] * left[2]
@@ -78,14 +81,14 @@ def bytes_of(text: Any) -> bytes | None:
         return None
 
 
-def _base() -> _Place:
+def _base() -> _Point:
     y = 4 * pow(5, -1, _PRIME) % _PRIME
-    found = _point_from(y.to_bytes(32, "little"))
+    found = _decode_point(y.to_bytes(32, "little"))
     assert found is not None  # noqa: S101 - the base point of the standard
     return found
 
 
-def _point_from(encoded: bytes) -> _Place | None:
+def _decode_point(encoded: bytes) -> _Point | None:
     """A point from its y and the sign of its x; None where there is none on the curve."""
     number = int.from_bytes(encoded, "little")
     sign, y = number >> 255, number & (1 << 255) - 1
@@ -102,20 +105,20 @@ def _point_from(encoded: bytes) -> _Place | None:
     return x, y, 1, x * y % _PRIME
 
 
-def _sum_of(one: _Place, two: _Place) -> _Place:
-    a = (one[1] - one[0]) * (two[1] - two[0]) % _PRIME
-    b = (one[1] + one[0]) * (two[1] + two[0]) % _PRIME
-    c = 2 * one[3] * two[3] * _CURVE_D % _PRIME
-    d = 2 * one[2] * two[2] % _PRIME
+def _add_points(left: _Point, right: _Point) -> _Point:
+    a = (left[1] - left[0]) * (right[1] - right[0]) % _PRIME
+    b = (left[1] + left[0]) * (right[1] + right[0]) % _PRIME
+    c = 2 * left[3] * right[3] * _CURVE_D % _PRIME
+    d = 2 * left[2] * right[2] % _PRIME
     e, f, g, h = b - a, d - c, d + c, b + a
     return e * f % _PRIME, g * h % _PRIME, f * g % _PRIME, e * h % _PRIME
 
 
-def _times(scalar: int, point: _Place) -> _Place:
-    found = _NEUTRAL
+def _multiply_point(scalar: int, point: _Point) -> _Point:
+    product = _NEUTRAL
     while scalar:
         if scalar & 1:
-            found = _sum_of(found, point)
-        point = _sum_of(point, point)
+            product = _add_points(product, point)
+        point = _add_points(point, point)
         scalar >>= 1
-    return found
+    return product

@@ -60,7 +60,7 @@ def text() -> str:
         assert isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)  # noqa: S101 - our own files
         for node in rest:
             if isinstance(node, ast.Import | ast.ImportFrom):
-                imports |= _kept(node)
+                imports |= _stdlib_imports(node)
         for node in (
             first,
             *(node for node in rest if isinstance(node, ast.Import | ast.ImportFrom)),
@@ -82,7 +82,7 @@ def text() -> str:
     return "\n".join([*head, "\n" + _ERROR, *("\n" + part for part in parts), "\n" + _END])
 
 
-def _kept(node: ast.Import | ast.ImportFrom) -> set[str]:
+def _stdlib_imports(node: ast.Import | ast.ImportFrom) -> set[str]:
     """What is imported from the standard library, a line for each name."""
     if isinstance(node, ast.Import):
         return {f"import {alias.name}" for alias in node.names}

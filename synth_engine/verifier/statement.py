@@ -66,15 +66,15 @@ def check_rest(receipt: Mapping[str, Any]) -> None:
     if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
         refuse("the sentence says something else than the numbers")
     if sample is not None:
-        _check_sample(sample, beside_core="marks" in receipt)
+        _check_sample(sample, has_marks="marks" in receipt)
 
 
-def _check_sample(sample: Mapping[str, Any], *, beside_core: bool) -> None:
+def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
     """beside_core: whether the sample stands beside the core of the receipt, where it says more than in older ones."""
     if type(sample.get("rows")) is not int or sample["rows"] < 0:
         refuse("the sample has no number of rows")
     parts = {"rows", "seed", "seed_commitment", "table_sha256"}
-    parts |= {_EDITED, "chosen_after_looking"} if beside_core else set()
+    parts |= {_EDITED, "chosen_after_looking"} if has_marks else set()
     if not set(sample) <= parts:
         refuse("the sample has unknown parts")
     if sample.get("chosen_after_looking", True) is not True:
@@ -92,7 +92,7 @@ def _check_sample(sample: Mapping[str, Any], *, beside_core: bool) -> None:
 
 def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -> list[str]:
     calls = len(receipt["calls"])
-    found = [
+    lines = [
         _guarantee_sentence(receipt),
         f"{calls} call{'s' if calls > 1 else ''} recomputed; they add up to epsilon = {float(epsilon):.9g}.",
         f"The mechanism is {receipt['mechanism']['kind']}; {_CERTIFICATES[certificate]}.",
@@ -100,50 +100,52 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
         "in the ledger has to be the same.",
     ]
     if "premise" in receipt:
-        found.append(receipt["premise"])
+        lines.append(receipt["premise"])
         if receipt["unit"]["column"] is not None:
             how = _SPELLINGS.get(
                 receipt["unit"].get("spelling"), "without the blanks around it"
             )
-            found.append(
+            lines.append(
                 f"People are told apart by how {receipt['unit']['column']} is spelled, {how}."
             )
     if receipt.get("suggestions_shown"):
-        found.append(
+        lines.append(
             "Suggestions read from the data were shown before the description was confirmed; that every fact in it is public "
             "rests on the word of the person who confirmed it."
         )
     if receipt["invariants"]:
-        found.append("The number of rows is public and exact.")
+        lines.append("The number of rows is public and exact.")
     for name in (name for name in receipt["invariants"] if name != "rows"):
-        found.append(
+        lines.append(
             f"How many records have each {name.removeprefix(TOTALS)} is public and exact, and is not protected."
         )
-    return found
+    return lines
 
 
 def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
     """What the guarantee does not cover of how this release, or this table, came about. looked: whether a mark says that a
     choice was made after a look."""
-    found = []
+    caveats = []
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
-        found.append(
+        caveats.append(
             "A choice was made after a look at real data; that look is not covered by the guarantee."
         )
     if receipt["post_processing"].get(_EDITED) is not None or sample.get(_EDITED) is not None:
-        found.append(
+        caveats.append(
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
             "guarantee covers it as far as they used nothing but the release and public knowledge."
         )
-    return found
+    return caveats
 
 
 def _guarantee_sentence(receipt: Mapping[str, Any]) -> str:
     claim, unit = receipt["guarantee"], receipt["unit"]
     m = unit["max_records"]
-    one = m == 1 and unit["column"] is None
-    who = "one record" if one else f"one person, at most {m} row{'s' if m > 1 else ''}"
+    single_record = m == 1 and unit["column"] is None
+    who = (
+        "one record" if single_record else f"one person, at most {m} row{'s' if m > 1 else ''}"
+    )
     change = "added or removed" if receipt["relation"] == "add-remove" else "replaced"
     change += "".join(
         f", its {name.removeprefix(TOTALS)} kept"

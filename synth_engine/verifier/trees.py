@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from synth_engine.verifier.limits import MOST_AXES, product_is
+from synth_engine.verifier.limits import MAX_AXES, product_is
 
 _TREE_RULES = {"basic": {"rule", "depth", "threshold"}}
 _TREE_RULES |= dict.fromkeys(("improved", "privtree"), _TREE_RULES["basic"] | {"discount"})
 _TREE_TAKEN = {"spread": ("evenly", "fullest"), "parts": range(2, 2**20)}
 _TREE_PLACES = 10**12
 _TREE_DIGITS = 90
-_TREE_LEAST = Fraction(69, 100)
+_TREE_MIN_DISCOUNT_SHARE = Fraction(69, 100)
 
 
 def is_grown(query: Mapping[str, Any]) -> bool:
@@ -45,7 +45,7 @@ def is_grown(query: Mapping[str, Any]) -> bool:
     if any(type(number) is not int or number < 1 for number in [*numbers, *branching]):
         return False
     return bool(
-        rule["depth"] == len(branching) <= MOST_AXES and product_is(branching, query["cells"])
+        rule["depth"] == len(branching) <= MAX_AXES and product_is(branching, query["cells"])
     )
 
 
@@ -63,7 +63,7 @@ def noise_fits(
     threshold, discount = noise["threshold"], noise["discount"]
     if (
         min(threshold, discount) < 1
-        or discount < _TREE_LEAST * scale
+        or discount < _TREE_MIN_DISCOUNT_SHARE * scale
         or discount != rule["discount"]
     ):
         return False
@@ -80,10 +80,10 @@ def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
     """What one record more can say by which nodes are opened: along a path it has the counts 0, t, 2t, … before it at
     the least, and at each the logarithm of how much likelier a node is opened; rounded up to 12 places."""
     with decimal.localcontext(prec=_TREE_DIGITS):
-        one = decimal.Decimal(1)
-        epsilon, total, count = one / _as_decimal(scale), decimal.Decimal(0), 0
+        unit = decimal.Decimal(1)
+        epsilon, total, count = unit / _as_decimal(scale), decimal.Decimal(0), 0
         tiny = decimal.Decimal(10) ** -50
-        part = one
+        part = unit
         while part > tiny:
             if count < threshold:
                 total += epsilon

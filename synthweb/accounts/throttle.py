@@ -14,11 +14,11 @@ from django.utils.crypto import salted_hmac
 from synthweb.accounts.models import SignInAttempt
 
 WINDOW = timedelta(minutes=15)
-MOST_HERE = 10  # of one name from one address
-MOST_BY_NAME = (
+MAX_ATTEMPTS_HERE = 10  # of one name from one address
+MAX_ATTEMPTS_BY_NAME = (
     100  # of one name from everywhere: a stranger must not lock somebody out with a few tries
 )
-MOST_BY_ADDRESS = 100
+MAX_ATTEMPTS_BY_ADDRESS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +42,9 @@ def begin(request: HttpRequest | None, *, name: str) -> Attempt:
     by_name = recent.filter(name_digest=stored.name_digest)
     by_address = recent.filter(address_digest=stored.address_digest)
     excess = [
-        (by_name & by_address).count() - MOST_HERE,
-        by_name.count() - MOST_BY_NAME,
-        by_address.count() - MOST_BY_ADDRESS,
+        (by_name & by_address).count() - MAX_ATTEMPTS_HERE,
+        by_name.count() - MAX_ATTEMPTS_BY_NAME,
+        by_address.count() - MAX_ATTEMPTS_BY_ADDRESS,
     ]
     return Attempt(stored=stored, refused=max(excess) > 0, first_refused=max(excess) == 1)
 

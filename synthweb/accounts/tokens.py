@@ -37,10 +37,8 @@ def authenticate(token: str) -> ApiToken | None:
     """The token's row if it may be used now, None otherwise; `.user` is its owner, `.scopes` what it may do."""
     if not token.startswith(PREFIX):
         return None
-    found = selectors.token_with(digest(token))
+    row = selectors.token_with(digest(token))
     now = timezone.now()
-    if found is not None and (
-        found.last_used_at is None or now - found.last_used_at > SEEN_EVERY
-    ):
-        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
-    return found
+    if row is not None and (row.last_used_at is None or now - row.last_used_at > SEEN_EVERY):
+        ApiToken.objects.filter(pk=row.pk).update(last_used_at=now)
+    return row

@@ -146,7 +146,7 @@ def _refusal(error: errors.Refused) -> dict[str, Any]:
     if isinstance(error, Overspend):
         faults = [
             fault(each.sentence, pointer=f"/{each.currency}", repair=error.repair)
-            for each in error.lacking
+            for each in error.shortfalls
         ] or faults
     body = document(status=_status(error), detail=str(error), faults=faults, code=error.code)
     if not isinstance(error, Overspend):
@@ -155,11 +155,11 @@ def _refusal(error: errors.Refused) -> dict[str, Any]:
         "lacking": [
             {
                 "currency": each.currency,
-                "left": amounts.exact(each.currency, each.left),
-                "costs": amounts.exact(each.currency, each.costs),
-                "short": amounts.exact(each.currency, each.short),
+                "left": amounts.decimal_text(each.currency, each.left),
+                "costs": amounts.decimal_text(each.currency, each.costs),
+                "short": amounts.decimal_text(each.currency, each.short),
             }
-            for each in error.lacking
+            for each in error.shortfalls
         ]
     }
 

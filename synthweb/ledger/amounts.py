@@ -13,7 +13,7 @@ from synthweb.lib import number_format
 
 NANO = 10**9
 ATTO = 10**18
-LARGEST = 2**63 - 1  # what a column holds
+MAX_COLUMN_VALUE = 2**63 - 1  # what a column holds
 CURRENCIES = ("epsilon", "delta", "rho")
 COUNTED = {Rule.BASIC: ("epsilon", "delta"), Rule.ZCDP: ("rho",)}
 _UNIT = {"epsilon": NANO, "delta": ATTO, "rho": NANO}
@@ -65,7 +65,7 @@ class Amount:
     def text(self, rule: str) -> str:
         """Exact, for messages: `ε 1.5, δ 1e-9`; a delta of zero is left out."""
         parts = [
-            f"{_LETTER[name]} {typed(name, getattr(self, name))}"
+            f"{_LETTER[name]} {short_text(name, getattr(self, name))}"
             for name in COUNTED[Rule(rule)]
             if name != "delta" or self.delta
         ]
@@ -73,7 +73,7 @@ class Amount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lacking:
+class Shortfall:
     """One currency of which less is left than something costs, in the integers of the ledger."""
 
     currency: str
@@ -92,20 +92,21 @@ class Lacking:
     def sentence(self) -> str:
         """`The budget has no δ left, and this costs δ 1e-9: δ 1e-9 more is needed`."""
         left = (
-            f"{self.letter} {typed(self.currency, self.left)}"
+            f"{self.letter} {short_text(self.currency, self.left)}"
             if self.left > 0
             else f"no {self.letter}"
         )
         costs, short = (
-            f"{self.letter} {typed(self.currency, value)}" for value in (self.costs, self.short)
+            f"{self.letter} {short_text(self.currency, value)}"
+            for value in (self.costs, self.short)
         )
         return f"The budget has {left} left, and this costs {costs}: {short} more is needed"
 
 
-def lacking(*, remaining: Amount, requested: Amount, rule: str) -> tuple[Lacking, ...]:
+def shortfalls(*, remaining: Amount, requested: Amount, rule: str) -> tuple[Shortfall, ...]:
     """Every currency that runs out, by name."""
     return tuple(
-        Lacking(currency=name, left=getattr(remaining, name), costs=getattr(requested, name))
+        Shortfall(currency=name, left=getattr(remaining, name), costs=getattr(requested, name))
         for name in COUNTED[Rule(rule)]
         if getattr(requested, name) > getattr(remaining, name)
     )
@@ -116,19 +117,19 @@ def scale(currency: str) -> int:
     return _UNIT[currency]
 
 
-def exact(currency: str, value: int) -> str:
+def decimal_text(currency: str, value: int) -> str:
     """The integer of the ledger as the decimal number it stands for, all digits and no trailing zeros."""
     digits = str(abs(value)).rjust(19, "0")
-    places = len(str(_UNIT[currency])) - 1
-    whole, part = digits[:-places].lstrip("0") or "0", digits[-places:].rstrip("0")
+    decimals = len(str(_UNIT[currency])) - 1
+    whole, part = digits[:-decimals].lstrip("0") or "0", digits[-decimals:].rstrip("0")
     return f"{'-' if value < 0 else ''}{whole}{'.' + part if part else ''}"
 
 
-def typed(currency: str, value: int) -> str:
+def short_text(currency: str, value: int) -> str:
     """The same as somebody would type it: `0.5`, and `1e-9` where the zeros could no longer be counted."""
-    return number_format.short(exact(currency, value))
+    return number_format.short(decimal_text(currency, value))
 
 
 def number(currency: str, value: int) -> Decimal:
     """The same as a Decimal."""
-    return Decimal(exact(currency, value))
+    return Decimal(decimal_text(currency, value))

@@ -12,7 +12,7 @@ from synthweb.accounts.models import Organisation, User
 from synthweb.audit import labels
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import Dataset
-from synthweb.ledger.amounts import typed
+from synthweb.ledger.amounts import short_text
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib.number_format import in_letters
 
@@ -124,7 +124,9 @@ def _fact(name: str, value: Any, names: _Names | None) -> tuple[str, str]:
         return name, names.of("dataset", value)
     currency, _, step = name.rpartition("_")
     if step in ("nano", "atto") and isinstance(value, int):
-        return in_letters(currency.replace("_", " ")), typed(currency.rpartition("_")[2], value)
+        return in_letters(currency.replace("_", " ")), short_text(
+            currency.rpartition("_")[2], value
+        )
     return name.replace("_", " "), _words(value)
 
 

@@ -26,9 +26,9 @@ CHECKER = Path(verify_ledger.__file__)
 @never_cache
 @login_required
 def head(request: HttpRequest, code: str) -> HttpResponse:
-    found = selectors.account_for(request.user, code)
+    account = selectors.account_for(request.user, code)
     try:
-        return _file(checkpoints.of_account(found), name=f"head-{found.code}")
+        return _file(checkpoints.of_account(account), name=f"head-{account.code}")
     except (ChainBroken, NoSigningKey) as problem:
         return _unsigned(request, problem)
 

@@ -20,7 +20,7 @@ Forbidden
 
 from __future__ import annotations
 
-from synthweb.ledger.amounts import Amount, lacking
+from synthweb.ledger.amounts import Amount, shortfalls
 from synthweb.lib.errors import Conflict, Forbidden
 
 
@@ -35,12 +35,12 @@ class Overspend(LedgerConflict):
 
     def __init__(self, *, remaining: Amount, requested: Amount, rule: str) -> None:
         self.remaining, self.requested = remaining, requested
-        self.lacking = lacking(remaining=remaining, requested=requested, rule=rule)
+        self.shortfalls = shortfalls(remaining=remaining, requested=requested, rule=rule)
         super().__init__(
-            "; ".join(each.sentence for each in self.lacking)
+            "; ".join(shortfall.sentence for shortfall in self.shortfalls)
             or f"The budget has {remaining.text(rule)} left, and this costs {requested.text(rule)}",
             repair="spend less, or ask for more budget",
-            field=next((each.currency for each in self.lacking), None),
+            field=next((shortfall.currency for shortfall in self.shortfalls), None),
         )
 
 

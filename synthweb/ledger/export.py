@@ -16,7 +16,7 @@ from synthweb.audit import chain as audit_chain
 from synthweb.audit import labels
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain
-from synthweb.ledger.amounts import CURRENCIES, exact
+from synthweb.ledger.amounts import CURRENCIES, decimal_text
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import hashing
 
@@ -141,7 +141,9 @@ def _csv(
 
 def _entry_cells(covered: dict[str, Any]) -> dict[str, Any]:
     """Amounts as the decimal numbers they stand for."""
-    return covered | {currency: exact(currency, covered[currency]) for currency in CURRENCIES}
+    return covered | {
+        currency: decimal_text(currency, covered[currency]) for currency in CURRENCIES
+    }
 
 
 def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable
-from synthweb.ledger.amounts import number, typed
+from synthweb.ledger.amounts import number, short_text
 from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.ledger.selectors import amount_of, counted
@@ -32,7 +32,7 @@ _HOW = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class BalanceStep:
     """Where the account stood after an entry, in its main currency."""
 
     entry: LedgerEntry
@@ -41,7 +41,7 @@ class Step:
     charged: int
 
 
-def steps(account: BudgetAccount) -> list[Step]:
+def steps(account: BudgetAccount) -> list[BalanceStep]:
     """The account entry by entry."""
     currency = counted(account.rule)[0]
     totals = {"granted": 0, "held": 0, "charged": 0}
@@ -52,7 +52,7 @@ def steps(account: BudgetAccount) -> list[Step]:
         .iterator(chunk_size=2000)
     ):
         _add(totals, entry.kind, getattr(amount_of(entry), currency))
-        history.append(Step(entry=entry, **totals))
+        history.append(BalanceStep(entry=entry, **totals))
     return history
 
 
@@ -68,8 +68,8 @@ def over_time(account: BudgetAccount) -> Card | None:
     return Card(
         key="over-time",
         title="Over time",
-        verdict=f"{letter} {typed(currency, last.charged)} charged, {typed(currency, last.held)} held, "
-        f"{typed(currency, free)} free of {typed(currency, last.granted)}",
+        verdict=f"{letter} {short_text(currency, last.charged)} charged, {short_text(currency, last.held)} held, "
+        f"{short_text(currency, free)} free of {short_text(currency, last.granted)}",
         what=_WHAT + (" Under zCDP it is ρ that adds up." if currency == "rho" else ""),
         how=_HOW,
         table=_table(history, currency),
@@ -77,15 +77,15 @@ def over_time(account: BudgetAccount) -> Card | None:
     )
 
 
-def _table(entries: list[Step], currency: str) -> CardTable:
+def _table(entries: list[BalanceStep], currency: str) -> CardTable:
     newest = entries[::-1][:MAX_TABLE_ROWS]
     rows = [
         (
             f"{step.entry.at:%Y-%m-%d %H:%M}",
             str(step.entry.sequence),
-            f"{MEANING[step.entry.kind]} {typed(currency, getattr(step.entry, currency))}",
-            *(typed(currency, value) for value in (step.granted, step.held, step.charged)),
-            typed(currency, step.granted - step.held - step.charged),
+            f"{MEANING[step.entry.kind]} {short_text(currency, getattr(step.entry, currency))}",
+            *(short_text(currency, value) for value in (step.granted, step.held, step.charged)),
+            short_text(currency, step.granted - step.held - step.charged),
         )
         for step in newest
     ]
@@ -98,7 +98,7 @@ def _table(entries: list[Step], currency: str) -> CardTable:
     )
 
 
-def _figure(shown: list[Step], currency: str) -> dict[str, Any]:
+def _figure(shown: list[BalanceStep], currency: str) -> dict[str, Any]:
     letter = GREEK[currency]
     moments = [instant(step.entry.at) for step in shown] + [
         instant(timezone.now())
@@ -123,7 +123,7 @@ def _figure(shown: list[Step], currency: str) -> dict[str, Any]:
     }
 
 
-def _traces(moments: list[str], shown: list[Step], currency: str) -> list[dict[str, Any]]:
+def _traces(moments: list[str], shown: list[BalanceStep], currency: str) -> list[dict[str, Any]]:
     def line(
         name: str, tops: Iterable[int], parts: Iterable[int], **look: Any
     ) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _traces(moments: list[str], shown: list[Step], currency: str) -> list[dict[s
             "name": name,
             "x": moments,
             "y": [float(number(currency, value)) for value in tops],
-            "customdata": [typed(currency, value) for value in parts],
+            "customdata": [short_text(currency, value) for value in parts],
             "hovertemplate": f"{name} %{{customdata}}<extra></extra>",
             **look,
         }

@@ -12,7 +12,7 @@ from synth_engine.errors import SpecError
 from synth_engine.privacy import conversion, loss
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals, selectors
-from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, typed
+from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, short_text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
 from synthweb.lib.errors import Refused
 
@@ -29,7 +29,7 @@ _RULES = [
 ]
 
 
-class AmountField(forms.CharField):
+class AmountInput(forms.CharField):
     """A number of one currency, in plain digits: `1`, `0.5`, `1e-9`."""
 
     def __init__(self, *, currency: str, **options: Any) -> None:
@@ -52,13 +52,13 @@ class AmountField(forms.CharField):
         return units.numerator
 
 
-def _epsilon(**options: Any) -> AmountField:
-    return AmountField(currency="epsilon", label="ε, the privacy loss", **options)
+def _epsilon(**options: Any) -> AmountInput:
+    return AmountInput(currency="epsilon", label="ε, the privacy loss", **options)
 
 
-def _delta(**options: Any) -> AmountField:
+def _delta(**options: Any) -> AmountInput:
     usual = {"help_text": "Well below one over the number of people, for example 1e-9."}
-    return AmountField(
+    return AmountInput(
         currency="delta",
         label="δ, the chance that the guarantee fails",
         required=False,
@@ -80,7 +80,7 @@ class AskForm(forms.Form):
     releases = forms.IntegerField(
         label="How many releases do you plan?",
         min_value=1,
-        max_value=proposals.MOST_PLANNED,
+        max_value=proposals.MAX_PLANNED_RELEASES,
         initial=proposals.PLANNED,
         required=False,
         help_text="Tables made again later count as well. Each one takes its part of ε, and of δ.",
@@ -177,7 +177,7 @@ class GrantForm(forms.Form):
     )
     epsilon = _epsilon()
     delta = _delta()
-    rho = AmountField(currency="rho", label="ρ, the privacy loss under zCDP")
+    rho = AmountInput(currency="rho", label="ρ, the privacy loss under zCDP")
     reason = forms.CharField(
         label="Reason",
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -185,24 +185,28 @@ class GrantForm(forms.Form):
         help_text="Stays in the ledger.",
     )
 
-    def __init__(self, *args: Any, asked: BudgetRequest, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, budget_request: BudgetRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.covering = selectors.account_of(asked.dataset)
-        self.twins = selectors.accounts_with_same_content(asked.dataset)
-        fitting = selectors.joinable_accounts(asked.dataset).filter(rule=asked.rule)
+        self.covering = selectors.account_of(budget_request.dataset)
+        self.twins = selectors.accounts_with_same_content(budget_request.dataset)
+        fitting = selectors.joinable_accounts(budget_request.dataset).filter(
+            rule=budget_request.rule
+        )
         self.joinable = {account.code: account for account in fitting}
         for currency in CURRENCIES:
-            if currency not in selectors.counted(asked.rule):
+            if currency not in selectors.counted(budget_request.rule):
                 del self.fields[currency]
             else:
-                self.fields[currency].initial = typed(currency, getattr(asked, currency))
-        self.fields["name"].initial = asked.dataset.name
+                self.fields[currency].initial = short_text(
+                    currency, getattr(budget_request, currency)
+                )
+        self.fields["name"].initial = budget_request.dataset.name
         for field in self._unneeded():
             del self.fields[field]
         if "account" in self.fields:
             _offer(self.fields["account"], self.joinable, self.twins)
-            if asked.account:
-                self.fields["account"].initial = asked.account.code
+            if budget_request.account:
+                self.fields["account"].initial = budget_request.account.code
 
     @property
     def decision(self) -> dict[str, Any]:

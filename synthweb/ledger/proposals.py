@@ -7,7 +7,7 @@ from synthweb.ledger.amounts import ATTO
 DELTA_OF_A_RELEASE = ATTO // 10**9
 """1e-9: what the form of a new release begins with."""
 PLANNED = 10
-MOST_PLANNED = 1000
+MAX_PLANNED_RELEASES = 1000
 PEOPLE_TO_ONE = 100
 """The δ of all releases together stays this many times below one over the number of records, where that is public."""
 

@@ -32,10 +32,10 @@ class Protection:
     @classmethod
     def of_version(cls, version: DomainVersion) -> Protection:
         """From a confirmed description, the rest of which stays in the database: it may be long."""
-        said = DomainVersion.objects.values_list(
+        versions = DomainVersion.objects.values_list(
             "document__relation", "document__unit", "document__invariants"
         )
-        relation, unit, invariants = said.get(pk=version.pk)
+        relation, unit, invariants = versions.get(pk=version.pk)
         return cls(
             relation=Relation(relation),
             unit=PrivacyUnit.from_json(unit),

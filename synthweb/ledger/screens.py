@@ -24,7 +24,7 @@ DELTAS = ("1e-6", "1e-9", "1e-12")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bar:
+class BudgetBar:
     """One balance bar: the arguments of components/budget_bar.html."""
 
     unit: str
@@ -39,7 +39,7 @@ class AccountLine:
 
     account: BudgetAccount
     protects: str
-    bars: list[Bar]
+    bars: list[BudgetBar]
     delta: str = ""
     epsilon_cap: Fraction | None = (
         None  # of a zCDP account: what its cap and its charges are worth at `delta`
@@ -61,7 +61,7 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
     """How an account stands."""
     balance = selectors.balance(account)
     bars = [
-        Bar(
+        BudgetBar(
             unit=currency,
             cap=getattr(balance.cap, currency),
             held=getattr(balance.held, currency),
@@ -159,39 +159,43 @@ def asking(dataset: Dataset, form: forms.AskForm) -> dict[str, Any]:
 
 def deciding(
     user: Person,
-    asked: BudgetRequest,
+    budget_request: BudgetRequest,
     *,
     grant: forms.GrantForm | None = None,
     refuse: forms.RefuseForm | None = None,
 ) -> dict[str, Any]:
     """The page of one request; with the forms for whoever may decide it."""
     context: dict[str, Any] = {
-        "asked": asked,
-        "amounts": amounts(selectors.amount_of(asked), rule=asked.rule),
-        "protects": selectors.protection_of(asked.dataset).sentence(),
-        "worth": _worth(asked),
-        "version": (version := newest(asked.dataset)),
+        "asked": budget_request,
+        "amounts": amounts(selectors.amount_of(budget_request), rule=budget_request.rule),
+        "protects": selectors.protection_of(budget_request.dataset).sentence(),
+        "worth": _worth(budget_request),
+        "version": (version := newest(budget_request.dataset)),
         "as_suggested": None if version is None else datasets.facts_as_suggested(user, version),
     }
-    covering = selectors.account_of(asked.dataset)
+    covering = selectors.account_of(budget_request.dataset)
     context["line"] = account_line(covering) if covering else None
-    if asked.state != BudgetRequest.State.OPEN:
+    if budget_request.state != BudgetRequest.State.OPEN:
         return context | {
-            "granted": asked.account if asked.state == BudgetRequest.State.GRANTED else None
+            "granted": budget_request.account
+            if budget_request.state == BudgetRequest.State.GRANTED
+            else None
         }
-    context["twins"] = [] if covering else selectors.accounts_with_same_content(asked.dataset)
-    if selectors.may_decide(user, asked):
-        context["grant"] = grant or forms.GrantForm(asked=asked)
+    context["twins"] = (
+        [] if covering else selectors.accounts_with_same_content(budget_request.dataset)
+    )
+    if selectors.may_decide(user, budget_request):
+        context["grant"] = grant or forms.GrantForm(budget_request=budget_request)
         context["refuse"] = refuse or forms.RefuseForm()
-    context["own"] = asked.requested_by_id == user.pk
+    context["own"] = budget_request.requested_by_id == user.pk
     return context
 
 
-def _worth(asked: BudgetRequest) -> list[tuple[str, Fraction]]:
+def _worth(budget_request: BudgetRequest) -> list[tuple[str, Fraction]]:
     """What a requested rho means: (delta, epsilon) pairs."""
-    if asked.rule != Rule.ZCDP:
+    if budget_request.rule != Rule.ZCDP:
         return []
-    amount = selectors.amount_of(asked)
+    amount = selectors.amount_of(budget_request)
     return [
         (delta, selectors.guarantee_of(amount, delta=loss.parse_amount(delta, name="delta")))
         for delta in DELTAS

@@ -181,13 +181,13 @@ def entries_for(user: Person, code: str) -> QuerySet[LedgerEntry]:
 def requests_for(user: Person) -> QuerySet[BudgetRequest]:
     """Budget requests that `user` may read: all of the organisation, or their own, newest first."""
     roles = accounts.roles_of(user)
-    found = BudgetRequest.objects.filter(
+    requests = BudgetRequest.objects.filter(
         dataset__organisation=accounts.organisation_of(user)
     ).select_related("dataset__organisation", "account", "requested_by", "decided_by")
     if roles & READERS_OF_ALL:
-        return found
+        return requests
     if Role.STEWARD in roles:
-        return found.filter(dataset__in=_viewable(user))
+        return requests.filter(dataset__in=_viewable(user))
     raise PermissionDenied("Budget requests are read by stewards, custodians and auditors")
 
 

@@ -18,7 +18,7 @@ from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import movements, selectors
-from synthweb.ledger.amounts import ATTO, CURRENCIES, LARGEST, Amount
+from synthweb.ledger.amounts import ATTO, CURRENCIES, MAX_COLUMN_VALUE, Amount
 from synthweb.ledger.errors import (
     AlreadyDecided,
     AlreadyResolved,
@@ -384,7 +384,7 @@ def _require_amount(amount: Amount, *, rule: str, adds: bool = False) -> None:
         raise LedgerConflict(
             "The amount must be above zero", repair="give a positive privacy loss"
         )
-    if max(amount.as_dict.values()) > LARGEST:
+    if max(amount.as_dict.values()) > MAX_COLUMN_VALUE:
         raise LedgerConflict(
             "The amount is larger than the ledger counts", repair="give a smaller one"
         )
@@ -392,7 +392,7 @@ def _require_amount(amount: Amount, *, rule: str, adds: bool = False) -> None:
 
 def _require_room_in_columns(account: BudgetAccount, amount: Amount) -> None:
     total = selectors.balance(account).cap + amount
-    if max(total.as_dict.values()) > LARGEST or total.delta >= ATTO:
+    if max(total.as_dict.values()) > MAX_COLUMN_VALUE or total.delta >= ATTO:
         raise LedgerConflict(
             "The cap would protect nobody: δ must stay below 1 and ε, ρ within what the ledger counts",
             repair="grant less",

@@ -180,16 +180,16 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
     entries = export["entries"]
     if str(export.get("schema", "")).startswith("synthweb/audit/"):
         check_links(entries, None)
-        said = [_holds(entries, head, whole=False)] if head else []
+        lines = [_holds(entries, head, whole=False)] if head else []
         return [
             f"Intact: each of {len(entries)} entries of the audit log is as it was written.",
-            *said,
+            *lines,
         ]
     identity = export.get("account") or (head or {}).get("identity")
     first = digest(identity) if identity else None
     _check_frame(export, identity, first)
     whole = check_links(entries, first) and not export.get("filters")
-    said = [_holds(entries, head, whole=whole)] if head else []
+    lines = [_holds(entries, head, whole=whole)] if head else []
     if not whole:
         narrowed = ", ".join(
             f"{name} {value}" for name, value in export.get("filters", {}).items()
@@ -198,7 +198,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
             f"Intact as far as it goes: each of {len(entries)} entries is as it was written.",
             f"This is NOT the whole chain ({narrowed or 'entries are left out'}): what is missing, and the balance,"
             " cannot be checked from it.",
-            *said,
+            *lines,
         ]
     _check_end(export, first)
     sums = replay(entries)
@@ -208,7 +208,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
         counted = f"Intact: {len(entries)} entries, all of the chain."
     else:
         counted = f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
-    return [counted, *_balance(sums, identity), *said]
+    return [counted, *_balance(sums, identity), *lines]
 
 
 def _check_frame(export: Facts, identity: Facts | None, first: str | None) -> None:
@@ -233,16 +233,16 @@ def _holds(entries: list[Facts], head: Facts, *, whole: bool) -> str:
     """The chain has the signed head in it: nothing was taken away or rewritten up to there."""
     if head["length"] == 0:
         return "The signed head is that of an empty chain."
-    found = [entry for entry in entries if entry["covered"]["sequence"] == head["length"]]
-    if found and found[0]["hash"] != head["head"]:
+    covering = [entry for entry in entries if entry["covered"]["sequence"] == head["length"]]
+    if covering and covering[0]["hash"] != head["head"]:
         raise Wrong(
             f"entry {head['length']} is not the one that the signed head names: the chain was rewritten"
         )
-    if not found and whole:
+    if not covering and whole:
         raise Wrong(
             f"the signed head is entry {head['length']}, the file ends before it: the end was cut off or filtered out"
         )
-    if not found:
+    if not covering:
         return f"The entry that the signed head names ({head['length']}) is not in this file: no comparison."
     return f"The chain holds the signed head, entry {head['length']} at {head['at']}."
 
@@ -345,11 +345,11 @@ def _point(encoded: bytes) -> Point | None:
     return (x, y, 1, x * y % PRIME)
 
 
-def _plus(one: Point, other: Point) -> Point:
-    a = (one[1] - one[0]) * (other[1] - other[0]) % PRIME
-    b = (one[1] + one[0]) * (other[1] + other[0]) % PRIME
-    c = 2 * one[3] * other[3] * CURVE % PRIME
-    d = 2 * one[2] * other[2] % PRIME
+def _plus(left: Point, right: Point) -> Point:
+    a = (left[1] - left[0]) * (right[1] - right[0]) % PRIME
+    b = (left[1] + left[0]) * (right[1] + right[0]) % PRIME
+    c = 2 * left[3] * right[3] * CURVE % PRIME
+    d = 2 * left[2] * right[2] % PRIME
     e, f, g, h = b - a, d - c, d + c, b + a
     return (e * f % PRIME, g * h % PRIME, f * g % PRIME, e * h % PRIME)
 
@@ -378,22 +378,22 @@ def main(arguments: list[str] | None = None) -> int:
     if not chosen.export and not chosen.head:
         parser.error("give an export, a signed head, or both")
     try:
-        said = []
+        lines = []
         head = None
         if chosen.head:
             head = check_head(read(chosen.head), read_key(chosen.key) if chosen.key else None)
-            said.append(
+            lines.append(
                 f"Signed: chain {head['chain']}, {head['length']} entries, at {head['at']}, by the key"
             )
-            said.append(
+            lines.append(
                 f"  {head['key']}{'' if chosen.key else ', which you should compare with the one you know'}"
             )
         if chosen.export:
             export = read(chosen.export)
             if head and head["chain"] != _name(export):
                 raise Wrong("the export and the signed head are of different chains")
-            said += check_export(export, head)
-        sys.stdout.write("\n".join(said) + "\n")
+            lines += check_export(export, head)
+        sys.stdout.write("\n".join(lines) + "\n")
     except Wrong as wrong:
         sys.stdout.write(f"NOT INTACT: {wrong}\n")
         return 1

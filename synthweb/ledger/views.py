@@ -59,15 +59,18 @@ def index(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def account(request: HttpRequest, code: str) -> HttpResponse:
-    found = selectors.account_for(request.user, code)
-    narrow = filters.EntryFilter(request.GET, account=found)
+    budget_account = selectors.account_for(request.user, code)
+    narrow = filters.EntryFilter(request.GET, account=budget_account)
     page = Paginator(narrow.narrow(selectors.entries_for(request.user, code)), ENTRIES_A_PAGE)
     context = screens.account_page(
-        found, narrow, page.get_page(request.GET.get("page")), request.GET.get("delta", "")
+        budget_account,
+        narrow,
+        page.get_page(request.GET.get("page")),
+        request.GET.get("delta", ""),
     )
     context["sees_history"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
     context["waiting"] = selectors.requests_for(request.user).filter(
-        account=found, state=BudgetRequest.State.OPEN
+        account=budget_account, state=BudgetRequest.State.OPEN
     )
     return render(request, "ledger/account.html", context)
 
@@ -76,14 +79,14 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
 @never_cache
 @login_required
 def chain_status(request: HttpRequest, code: str) -> HttpResponse:
-    found = selectors.account_for(request.user, code)
-    context = {"verdict": chain.verify(found), "brief": "brief" in request.GET}
+    account = selectors.account_for(request.user, code)
+    context = {"verdict": chain.verify(account), "brief": "brief" in request.GET}
     crumbs = [
         (reverse("ledger:index"), "Ledger"),
-        (reverse("ledger:account", args=[code]), found.name),
+        (reverse("ledger:account", args=[code]), account.name),
     ]
     return fragments.render_fragment(
-        request, "ledger/_chain.html", context, title=f"Chain of {found.name}", crumbs=crumbs
+        request, "ledger/_chain.html", context, title=f"Chain of {account.name}", crumbs=crumbs
     )
 
 
@@ -91,12 +94,12 @@ def chain_status(request: HttpRequest, code: str) -> HttpResponse:
 @never_cache
 @login_required
 def entries(request: HttpRequest, code: str, kind: str) -> HttpResponseBase:
-    found = selectors.account_for(request.user, code)
-    narrow = filters.EntryFilter(request.GET, account=found)
+    account = selectors.account_for(request.user, code)
+    narrow = filters.EntryFilter(request.GET, account=account)
     if not narrow.is_valid():
         return downloads.refused(narrow)
     chosen = narrow.narrow(selectors.entries_for(request.user, code))
-    return export.of_entries(found, chosen, kind=kind, filters=narrow.chosen)
+    return export.of_entries(account, chosen, kind=kind, filters=narrow.chosen)
 
 
 @never_cache
@@ -112,13 +115,13 @@ def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
     if (
         request.method == "POST"
         and form.is_valid()
-        and (asked := _ask(request, form, dataset_code))
+        and (budget_request := _ask(request, form, dataset_code))
     ):
         messages.success(
             request,
             "A custodian will see your request and decide; you will find the answer here.",
         )
-        return redirect("ledger:request", asked.code)
+        return redirect("ledger:request", budget_request.code)
     return render(
         request,
         "ledger/ask.html",
@@ -130,18 +133,22 @@ def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
 @never_cache
 @login_required
 def budget_request(request: HttpRequest, code: str) -> HttpResponse:
-    asked = selectors.request_for(request.user, code)
-    return render(request, "ledger/request.html", screens.deciding(request.user, asked))
+    budget_request = selectors.request_for(request.user, code)
+    return render(
+        request, "ledger/request.html", screens.deciding(request.user, budget_request)
+    )
 
 
 @require_POST
 @login_required
 def grant(request: HttpRequest, code: str) -> HttpResponse:
-    asked = selectors.request_for(request.user, code, need=Need.DECIDE)
-    form = forms.GrantForm(request.POST, asked=asked)
+    budget_request = selectors.request_for(request.user, code, need=Need.DECIDE)
+    form = forms.GrantForm(request.POST, budget_request=budget_request)
     if form.is_valid():
         try:
-            entry = services.grant(custodian=_me(request), request=asked, **form.decision)
+            entry = services.grant(
+                custodian=_me(request), request=budget_request, **form.decision
+            )
             messages.success(
                 request, f"Granted: entry {entry.sequence} of {entry.account.name}."
             )
@@ -151,7 +158,7 @@ def grant(request: HttpRequest, code: str) -> HttpResponse:
     return render(
         request,
         "ledger/request.html",
-        screens.deciding(request.user, asked, grant=form),
+        screens.deciding(request.user, budget_request, grant=form),
         status=422,
     )
 
@@ -159,20 +166,22 @@ def grant(request: HttpRequest, code: str) -> HttpResponse:
 @require_POST
 @login_required
 def refuse(request: HttpRequest, code: str) -> HttpResponse:
-    asked = selectors.request_for(request.user, code, need=Need.DECIDE)
+    budget_request = selectors.request_for(request.user, code, need=Need.DECIDE)
     form = forms.RefuseForm(request.POST)
     if form.is_valid():
         try:
             services.refuse(
-                custodian=_me(request), request=asked, reason=form.cleaned_data["reason"]
+                custodian=_me(request),
+                request=budget_request,
+                reason=form.cleaned_data["reason"],
             )
-            return redirect("ledger:request", asked.code)
+            return redirect("ledger:request", budget_request.code)
         except Refused as refusal:
             forms.add_refusal(form, refusal)
     return render(
         request,
         "ledger/request.html",
-        screens.deciding(request.user, asked, refuse=form),
+        screens.deciding(request.user, budget_request, refuse=form),
         status=422,
     )
 

@@ -99,11 +99,11 @@ def check_triggers(
     *, app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None, **_kwargs: Any
 ) -> list[checks.CheckMessage]:
     """System check: every append-only table has its triggers, and SQLite tells them about REPLACE."""
-    found: list[checks.CheckMessage] = []
+    problems: list[checks.CheckMessage] = []
     for using in databases or ():
         connection = connections[using]
         present = _present_triggers(connection)
-        found += [
+        problems += [
             checks.Error(
                 f"Table {table} is append-only, but its triggers are missing from database {using!r}.",
                 hint="Find out who removed them, then put them up again with `manage.py migrate --skip-checks`.",
@@ -113,14 +113,14 @@ def check_triggers(
             if not set(trigger_names(table, vendor=connection.vendor)) <= present
         ]
         if connection.vendor == "sqlite" and not _recursive_triggers(connection):
-            found.append(
+            problems.append(
                 checks.Error(
                     f"Database {using!r}: PRAGMA recursive_triggers is off, so REPLACE could overwrite rows.",
                     hint="Keep `PRAGMA recursive_triggers=ON;` in the init_command of the database's OPTIONS.",
                     id="synthweb.E002",
                 )
             )
-    return found
+    return problems
 
 
 # --- how each database is told --------------------------------------------------------------------------------------

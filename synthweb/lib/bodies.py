@@ -39,10 +39,10 @@ def _refusal(
     request: HttpRequest, view: Any, _arguments: Any, _keywords: Any
 ) -> HttpResponse | None:
     length = request.META.get("CONTENT_LENGTH") or ""
-    most, rest = _most(view), request.path_info.startswith(REST)
-    if not length.isdecimal() or int(length) <= most + (SLACK if rest else FORM_SLACK):
+    limit, rest = _max_bytes(view), request.path_info.startswith(REST)
+    if not length.isdecimal() or int(length) <= limit + (SLACK if rest else FORM_SLACK):
         return None
-    detail = f"The body of this request has at most {most / 1024**2:,.0f} MiB; nothing of it was read."
+    detail = f"The body of this request has at most {limit / 1024**2:,.0f} MiB; nothing of it was read."
     if not rest:
         return HttpResponse(
             detail,
@@ -59,9 +59,9 @@ def _refusal(
     return JsonResponse(body, status=status.value, content_type="application/problem+json")
 
 
-def _most(view: Any) -> int:
+def _max_bytes(view: Any) -> int:
     """Of REST framework's views the class says it."""
     large = any(
-        getattr(each, "takes_table", False) for each in (view, getattr(view, "cls", None))
+        getattr(holder, "takes_table", False) for holder in (view, getattr(view, "cls", None))
     )
     return int(settings.UPLOAD_MAX_BYTES if large else settings.DATA_UPLOAD_MAX_MEMORY_SIZE)

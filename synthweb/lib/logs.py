@@ -28,12 +28,12 @@ class Plain(logging.Formatter):
     def formatException(self, ei: Raised) -> str:  # noqa: N802
         """Where it happened and what kind it was."""
         kind, _, trace = ei
-        lines = [f"  {_place(frame)}" for frame in traceback.extract_tb(trace)]
+        lines = [f"  {_location(frame)}" for frame in traceback.extract_tb(trace)]
         name = f"{kind.__module__}.{kind.__qualname__}" if kind else "no exception"
         return "\n".join([*lines, f"  {name}"])
 
 
-def _place(frame: traceback.FrameSummary) -> str:
+def _location(frame: traceback.FrameSummary) -> str:
     """One step of a traceback, without the line of code (which may hold a literal) and without variables."""
     return f"{frame.filename}:{frame.lineno} in {frame.name}"
 

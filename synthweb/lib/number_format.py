@@ -42,6 +42,6 @@ def delta(amount: str | Fraction) -> str:
 
 def in_letters(text: str) -> str:
     """`(epsilon = 1, delta = 1e-9) differential privacy` becomes `ε 1, δ 1e-9 differential privacy`."""
-    lettered = _AMOUNT.sub(lambda found: f"{GREEK[found[1]]} ", text)
-    named = _NAME.sub(lambda found: GREEK[found[1]], _PAIR.sub(r"\1", lettered))
-    return _SMALL.sub(lambda found: short(found[0]), named)
+    lettered = _AMOUNT.sub(lambda match: f"{GREEK[match[1]]} ", text)
+    named = _NAME.sub(lambda match: GREEK[match[1]], _PAIR.sub(r"\1", lettered))
+    return _SMALL.sub(lambda match: short(match[0]), named)

@@ -41,7 +41,7 @@ class Listing:
 
     page: Page[Any]
     heads: tuple[Head, ...]
-    kept: str
+    filters: str
 
     @property
     def rows(self) -> Sequence[Any]:
@@ -49,7 +49,7 @@ class Listing:
 
 
 def listing(
-    found: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str
+    queryset: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str
 ) -> Listing:
     """One page of `found`, sorted as `query` says ("-made" is made, falling), or else as `usual`; what it says that no
     column answers to changes nothing."""
@@ -59,9 +59,9 @@ def listing(
         chosen = usual
     sign = "-" if chosen.startswith("-") else ""
     fields = [sign + field for field in known[chosen.removeprefix("-")].order]
-    page = Paginator(found.order_by(*fields, f"{sign}pk"), PAGE).get_page(query.get("page"))
+    page = Paginator(queryset.order_by(*fields, f"{sign}pk"), PAGE).get_page(query.get("page"))
     heads = tuple(_head(column, query, chosen) for column in columns)
-    return Listing(page=page, heads=heads, kept=_query(query, {}))
+    return Listing(page=page, heads=heads, filters=_query(query, {}))
 
 
 def _head(column: Column, query: Mapping[str, Any], chosen: str) -> Head:
@@ -79,9 +79,9 @@ def _head(column: Column, query: Mapping[str, Any], chosen: str) -> Head:
 
 def _query(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:
     """The filters of `query` without its page, with these changes; ends in &."""
-    kept = QueryDict(mutable=True)
-    kept.update(
+    parameters = QueryDict(mutable=True)
+    parameters.update(
         {key: query[key] for key in query if key != "page" and query[key]} | dict(changes)
     )
-    text = kept.urlencode()
+    text = parameters.urlencode()
     return f"{text}&" if text else ""

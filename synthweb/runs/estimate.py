@@ -11,7 +11,7 @@ from synth_engine import mechanisms
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
 from synthweb.ledger import selectors as ledger
-from synthweb.ledger.amounts import ATTO, Lacking
+from synthweb.ledger.amounts import ATTO, Shortfall
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.releases import guarantee
@@ -64,12 +64,12 @@ class Bar:
         return self.planned <= self.free
 
     @property
-    def lacks(self) -> Lacking | None:
+    def lacks(self) -> Shortfall | None:
         """What is missing of it, in words and numbers."""
         return (
             None
             if self.fits
-            else Lacking(currency=self.unit, left=self.free, costs=self.planned)
+            else Shortfall(currency=self.unit, left=self.free, costs=self.planned)
         )
 
     @property
@@ -129,7 +129,7 @@ class Estimate:
         return all(bar.fits for bar in self.bars)
 
     @property
-    def lacking(self) -> tuple[Lacking, ...]:
+    def lacking(self) -> tuple[Shortfall, ...]:
         """Every currency that runs out."""
         return tuple(bar.lacks for bar in self.bars if bar.lacks)
 

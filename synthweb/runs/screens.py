@@ -15,7 +15,7 @@ from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
-from synthweb.ledger.amounts import exact
+from synthweb.ledger.amounts import decimal_text
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
 from synthweb.lib import number_format
@@ -88,8 +88,8 @@ def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
         min(USUAL_DELTA, balance.free.delta),
     )
     return {
-        "epsilon": exact("epsilon", epsilon) if epsilon > 0 else "1",
-        "delta": "1e-9" if delta == USUAL_DELTA else exact("delta", max(0, delta)),
+        "epsilon": decimal_text("epsilon", epsilon) if epsilon > 0 else "1",
+        "delta": "1e-9" if delta == USUAL_DELTA else decimal_text("delta", max(0, delta)),
     }
 
 

@@ -281,7 +281,7 @@ def test_three_accountants_agree(name: str) -> None:
     calls, delta = COMPARED[name]
     ours = float(composed_epsilon(calls, delta, near=near(calls, delta) * Fraction(9, 10)))
     total = library.identity(value_discretization_interval=ours / 20_000)
-    searched: Counter[pld.Loss] = Counter()
+    searched: Counter[pld.PLD] = Counter()
     for call, times in calls.items():
         options: dict[str, Any] = {
             "value_discretization_interval": ours / 20_000,
@@ -289,12 +289,12 @@ def test_three_accountants_agree(name: str) -> None:
         }
         if isinstance(call, PureLoss):
             one = library.from_discrete_laplace_mechanism(float(call.epsilon), **options)
-            searched[pld.PureLoss(float(call.epsilon))] += times
+            searched[pld.RandomizedResponsePLD(float(call.epsilon))] += times
         else:
             one = library.from_discrete_gaussian_mechanism(
                 math.sqrt(call.sigma_squared), sensitivity=1, **options
             )
-            searched[pld.GaussianLoss(math.sqrt(call.sigma_squared))] += times
+            searched[pld.DiscreteGaussianPLD(math.sqrt(call.sigma_squared))] += times
         total = total.compose(one.self_compose(times) if times > 1 else one)
     assert ours == pytest.approx(total.get_epsilon_for_delta(float(delta)), rel=1e-3)
     assert pld.log_delta(searched, ours) == pytest.approx(math.log(delta), abs=0.01)
@@ -302,8 +302,8 @@ def test_three_accountants_agree(name: str) -> None:
 
 MUTANTS = {
     "mass rounded to the lower point": (
-        "found[index + 1] = found.get(index + 1, 0) + upper",
-        "found[index] += upper",
+        "masses[index + 1] = masses.get(index + 1, 0) + upper",
+        "masses[index] += upper",
     ),
     "Gaussian mass rounded to the lower point": (
         "moved = min(mass, -(-upper >> cut))",
@@ -315,23 +315,26 @@ MUTANTS = {
         "(1 / (4 * sigma_squared * grid.step))",
     ),
     "half of the Gaussian missing": ("x = -noise.radius\n    while", "x = 0\n    while"),
-    "every call only once": ("_power(_one(call, grid), number, grid)", "_one(call, grid)"),
+    "every call only once": (
+        "_self_convolve(_call_losses(call, grid), number, grid)",
+        "_call_losses(call, grid)",
+    ),
     "a call forgotten": ("while len(waiting) > 1:", "while len(waiting) > 2:"),
     "mass at the high end dropped": (
-        "while high > low + 1 and lost + masses[high - 1] <= most:",
+        "while high > low + 1 and lost + masses[high - 1] <= limit:",
         "while high > low + (len(masses) - low) // 2 + 1:",
     ),
     "mass at the low end dropped, then scaled": (
-        "kept[0] += moved",
-        "kept = [mass // 2 for mass in kept]",
+        "remaining[0] += moved",
+        "remaining = [mass // 2 for mass in remaining]",
     ),
     "epsilon at the point below": (
         "point - grid.step + log_bounds(at)[1]",
         "point - 40 * grid.step",
     ),
     "the two probabilities exchanged": (
-        "((epsilon, one), (-epsilon, high))",
-        "((-epsilon, one), (epsilon, high))",
+        "((epsilon, unit), (-epsilon, high))",
+        "((-epsilon, unit), (epsilon, high))",
     ),
 }
 
@@ -347,9 +350,11 @@ def test_a_planted_mistake_in_the_verifier_shows(name: str) -> None:
     source = "from __future__ import annotations\n" + source.replace(
         "from __future__ import annotations\n", ""
     )
-    source = source.replace("from synth_engine.verifier.discrete_gaussian import Bell\n", "")
+    source = source.replace(
+        "from synth_engine.verifier.discrete_gaussian import GaussianMasses\n", ""
+    )
     assert source.count(before) == 1, "the mutant fits the source"
-    mutant = types.ModuleType("mutant_of_verify_losses")
+    mutant = types.ModuleType("mutant_of_verifier_losses")
     sys.modules[mutant.__name__] = mutant
     try:
         spoilt = source.replace(before, after)
@@ -395,7 +400,7 @@ def test_replacing_a_record_is_two_single_counts_that_move() -> None:
             near=Fraction(epsilon) * Fraction(999, 1000),
         )
         assert epsilon <= proved <= Fraction(epsilon) * Fraction(1002, 1000)
-        assert found == Counter({pld.GaussianLoss(2.0): 2})
+        assert found == Counter({pld.DiscreteGaussianPLD(2.0): 2})
 
 
 def test_several_records_a_unit_have_no_gaussian_certificate() -> None:
@@ -483,10 +488,10 @@ def test_without_delta_or_with_one_too_small_no_distribution_is_composed() -> No
         == "basic"
     )
     assert (
-        plan_of(domain_of(*ADULT), delta=static_calibration.LEAST_DELTA / 10).certificate
+        plan_of(domain_of(*ADULT), delta=static_calibration.MIN_DELTA / 10).certificate
         == "zcdp"
     )
-    assert plan_of(domain_of(*ADULT), delta=static_calibration.LEAST_DELTA).certificate == "pld"
+    assert plan_of(domain_of(*ADULT), delta=static_calibration.MIN_DELTA).certificate == "pld"
     assert plan_of(domain_of(*ADULT), epsilon="1/1000").certificate == "zcdp", (
         "noise too wide to be summed up"
     )
@@ -508,7 +513,7 @@ def test_what_lies_beyond_the_radius_is_bounded_from_above_whatever_the_radius(
     sigma_squared: Fraction, radius: int
 ) -> None:
     """The radius is chosen so that next to nothing lies beyond; the bound does not rest on that choice."""
-    bell = verifier_discrete_gaussian.Bell.of(sigma_squared, radius, 80)
+    bell = verifier_discrete_gaussian.GaussianMasses.of(sigma_squared, radius, 80)
     with mpmath.workdps(60):
         variance = mpmath.mpf(sigma_squared.numerator) / sigma_squared.denominator
         heights = [mpmath.exp(-mpmath.mpf(x * x) / (2 * variance)) for x in range(1_000)]
@@ -551,8 +556,8 @@ def test_gaussian_mass_beyond_the_radius_has_an_infinite_loss(sigma_squared: Fra
 
 
 TAILS = {
-    "no infinite loss": ("return _dense(found, tail)", "return _dense(found, 0)"),
-    "half of it": ("return _dense(found, tail)", "return _dense(found, tail // 2)"),
+    "no infinite loss": ("return _dense(masses, tail)", "return _dense(masses, 0)"),
+    "half of it": ("return _dense(masses, tail)", "return _dense(masses, tail // 2)"),
     "not rounded up": ("tail = -(-noise.tail >> cut)", "tail = noise.tail >> cut + 1"),
 }
 
@@ -633,18 +638,18 @@ def test_responses_are_bounded_by_their_exact_epsilon() -> None:
 RESPONSES = {
     "the upper point forgotten": (
         verifier_losses._pure,
-        "found.get(index + 1, 0) + upper",
-        "found.get(index + 1, 0)",
+        "masses.get(index + 1, 0) + upper",
+        "masses.get(index + 1, 0)",
     ),
     "the two probabilities exchanged": (
         verifier_losses._pure,
-        "((epsilon, one), (-epsilon, high))",
-        "((-epsilon, one), (epsilon, high))",
+        "((epsilon, unit), (-epsilon, high))",
+        "((-epsilon, unit), (epsilon, high))",
     ),
     "every call only once": (
         verifier_losses._on_grid,
-        "_power(_one(call, grid), number, grid)",
-        "_one(call, grid)",
+        "_self_convolve(_call_losses(call, grid), number, grid)",
+        "_call_losses(call, grid)",
     ),
     "epsilon at the point below": (
         verifier_losses._least_epsilon,

@@ -21,7 +21,7 @@ from scipy import stats
 from synth_engine.confidential import noise
 from synth_engine.measurement import Noise
 from synth_engine.privacy import laplace
-from synth_engine.privacy.inverse_cdf import Choice, Words
+from synth_engine.privacy.inverse_cdf import InverseCDF, Words
 from synth_engine.privacy.laplace import Widths
 from tests.privacy.chance import LEVEL, fits
 
@@ -96,16 +96,16 @@ def test_the_law_is_exact_on_words_of_three_bits(scale: Fraction) -> None:
 
 
 def lowest_when_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Choice, "settled", lambda self, word, length, *, source, more: 0)
+    monkeypatch.setattr(InverseCDF, "resolve", lambda self, word, length, *, source, more: 0)
 
 
 def redrawn_when_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = Choice.settled
+    exact = InverseCDF.resolve
 
-    def again(self: Choice, word: int, length: int, *, source: Callable, more: int) -> int:
+    def again(self: InverseCDF, word: int, length: int, *, source: Callable, more: int) -> int:
         return exact(self, int(source(1, length)[0]), length, source=source, more=more)
 
-    monkeypatch.setattr(Choice, "settled", again)
+    monkeypatch.setattr(InverseCDF, "resolve", again)
 
 
 def zero_of_both_signs(monkeypatch: pytest.MonkeyPatch) -> None:

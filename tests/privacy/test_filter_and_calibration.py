@@ -100,9 +100,9 @@ def test_every_legal_budget_is_planned_within_its_target_and_nearly_used_up(
         (
             60,
             "1",
-            static_calibration.LEAST_DELTA,
+            static_calibration.MIN_DELTA,
         ),  # many steps of composition, each of which may lose a little
-        (60, "1/10", static_calibration.LEAST_DELTA),
+        (60, "1/10", static_calibration.MIN_DELTA),
         (5, "1/8000", Fraction(1, 10)),  # losses that spread far beyond epsilon
     ],
 )
@@ -127,7 +127,9 @@ def test_delta_is_found_where_the_mean_loss_is_above_epsilon_as_well(loss: float
         epsilon = part * loss * math.tanh(loss / 2)
         closed = math.log(-math.expm1(epsilon - loss) / (1 + math.exp(-loss)))
         assert (
-            closed <= pld.log_delta(Counter({pld.PureLoss(loss): 1}), epsilon) <= closed + 0.001
+            closed
+            <= pld.log_delta(Counter({pld.RandomizedResponsePLD(loss): 1}), epsilon)
+            <= closed + 0.001
         )
 
 

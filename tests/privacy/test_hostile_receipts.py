@@ -299,7 +299,7 @@ def check(document: Document) -> None:
     except VerificationError as error:
         assert str(error) == " ".join(str(error).split())
         return
-    assert 0 <= found.epsilon <= verifier_limits.LARGEST_AMOUNT
+    assert 0 <= found.epsilon <= verifier_limits.MAX_AMOUNT
     assert found.epsilon <= Fraction(document["guarantee"]["epsilon"]) + Fraction(1, 10**12)
     if document["guarantee"].get("certificate") == "basic":
         spent = [

@@ -327,7 +327,7 @@ def test_a_uniform_number_is_on_the_right_side_of_every_step(n: int, threshold: 
             step = int(mpmath.floor(mpmath.mpf(reached.a) * 2**bits))
         for drawn, expected in ((step - 2, k), (step + 2, k + 1)):
             interval = tails.passing(scale=SCALE, threshold=threshold, bits=700)
-            assert tails.place(drawn, bits, n=n, p=interval) == expected
+            assert tails.locate_count(drawn, bits, n=n, p=interval) == expected
 
 
 def test_bits_that_leave_a_step_open_are_followed_by_more() -> None:

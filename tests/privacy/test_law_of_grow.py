@@ -371,9 +371,9 @@ def test_the_room_counts_every_child_of_an_opened_node() -> None:
 )  # where nodes without records pass often, and where seldom
 def test_which_nodes_pass_is_as_if_each_had_its_noise(threshold: int) -> None:
     """Chi-square of how many of each kind pass: occupied, and empty ones in both halves."""
-    assert (thresholds.by_chance(growth._SELDOM, threshold=threshold, scale=SCALE) > 1) == (
-        threshold == 3
-    )
+    assert (
+        thresholds.expected_by_chance(growth._SELDOM, threshold=threshold, scale=SCALE) > 1
+    ) == (threshold == 3)
     scores = np.repeat([0, threshold - 2, 0, threshold + 2], [4000, 20, 4000, 20])
     runs = 200
     chances = [

@@ -241,7 +241,7 @@ def test_the_verifier_comes_to_the_same_sensitivities_by_its_own_way(
     for sizes in ((2, 2), (2, 5), (7, 3), (4, 4, 2), (6,)):
         ours = interaction_sensitivity(PrivacyUnit(max_records=records), relation, sizes=sizes)
         query = {"verb": "interaction", "bins": list(sizes)}
-        assert verifier_calls._moving(query, allowed) == {
+        assert verifier_calls._query_sensitivities(query, allowed) == {
             "l1": ours.l1,
             "l2_squared": ours.l2_squared,
         }

@@ -373,7 +373,7 @@ def test_parts_that_there_are_not_are_refused_and_not_charged(
 
 # ---- mutants ---------------------------------------------------------------------------------------------------
 
-honest = dirichlet_multinomial.drawn
+honest = dirichlet_multinomial.draw_origins
 
 
 def too_small(*args: object, parts: np.ndarray, unit: int, **kwargs: object) -> np.ndarray:
@@ -431,7 +431,7 @@ def test_a_mutant_draw_exceeds_the_claim(
     mutant: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n, k, parts, unit, epsilon = 1, 3, 2, 2, 0.6
-    monkeypatch.setattr(dirichlet_multinomial, "drawn", mutant)
+    monkeypatch.setattr(dirichlet_multinomial, "draw_origins", mutant)
     claim = resampling.delta_of(n, alpha=parts / unit, origins=k, epsilon=epsilon)
     assert (
         worst(n, k, event_of({n: parts}, unit=unit, origins=k, epsilon=epsilon)) > claim * 1.01
@@ -439,7 +439,7 @@ def test_a_mutant_draw_exceeds_the_claim(
 
 
 def test_a_draw_without_balls_added_is_another_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dirichlet_multinomial, "drawn", without_return)
+    monkeypatch.setattr(dirichlet_multinomial, "draw_origins", without_return)
     found = law_of(((2, 0),), event_of({2: 1}, unit=2, origins=2, epsilon=1))
     assert found != {m: p for m, p in dirichlet.law((2, 0), (1, 1), 2, 2).items() if p}
 
@@ -472,7 +472,7 @@ def test_two_million_records_a_second() -> None:
     rng = np.random.default_rng(1)
     groups, origins = rng.integers(0, 8_000, 400_000), rng.integers(0, 244, 400_000)
     parts = np.full(8_000, resampling.UNIT // 10)
-    dirichlet_multinomial.drawn(
+    dirichlet_multinomial.draw_origins(
         groups[:9],
         origins[:9],
         parts=parts,
@@ -483,7 +483,7 @@ def test_two_million_records_a_second() -> None:
     times = []
     for _ in range(5):
         begun = time.process_time()
-        homes = dirichlet_multinomial.drawn(
+        homes = dirichlet_multinomial.draw_origins(
             groups,
             origins,
             parts=parts,
@@ -507,7 +507,7 @@ def test_the_sampler_in_use_has_the_law() -> None:
     many = np.repeat(np.arange(20_000), 4)
 
     def p_value() -> float:
-        homes = dirichlet_multinomial.drawn(
+        homes = dirichlet_multinomial.draw_origins(
             many,
             np.tile(origins, 20_000),
             parts=np.full(20_000, 3),

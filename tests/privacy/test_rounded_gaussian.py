@@ -22,10 +22,10 @@ from scipy import stats
 from synth_engine.confidential import noise
 from synth_engine.measurement import Noise
 from synth_engine.privacy import rounded
-from synth_engine.privacy.rounded import Proposal, Widths, Words
+from synth_engine.privacy.rounded import Proposal, ProposalWidths, Words
 from tests.privacy.chance import LEVEL, fits
 
-TINY = Widths(choice=3, third=3, x=2, more=2)
+TINY = ProposalWidths(choice=3, third=3, x=2, more=2)
 SIGMAS = [Fraction(5, 8), Fraction(3, 2)]
 mp = mpmath.mp.clone()
 mp.prec = 120
@@ -90,7 +90,7 @@ def law(
     undecided: list[tuple[int, int, int]] = []
 
     class Noted:
-        def __init__(self, *words: int, source: object, widths: Widths) -> None:
+        def __init__(self, *words: int, source: object, widths: ProposalWidths) -> None:
             undecided.append(words)
 
         def size(self, sigma: Fraction) -> None:
@@ -158,7 +158,7 @@ def rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kept_when_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Proposal, "_kept", lambda self, k: True)
+    monkeypatch.setattr(Proposal, "_is_accepted", lambda self, k: True)
 
 
 @pytest.mark.parametrize("mutate", [redrawn, rounded_down, kept_when_close])

@@ -130,7 +130,7 @@ def test_after_too_many_failures_even_the_right_password_has_to_wait(
     cast: Cast, browser: Browser
 ) -> None:
     client = browser()
-    for _ in range(throttle.MOST_HERE):
+    for _ in range(throttle.MAX_ATTEMPTS_HERE):
         _sign_in(client, "steward", "wrong")
     answer = _sign_in(client, "steward")
     assert answer.status_code == 200
@@ -138,7 +138,7 @@ def test_after_too_many_failures_even_the_right_password_has_to_wait(
 
 
 def test_one_persons_failures_do_not_keep_another_out(cast: Cast, browser: Browser) -> None:
-    for _ in range(throttle.MOST_HERE + 1):
+    for _ in range(throttle.MAX_ATTEMPTS_HERE + 1):
         _sign_in(browser(), "steward", "wrong")
     assert _sign_in(browser(), "custodian").status_code == 302
 
@@ -147,7 +147,7 @@ def test_a_stranger_elsewhere_cannot_lock_somebody_out_with_a_few_tries(
     cast: Cast, browser: Browser, settings: Settings
 ) -> None:
     settings.PROXIES = 1
-    for _ in range(throttle.MOST_HERE + 1):
+    for _ in range(throttle.MAX_ATTEMPTS_HERE + 1):
         _sign_in(browser(), "steward", "wrong", **{"X-Forwarded-For": "203.0.113.9"})
     assert (
         _sign_in(browser(), "steward", **{"X-Forwarded-For": "198.51.100.7"}).status_code == 302
@@ -157,7 +157,7 @@ def test_a_stranger_elsewhere_cannot_lock_somebody_out_with_a_few_tries(
 def test_an_address_that_a_client_made_up_does_not_count_without_a_proxy(
     cast: Cast, browser: Browser
 ) -> None:
-    for number in range(throttle.MOST_HERE + 1):
+    for number in range(throttle.MAX_ATTEMPTS_HERE + 1):
         _sign_in(browser(), "steward", "wrong", **{"X-Forwarded-For": f"203.0.113.{number}"})
     assert (
         _sign_in(browser(), "steward", **{"X-Forwarded-For": "198.51.100.7"}).status_code == 200
@@ -180,7 +180,7 @@ def test_attempts_keep_neither_name_nor_address(cast: Cast, browser: Browser) ->
 def test_a_client_that_went_away_can_try_again_after_a_quarter_of_an_hour(
     cast: Cast, browser: Browser
 ) -> None:
-    for _ in range(throttle.MOST_HERE + 1):
+    for _ in range(throttle.MAX_ATTEMPTS_HERE + 1):
         _sign_in(browser(), "steward", "wrong")
     for attempt in SignInAttempt.objects.all():
         SignInAttempt.objects.filter(pk=attempt.pk).update(at=attempt.at - throttle.WINDOW)
@@ -381,9 +381,9 @@ def test_a_refusal_for_the_state_of_the_account_says_so_on_record(
 
 
 def test_a_pause_is_on_record_once(cast: Cast, browser: Browser) -> None:
-    for _ in range(throttle.MOST_HERE + 5):
+    for _ in range(throttle.MAX_ATTEMPTS_HERE + 5):
         _sign_in(browser(), "steward", "wrong")
-    assert len(_recorded("user.sign_in_failed")) == throttle.MOST_HERE
+    assert len(_recorded("user.sign_in_failed")) == throttle.MAX_ATTEMPTS_HERE
     [entry] = _recorded("user.sign_in_paused")
     assert entry.detail == {
         "username": "steward",

@@ -12,7 +12,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals
 from synthweb.ledger import services as ledger
-from synthweb.ledger.amounts import ATTO, Amount, lacking
+from synthweb.ledger.amounts import ATTO, Amount, shortfalls
 from synthweb.ledger.errors import LedgerConflict, Overspend
 from synthweb.ledger.models import BudgetRequest, Rule
 from synthweb.runs import worker
@@ -208,8 +208,8 @@ def test_what_is_lacking_is_counted_by_the_rule_alone() -> None:
     asked, left = Amount(epsilon=5, delta=3, rho=9), Amount(epsilon=5, delta=1)
     assert [
         (each.currency, each.short)
-        for each in lacking(remaining=left, requested=asked, rule="basic")
+        for each in shortfalls(remaining=left, requested=asked, rule="basic")
     ] == [("delta", 2)]
     assert [
-        each.currency for each in lacking(remaining=left, requested=asked, rule="zcdp")
+        each.currency for each in shortfalls(remaining=left, requested=asked, rule="zcdp")
     ] == ["rho"]

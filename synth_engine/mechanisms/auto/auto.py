@@ -185,7 +185,7 @@ class AutoPlan(Plan):
             moving = self._of_interaction(shape)
             if (
                 moving.l2_squared
-                <= 2 * self.loss.of(price).rho * (noise_scale.LARGEST_SCALE / 2) ** 2
+                <= 2 * self.loss.of(price).rho * (noise_scale.MAX_SCALE / 2) ** 2
             ):
                 return budget_allocation.noise(self.loss.of(price), moving), True
         return self._noise(price), False

@@ -237,7 +237,7 @@ class TreePlan(Plan):
             scale=scale, branching=branching
         )
         discount = trees.least_discount(scale=scale, threshold=threshold)
-        discount = max(discount, math.ceil(trees.LEAST_PART * scale))
+        discount = max(discount, math.ceil(trees.MIN_DISCOUNT_SHARE * scale))
         return Rule(
             name="improved",
             depth=depth,

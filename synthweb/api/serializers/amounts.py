@@ -22,7 +22,7 @@ class AmountField(serializers.Field[Any, Any, str, Any]):
         super().__init__(read_only=True, **options)
 
     def to_representation(self, value: int) -> str:
-        return amounts.exact(self.currency, value)
+        return amounts.decimal_text(self.currency, value)
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "number"}], "example": "0.5"})

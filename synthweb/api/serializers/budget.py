@@ -136,7 +136,7 @@ class NewRequestSerializer(StrictSerializer):
     releases = WholeNumber(
         required=False,
         min_value=1,
-        max_value=proposals.MOST_PLANNED,
+        max_value=proposals.MAX_PLANNED_RELEASES,
         help_text="How many releases are planned. Under the basic rule a delta that is left out is then one for all of them.",
     )
     reason = Text(max_length=4000)

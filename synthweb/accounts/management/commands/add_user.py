@@ -50,12 +50,12 @@ class Command(BaseCommand):
 
 
 def _organisation(name: str) -> Organisation:
-    found = (
+    organisation = (
         Organisation.objects.filter(code=name).first()
         or Organisation.objects.filter(name=name).first()
     )
-    if found is None:
+    if organisation is None:
         raise CommandError(
             "There is no such organisation: `manage.py create_organisation` makes one."
         )
-    return found
+    return organisation

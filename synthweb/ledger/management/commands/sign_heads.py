@@ -40,7 +40,7 @@ class Command(BaseCommand):
                     f"no such account: {', '.join(sorted(missing))}", returncode=2
                 )
         chains: dict[str, Callable[[], dict[str, Any]]] = {
-            one.code: partial(checkpoints.of_account, one) for one in accounts
+            account.code: partial(checkpoints.of_account, account) for account in accounts
         }
         if not account:
             chains[checkpoints.AUDIT] = checkpoints.of_audit_log
