@@ -121,7 +121,9 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
         attribute.population, rho=attribute.rho, scale=noise.scale
     )
     if (
-        thresholds.expected_by_chance(attribute.population, threshold=threshold_, scale=noise.scale)
+        thresholds.expected_by_chance(
+            attribute.population, threshold=threshold_, scale=noise.scale
+        )
         > thresholds.MAX_BY_CHANCE
     ):
         raise SpecError(

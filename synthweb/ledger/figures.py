@@ -123,7 +123,9 @@ def _figure(shown: list[BalanceStep], currency: str) -> dict[str, Any]:
     }
 
 
-def _traces(moments: list[str], shown: list[BalanceStep], currency: str) -> list[dict[str, Any]]:
+def _traces(
+    moments: list[str], shown: list[BalanceStep], currency: str
+) -> list[dict[str, Any]]:
     def line(
         name: str, tops: Iterable[int], parts: Iterable[int], **look: Any
     ) -> dict[str, Any]:
