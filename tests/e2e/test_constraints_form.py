@@ -51,7 +51,7 @@ def test_constraints_are_added_refused_and_taken_away_by_keyboard(
     ), "it scrolls sideways"
 
     chrome.get(address)
-    keyboard.press("Take away")
+    keyboard.press("Remove")
     keyboard.reads("None so far")
     keyboard.strike(Keys.ESCAPE)
     assert keyboard.complaints() == []

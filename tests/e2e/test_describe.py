@@ -94,7 +94,8 @@ def test_a_file_of_lines_becomes_a_public_list(
     until(
         chrome,
         lambda _: (
-            "Only what is known without this table" in chrome.find_element(By.ID, "line-0").text
+            "Confirm only what is known without this table"
+            in chrome.find_element(By.ID, "line-0").text
         ),
     )
     chrome.find_element(By.NAME, "0-because").send_keys("The register of trades.", Keys.ENTER)

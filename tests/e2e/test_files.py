@@ -47,7 +47,7 @@ def test_a_file_is_uploaded_corrected_replaced_and_deleted_by_keyboard_alone(
     keyboard.press("Upload and encrypt")
     keyboard.reads("A worker is reading your table")
     work()
-    keyboard.reads("How is this file to be read?")  # no byte of it says which encoding it has
+    keyboard.reads("How should this file be read?")  # no byte of it says which encoding it has
     keyboard.press("Read the file this way")
     keyboard.reads("A worker is reading your table")
     work()

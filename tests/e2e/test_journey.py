@@ -174,7 +174,7 @@ def test_the_main_job_from_upload_to_audit(
     person.press("Confirm this description")
     person.wait_for_text("15 columns not confirmed yet")
     person.find("#id_document").send_keys(str(DOMAIN))
-    person.press("Take it into the draft")
+    person.press("Import into the draft")
     person.wait_for_text("15 of 15 columns still open")  # a file confirms nothing by itself
     person.find("#together > summary").click()
     person.find("#because").send_keys("The documentation of the table.")

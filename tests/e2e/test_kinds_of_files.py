@@ -68,7 +68,7 @@ def test_a_file_of_every_kind_is_uploaded_and_read(
         *DELIMITED,
         "zip",
     ):  # the archive holds a CSV, of which nobody knows whether its first line is a header
-        page.reads("This cannot be seen in the file for certain")
+        page.reads("The file does not show this for certain")
         page.press("Read the file this way")
         page.reads("A worker is reading your table")
         work()

@@ -23,7 +23,11 @@ from tests.web.rest import Caller
 
 Open = Callable[..., Client]
 LAW = "The Act of 1996, section 4."
-NUMBERS = ("facts_as_suggested", "equal a suggestion", "as they were read from your data")
+NUMBERS = (
+    "facts_as_suggested",
+    "equal a suggestion",
+    "equal a suggestion that was read from your data",
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +41,10 @@ def test_one_press_of_confirm_confirms_nothing_and_asks_where_it_is_written(desk
     answer = desk.press("confirm:1", in_place=True, because="", **{"1-because": "  "})
     assert desk.draft.get("columns") == {}
     assert 'name="1-because"' in answer.text
-    assert "5 of 5</strong> facts are as they were read from your data" in answer.text
+    assert (
+        "5 of 5</strong> facts equal a suggestion that was read from your data"
+        in answer.text
+    )
     assert "Declared public" not in line(desk.page(), 1)
 
 
@@ -51,7 +58,7 @@ def test_without_a_script_the_page_comes_back_with_the_question(desk: Desk) -> N
 def test_an_open_editor_keeps_what_was_typed_while_it_asks(desk: Desk) -> None:
     answer = desk.press("confirm:1", edit="1", in_place=True, _1_low="16", **{"1-because": ""})
     assert 'value="16"' in answer.text
-    assert "Only what is known without this table may be confirmed" in answer.text
+    assert "Confirm only what is known without this table" in answer.text
     assert desk.draft["columns"]["age"]["fields"] == {"low": "16"}
     assert not desk.draft["columns"]["age"]["confirmed"]
 
@@ -116,7 +123,7 @@ def test_a_count_that_nobody_can_make_is_unknown_and_said_so(
         .get(reverse("datasets:domain", args=[desk.dataset.code, 1]))
         .text
     )
-    assert "the suggestions had expired" in page
+    assert "The suggestions had expired" in page
 
 
 def _document(desk: Desk) -> dict[str, object]:

@@ -110,7 +110,7 @@ def test_a_constraint_is_taken_away_by_its_own_button(desk: Desk) -> None:
     add(desk, "order", first="wed", second="age")
     add(desk, "dependency", **{"from": "zip", "to": "county", "table": "02139, Middlesex"})
     page = desk.page()
-    assert "Take away<span" in page
+    assert "Remove<span" in page
     desk.press("rule-drop-0")
     assert [each["kind"] for each in desk.draft["constraints"]] == ["dependency"]
     desk.press("rule-drop-0")

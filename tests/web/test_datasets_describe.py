@@ -314,7 +314,7 @@ def test_whom_an_account_protects_cannot_change_any_more(cast: Cast, browser: Br
     page = (
         browser(cast.steward).get(reverse("datasets:describe", args=[played.dataset.code])).text
     )
-    assert "Settled when the budget was granted" in page
+    assert "Fixed when the budget was granted" in page
     assert 'type="radio" name="relation"' not in page
 
 
@@ -538,7 +538,7 @@ def test_the_list_says_what_is_next(browser: Browser, cast: Cast, dataset: Datas
     )
     assert "See what to mend" in client.get(reverse("datasets:index")).text
     assert (
-        "No dataset has these words"
+        "No dataset matches these words"
         in client.get(reverse("datasets:index"), {"q": "elephants"}).text
     )
     assert (

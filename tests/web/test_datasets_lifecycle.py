@@ -459,9 +459,7 @@ def test_a_file_without_the_columns_described_says_so_and_nothing_runs(
         "Describe",
         True,
     )
-    assert "does not fit this table any more" in seen(
-        browser(cast.steward), "settings", dataset
-    )
+    assert "no longer fits this table" in seen(browser(cast.steward), "settings", dataset)
     held = LedgerEntry.objects.count()
     with pytest.raises(Exception, match="no such column"):
         scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.1")

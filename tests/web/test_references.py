@@ -106,7 +106,7 @@ def test_a_crosswalk_is_read_kept_shown_and_noted(
     assert "lehd.ces.census.gov/data" in page
     assert 'id="points-data"' in page
     assert BLOCKS[0] in page
-    assert "Bring a new version" not in page
+    assert "Add a new version" not in page
     entry = AuditEntry.objects.get(action="reference.declared")
     assert (entry.detail["sha256"], entry.actor) == (version.sha256, cast.steward.username)
     assert "Blocks" in browser(cast.custodian).get(reverse("references:index")).text
@@ -546,7 +546,7 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(
         reverse("references:use", args=[dataset.code]),
         {"column": "work", "reference": totals.reference.code},
     )
-    assert "public totals: how many records each value has, exactly" in page.text
+    assert "public totals: the exact number of records of each value" in page.text
     use(client, desk, gazetteer, column="home")
     use(client, desk, gazetteer, column="work")
     told = use(client, desk, totals, column="work", totals="on").text

@@ -215,4 +215,4 @@ def test_a_release_without_two_ends_has_no_such_tab(cast: Cast, browser: Open) -
     assert address("map", made) not in html_of(
         client.get(reverse("releases:release", args=[made.code]))
     )
-    assert "No two ends" in html_of(client.get(address("map", made)))
+    assert "No origins and destinations" in html_of(client.get(address("map", made)))

@@ -70,7 +70,7 @@ def test_groups_are_shown_the_largest_first_and_are_in_the_file(
         and "<td>low</td>" in first
         and 'class="number">3\u202f3' in first
     )
-    assert "Noise moves a count of single values by about ±" in page
+    assert "Noise changes a count of single values by about ±" in page
     assert "<b>" not in page and not any(
         cell.startswith("=") for line in lines for cell in line.values()
     )

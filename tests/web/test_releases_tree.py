@@ -296,7 +296,7 @@ def test_the_page_of_texts_leads_one_level_down_and_back_without_scripts() -> No
     }
     page = render_to_string("releases/_tree_texts.html", context)
     assert 'href="?at=#tree-texts"' in page and 'value="a"' in page
-    assert page.count("not opened</span>") == 2 and page.count("and ends</span>") == 1
+    assert page.count("not split</span>") == 2 and page.count("complete</span>") == 1
     page = render_to_string(
         "releases/_tree_texts.html",
         {"texts": prefix_explorer.explore(TREE, "", rows=10), "at": ""},

@@ -161,4 +161,4 @@ def test_an_open_run_shows_how_long_and_a_stripe_where_no_share_is_known(
     SynthesisRun.objects.filter(pk=made.pk).update(
         expected=None
     )  # one from before it was recorded
-    assert "usual" not in client.get(address).text.split("What was asked")[0]
+    assert "usual" not in client.get(address).text.split("The request")[0]

@@ -86,8 +86,8 @@ def test_the_new_release_page_shows_it(cast: Cast, browser: Open) -> None:
     address, client = reverse("runs:estimate", args=[dataset.code]), browser(cast.steward)
     typed = {"mechanism": "on-the-map", "epsilon": "2", "delta": "1e-9", "name": "Commutes"}
     text = html_of(client.post(address, typed))
-    assert "What is mixed in" in text and "over 100" in text
-    assert "What is mixed in" not in html_of(
+    assert "Share of the prior" in text and "over 100" in text
+    assert "Share of the prior" not in html_of(
         client.post(address, typed | {"mechanism": "independent"})
     )
 
@@ -121,5 +121,5 @@ def test_the_new_release_page_warns_of_a_threshold_below_the_noise(cast: Cast) -
         found = estimating.estimate(planning.propose(dataset=dataset, spec=spec), hasty=True)
         return render_to_string("runs/_estimate.html", {"estimate": found, "dataset": dataset})
 
-    assert "Think this over" in shown(1) and "below the noise" in shown(1)
-    assert "Think this over" not in shown(0)
+    assert "Before you spend" in shown(1) and "below the noise" in shown(1)
+    assert "Before you spend" not in shown(0)
