@@ -1,4 +1,4 @@
-"""Signed heads: where a chain ended, and what the account then held, as a small document that auditors keep elsewhere.
+"""Signed checkpoints: where a chain ended, and what the account then held, as a small document that auditors keep elsewhere.
 
 A head is signed only after its whole chain has been recomputed, so a broken one never gets a signature.
 """
@@ -24,7 +24,7 @@ AUDIT = "audit"  # the name of the audit log's chain, beside the codes of accoun
 
 
 def of_account(account: BudgetAccount) -> dict[str, Any]:
-    """The signed head of an account's chain, with its balance."""
+    """The signed checkpoint of an account's chain, with its balance."""
     verdict = _intact(chain.verify(account))
     account.refresh_from_db()
     balance = selectors.balance(account)
@@ -40,7 +40,7 @@ def of_account(account: BudgetAccount) -> dict[str, Any]:
 
 
 def of_audit_log() -> dict[str, Any]:
-    """The signed head of the audit log, which is one chain for the installation."""
+    """The signed checkpoint of the audit log, which is one chain for the installation."""
     return _signed({"chain": AUDIT, "first_hash": FIRST}, _intact(audit_chain.verify()))
 
 

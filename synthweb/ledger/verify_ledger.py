@@ -3,8 +3,8 @@
 
     python verify_ledger.py ledger-CODE.json                      an export: hashes, links, movements, sums
     python verify_ledger.py ledger-CODE.csv                       the same from the CSV
-    python verify_ledger.py ledger-CODE.json --head head.json     … and that it holds the chain a signed head speaks of
-    python verify_ledger.py --head head.json --key signing.pub    a signed head alone
+    python verify_ledger.py ledger-CODE.json --head head.json     … and that it holds the chain a signed checkpoint speaks of
+    python verify_ledger.py --head head.json --key signing.pub    a signed checkpoint alone
     python verify_ledger.py audit.json                            entries of the audit log
 
 Give the public key that you were handed when the installation was set up, or compare the key's name that is printed.
@@ -203,7 +203,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
     _check_end(export, first)
     sums = replay(entries)
     if head and head["length"] == len(entries) and head.get("balance") != sums:
-        raise Wrong("the entries add up to another balance than the signed head states")
+        raise Wrong("the entries add up to another balance than the signed checkpoint states")
     if "length" in export:
         counted = f"Intact: {len(entries)} entries, all of the chain."
     else:
@@ -230,21 +230,21 @@ def _check_end(export: Facts, first: str | None) -> None:
 
 
 def _holds(entries: list[Facts], head: Facts, *, whole: bool) -> str:
-    """The chain has the signed head in it: nothing was taken away or rewritten up to there."""
+    """The chain has the signed checkpoint in it: nothing was taken away or rewritten up to there."""
     if head["length"] == 0:
-        return "The signed head is that of an empty chain."
+        return "The signed checkpoint is that of an empty chain."
     covering = [entry for entry in entries if entry["covered"]["sequence"] == head["length"]]
     if covering and covering[0]["hash"] != head["head"]:
         raise Wrong(
-            f"entry {head['length']} is not the one that the signed head names: the chain was rewritten"
+            f"entry {head['length']} is not the one that the signed checkpoint names: the chain was rewritten"
         )
     if not covering and whole:
         raise Wrong(
-            f"the signed head is entry {head['length']}, the file ends before it: the end was cut off or filtered out"
+            f"the signed checkpoint is entry {head['length']}, the file ends before it: the end was cut off or filtered out"
         )
     if not covering:
-        return f"The entry that the signed head names ({head['length']}) is not in this file: no comparison."
-    return f"The chain holds the signed head, entry {head['length']} at {head['at']}."
+        return f"The entry that the signed checkpoint names ({head['length']}) is not in this file: no comparison."
+    return f"The chain holds the signed checkpoint, entry {head['length']} at {head['at']}."
 
 
 def _balance(sums: Facts, identity: Facts | None) -> Iterator[str]:
@@ -264,9 +264,9 @@ def _n(value: Decimal) -> str:
     )
 
 
-# --- a signed head ------------------------------------------------------------------------------------------------
+# --- a signed checkpoint ------------------------------------------------------------------------------------------------
 def check_head(document: Facts, key: bytes | None) -> Facts:
-    """The statement of a signed head. `key` is the public key it must be signed with, or None for the one inside."""
+    """The statement of a signed checkpoint. `key` is the public key it must be signed with, or None for the one inside."""
     try:
         statement, inside = (
             dict(document["statement"]),
@@ -275,9 +275,9 @@ def check_head(document: Facts, key: bytes | None) -> Facts:
         signature = base64.b64decode(document["signature"], validate=True)
         schema = document["schema"]
     except (KeyError, TypeError, ValueError):
-        raise Unreadable("this is not a signed head") from None
+        raise Unreadable("this is not a signed checkpoint") from None
     if schema != "synthweb/chain-head/1":
-        raise Unreadable("this is not a signed head of a version that this program knows")
+        raise Unreadable("this is not a signed checkpoint of a version that this program knows")
     if key is not None and key != inside:
         raise Wrong("the head is signed with another key than the one given")
     if not ed25519_fits(
@@ -372,11 +372,11 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("export", nargs="?", help="an export of entries, JSON or CSV")
-    parser.add_argument("--head", help="a signed head of the same chain")
+    parser.add_argument("--head", help="a signed checkpoint of the same chain")
     parser.add_argument("--key", help="the installation's public key, signing.pub")
     chosen = parser.parse_args(arguments)
     if not chosen.export and not chosen.head:
-        parser.error("give an export, a signed head, or both")
+        parser.error("give an export, a signed checkpoint, or both")
     try:
         lines = []
         head = None
@@ -391,7 +391,7 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.export:
             export = read(chosen.export)
             if head and head["chain"] != _name(export):
-                raise Wrong("the export and the signed head are of different chains")
+                raise Wrong("the export and the signed checkpoint are of different chains")
             lines += check_export(export, head)
         sys.stdout.write("\n".join(lines) + "\n")
     except Wrong as wrong:

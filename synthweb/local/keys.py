@@ -6,7 +6,7 @@ keys/worker/vault.key      what opens them (confidential worker)
 keys/preview.pub           what previews and reports are encrypted to (confidential worker)
 keys/web/preview.key       what opens those (web)
 keys/web/content.key       keyed hash that notices the same content uploaded again (web)
-keys/signing.pub           what auditors check signed heads of the ledger with (anybody)
+keys/signing.pub           what auditors check signed checkpoints of the ledger with (anybody)
 keys/web/signing.key       what signs them (web)
 
 `python -m synthweb.local.keys FOLDER` makes whatever is missing; `python -m synthweb.local.key_backup` keeps copies.

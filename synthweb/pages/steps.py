@@ -113,7 +113,7 @@ def _upload(facts: Facts, addresses: Addresses) -> Step:
                 name="Upload",
                 state="later",
                 missing="The file could not be read. Mend it as said below, and upload it again.",
-                action="Upload a mended file",
+                action="Upload a corrected file",
                 address=addresses.upload,
             )
     return Step(

@@ -100,7 +100,7 @@ COLUMNS = (
     Column(key="name", title="Release", order=("name",)),
     Column(key="dataset", title="Dataset", order=("dataset__name",)),
     Column(key="method", title="Method", order=("mechanism",)),
-    Column(key="promise", title="Promise", order=("epsilon", "delta"), number=True),
+    Column(key="promise", title="Guarantee", order=("epsilon", "delta"), number=True),
     Column(key="rows", title="Rows", order=("rows",), number=True, falls=True),
     Column(key="published", title="Published (UTC)", order=("created_at",), falls=True),
 )

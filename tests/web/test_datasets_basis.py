@@ -42,8 +42,7 @@ def test_one_press_of_confirm_confirms_nothing_and_asks_where_it_is_written(desk
     assert desk.draft.get("columns") == {}
     assert 'name="1-because"' in answer.text
     assert (
-        "5 of 5</strong> facts equal a suggestion that was read from your data"
-        in answer.text
+        "5 of 5</strong> facts equal a suggestion that was read from your data" in answer.text
     )
     assert "Declared public" not in line(desk.page(), 1)
 

@@ -1,4 +1,4 @@
-"""What auditors take away: exports, signed heads, and the program that checks both with nothing but Python."""
+"""What auditors take away: exports, signed checkpoints, and the program that checks both with nothing but Python."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_download_is_checked_by_the_downloaded_program_against_the_downloaded_
     ) in said
     assert "epsilon: granted 4, held 0, charged 1, free 3" in said
     assert "delta: granted 1e-9, held 0, charged 3e-18, free 9.99999997e-10" in said
-    assert "holds the signed head, entry 5" in said
+    assert "holds the signed checkpoint, entry 5" in said
 
 
 @pytest.mark.parametrize("kind", ["json", "csv"])
@@ -212,7 +212,7 @@ def test_a_longer_chain_still_holds_an_older_head(take, account, capsys):
         verify_ledger.main([str(take("entries", account.code, "json")), "--head", str(head)])
         == 0
     )
-    assert "holds the signed head, entry 5" in capsys.readouterr().out
+    assert "holds the signed checkpoint, entry 5" in capsys.readouterr().out
 
 
 def test_what_spreadsheets_would_take_for_more_comes_back_exactly(take, account):
@@ -305,7 +305,7 @@ def test_the_number_of_queries_does_not_grow_with_the_entries(cast, browser, acc
     assert queries() == few
 
 
-# --- signed heads -----------------------------------------------------------------------------------------------------
+# --- signed checkpoints -----------------------------------------------------------------------------------------------------
 def test_a_head_says_where_the_chain_ends_and_what_the_account_holds(take, account):
     statement = signatures.check(json.loads(take("head", account.code).read_text()))
     verdict = chain.verify(account)

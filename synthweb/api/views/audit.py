@@ -1,4 +1,4 @@
-"""The books, for who checks them: entries as files, signed heads, the audit log."""
+"""The books, for who checks them: entries as files, signed checkpoints, the audit log."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class HeadView(APIView):
         operation_id="accounts_head", responses=OpenApiTypes.OBJECT, tags=["accounts"]
     )
     def get(self, request: Request, code: str) -> Response:
-        """The signed head of an account's chain, recomputed now, to be kept elsewhere."""
+        """The signed checkpoint of an account's chain, recomputed now, to be kept elsewhere."""
         return Response(checkpoints.of_account(selectors.account_for(caller(request), code)))
 
 
@@ -70,7 +70,7 @@ class AuditHeadView(APIView):
 
     @extend_schema(operation_id="audit_head", responses=OpenApiTypes.OBJECT, tags=["audit"])
     def get(self, request: Request) -> Response:
-        """The signed head of the audit log, recomputed now; for auditors."""
+        """The signed checkpoint of the audit log, recomputed now; for auditors."""
         require_role(caller(request), Role.AUDITOR)
         return Response(checkpoints.of_audit_log())
 
@@ -121,7 +121,7 @@ class CheckerView(APIView):
         tags=["audit"],
     )
     def get(self, _request: Request) -> HttpResponse:
-        """`verify_ledger.py`: checks exported entries and signed heads with nothing but Python."""
+        """`verify_ledger.py`: checks exported entries and signed checkpoints with nothing but Python."""
         return HttpResponse(
             downloads.CHECKER.read_bytes(),
             content_type=f"{PythonRenderer.media_type}; charset=utf-8",

@@ -1,4 +1,4 @@
-"""`manage.py sign_heads FOLDER`: recompute every chain and write its signed head, for auditors to keep elsewhere.
+"""`manage.py sign_heads FOLDER`: recompute every chain and write its signed checkpoint, for auditors to keep elsewhere.
 
 One file for each account and one for the audit log, named after the chain and its length, so that a daily run beside
 the old ones overwrites nothing but itself. Exit 1 if a chain is broken; the others are written all the same.
@@ -22,7 +22,7 @@ from synthweb.lib.signatures import NoSigningKey
 
 
 class Command(BaseCommand):
-    help = "Write the signed heads of the chains of every budget account and of the audit log."
+    help = "Write the signed checkpoints of the chains of every budget account and of the audit log."
     requires_migrations_checks = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:

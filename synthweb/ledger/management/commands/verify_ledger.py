@@ -2,7 +2,7 @@
 
 A chain cannot show that its end was cut off, or that the whole database was set back to an older backup. So keep the
 heads somewhere else: `--save FILE` writes them down, `--against FILE` later demands that each is still in its chain;
-FILE may also be a signed head, which shows besides that it is one of ours.
+FILE may also be a signed checkpoint, which shows besides that it is one of ours.
 """
 
 from __future__ import annotations
