@@ -32,6 +32,12 @@ SHORT = {
 ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
 
+class DepthField(forms.CharField):
+    """The depth of a tree. The page shows below it how large the cells at this depth are."""
+
+    sets_cells = True
+
+
 class ReleaseForm(forms.Form):
     """Mechanism, loss, rows and name. Numbers are read as text, exactly: `clean` makes `spec` of them."""
 
@@ -299,6 +305,7 @@ def parameter_field(
             widget=forms.CheckboxInput(attrs={"class": "form-check-input"}), **common
         )
     common["error_messages"] = AMOUNT
-    return forms.CharField(
+    field = DepthField if name == "depth" else forms.CharField
+    return field(
         max_length=40, widget=forms.TextInput(attrs={"class": "form-control"}), **common
     )
