@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.http import Http404
 from django.test import Client
 from hypothesis import given
@@ -300,6 +302,28 @@ def test_an_address_never_becomes_a_path(folder: Path, slug: str) -> None:
     docs.pages.cache_clear()
     with pytest.raises(Http404):
         docs.page_for(slug)
+
+
+@pytest.mark.slow
+def test_anchors_to_which_pages_and_templates_link_exist() -> None:
+    rendered = {page.address: docs.render(page).html for page in docs.pages().values()}
+    anchors = {
+        address: set(re.findall(r'id="([^"]+)"', html)) for address, html in rendered.items()
+    }
+    links = [
+        (address, target or address, anchor)
+        for address, html in rendered.items()
+        for target, anchor in re.findall(r'href="(/docs/[^"#]*|)#([^"]+)"', html)
+    ]
+    links += [
+        (str(path), docs.page_for(slug).address, anchor)
+        for path in settings.BASE_DIR.glob("templates/**/*.html")
+        for slug, anchor in re.findall(
+            r"'pages:docs-page' '([^']+)' %}#([\w-]+)", path.read_text()
+        )
+    ]
+    assert len(links) > 5
+    assert [link for link in links if link[2] not in anchors[link[1]]] == []
 
 
 @pytest.mark.slow
