@@ -15,17 +15,8 @@ import pyarrow.parquet as pq
 
 from synth_engine import codec, mechanisms, outputs
 from synth_engine.domain import (
-    Attribute,
-    Basket,
     Baskets,
-    Boolean,
-    Categorical,
-    Date,
-    DateTime,
     Domain,
-    Identifier,
-    Integer,
-    Text,
 )
 from synth_engine.errors import InputError
 from synth_engine.models.model import Model
@@ -114,17 +105,7 @@ def arrow_schema(domain: Domain) -> pa.Schema:
     """Column types of a drawn table; a missing value is null."""
     return pa.schema(
         [
-            pa.field(a.name, _arrow_type(a), nullable=a.missing is not None)
+            pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
             for a in domain.table_columns
         ]
     )
-
-
-def _arrow_type(attribute: Attribute) -> pa.DataType:
-    if isinstance(attribute, Categorical | Boolean | Identifier | Text | Basket):
-        return pa.string()
-    if isinstance(attribute, Date):
-        return pa.date32()
-    if isinstance(attribute, DateTime):
-        return pa.timestamp("ms")
-    return pa.int64() if isinstance(attribute, Integer) else pa.float64()

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from synth_engine.codec.baskets import Bags, bags, resolved_items
-from synth_engine.codec.decoding import as_text, decode, values_of
-from synth_engine.codec.encoding import Codes, encode, encode_column
+from synth_engine.codec.decoding import as_text, decode
+from synth_engine.codec.encoding import encode, encode_column
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
 from synth_engine.codec.resolving import Ranking, resolved_cells, resolved_codes
 from synth_engine.codec.units import normal
+from synth_engine.kinds.reading import Codes
 
 __all__ = [
     "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "normal",
     "repeat_rows", "repetitions",
-    "resolved_cells", "resolved_codes", "resolved_items", "values_of", "with_identifiers",
+    "resolved_cells", "resolved_codes", "resolved_items", "with_identifiers",
 ]  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synth_engine.domain import Domain, Integer, Number
-from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.partitions import Partition
 from synth_engine.hierarchy import TaxonomyHierarchy
 from synth_engine.hierarchy.base import MAX_SYMBOLS
+from synth_engine.kinds.attribute import Attribute
 
 
 def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec.encoding import scaled
 from synth_engine.domain import Attribute, Boolean, Categorical
 
 
@@ -71,7 +70,7 @@ def _bad(
             return never, never
         listed = set(attribute.value_labels)
         return np.array([text not in listed for text in texts], dtype=bool), never
-    on_scale = scaled(attribute, texts)
+    on_scale = attribute.scaled(texts)
     if on_scale is None:
         return None
     unreadable = np.isnan(on_scale.values)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec.encoding import Codes, encode_column
+from synth_engine.codec.encoding import encode_column
 from synth_engine.domain import Attribute, Categorical, Date, Range, Weak
+from synth_engine.kinds.reading import Codes
 
 Places = NDArray[np.int32]
 

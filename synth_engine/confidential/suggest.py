@@ -22,8 +22,8 @@ from synth_engine.confidential.summary import (
     Wide,
 )
 from synth_engine.domain import rounding
-from synth_engine.domain.scales import MAX_EXACT
 from synth_engine.formats import Marks
+from synth_engine.kinds.fragments import MAX_EXACT
 
 MAX_CATEGORIES = 100
 MAX_CATEGORY_LENGTH = 200

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from synth_engine.domain import Attribute, parse_attribute
-from synth_engine.domain.scales import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
 from synth_engine.errors import DomainError
+from synth_engine.kinds.bounds import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
 
 _WIDE = 1_000  # a range from which on most values of counts and amounts lie near its lower end
 _FACTORS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)

@@ -9,9 +9,9 @@ from typing import Any
 from synth_engine import values
 from synth_engine.dictionaries.base import Underspecified, attribute, edges
 from synth_engine.domain import OTHER, Attribute
-from synth_engine.domain.scales import ISO
-from synth_engine.domain.timestamps import ISO_MOMENT
 from synth_engine.errors import DomainError
+from synth_engine.kinds.date import ISO
+from synth_engine.kinds.date_time import ISO_MOMENT
 
 Lost = list[tuple[str, str]]
 LISTED_UP_TO = 1_000

@@ -8,16 +8,6 @@ table itself are for the steward's eyes and refused by `Domain.require_confirmed
 
 from __future__ import annotations
 
-from synth_engine.domain.attributes import (
-    MAX_CODES,
-    MAX_PLACED_CODES,
-    MISSING,
-    OTHER,
-    Attribute,
-    Boolean,
-    Categorical,
-)
-from synth_engine.domain.baskets import Basket, Baskets, WeakBasket
 from synth_engine.domain.constraints import (
     Constraint,
     Dependency,
@@ -26,20 +16,28 @@ from synth_engine.domain.constraints import (
     Order,
 )
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
-from synth_engine.domain.facts import PROVENANCES, Provenance
-from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import PointSet
-from synth_engine.domain.reading import parse_attribute
-from synth_engine.domain.scales import Date, Integer, Number
 from synth_engine.domain.schema import SCHEMA
 from synth_engine.domain.sources import Source
-from synth_engine.domain.texts import Text
-from synth_engine.domain.timestamps import DateTime
-from synth_engine.domain.undeclared import Range, Undeclared, Weak
+from synth_engine.kinds import parse_attribute
+from synth_engine.kinds.attribute import MAX_CODES, MISSING, OTHER, Attribute
+from synth_engine.kinds.basket import Basket, Baskets, WeakBasket
+from synth_engine.kinds.boolean import Boolean
+from synth_engine.kinds.categorical import MAX_PLACED_CODES, Categorical
+from synth_engine.kinds.date import Date
+from synth_engine.kinds.date_time import DateTime
+from synth_engine.kinds.facts import PROVENANCES, Provenance
+from synth_engine.kinds.identifier import Identifier
+from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.number import Number
+from synth_engine.kinds.range import Range
+from synth_engine.kinds.text import Text
+from synth_engine.kinds.undeclared import Undeclared
+from synth_engine.kinds.weak import Weak
 
 __all__ = [
     "MAX_CODES",

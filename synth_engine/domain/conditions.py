@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from synth_engine.domain.attributes import MISSING, Attribute
-from synth_engine.domain.ordinal_scales import Ladder, is_scale, ladder
-from synth_engine.domain.scales import Date, Number
-from synth_engine.domain.timestamps import DateTime
 from synth_engine.errors import DomainError
-
-_LAST = datetime.time(23, 59, 59)
-_DAY = 86_400
+from synth_engine.kinds.attribute import MISSING, Attribute
+from synth_engine.kinds.number import Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +105,14 @@ def _missing(attribute: Attribute) -> int:
 
 
 def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
-    if not is_scale(attribute):
+    if not attribute.is_scale:
         raise attribute.error("a range of a column that is no scale", repair="list its values")
     low, high = _end(attribute, wanted.low, last=False), _end(attribute, wanted.high, last=True)
     if low > high:
         raise attribute.error(
             "a range of a constraint ends before it begins", repair="swap its ends"
         )
-    starts, ends = _spans(attribute, ladder(attribute))
+    starts, ends = attribute.bin_spans()
     # A number's bin reaches up to its upper edge, where the next one begins: to touch there is not to overlap.
     touching = isinstance(attribute, Number)
     incomparable = (
@@ -139,42 +133,15 @@ def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
     yield from np.flatnonzero(within & ~incomparable if touching else within).tolist()
 
 
-def _spans(attribute: Attribute, scale: Ladder) -> tuple[Any, Any]:
-    if isinstance(attribute, Number):
-        cuts = np.asarray(attribute.cuts, dtype=np.float64)
-        return cuts[:-1], cuts[1:]
-    return scale.low[: attribute.value_count], scale.high[: attribute.value_count]
-
-
 def _end(attribute: Attribute, end: float | str | None, *, last: bool) -> float:
     if end is None:
         return np.inf if last else -np.inf
     try:
-        if isinstance(attribute, Date):
-            return float(datetime.date.fromisoformat(str(end)).toordinal())
-        if isinstance(attribute, DateTime):
-            return _seconds(str(end), last=last)
-        if isinstance(end, str):
-            raise ValueError
-        return float(end)
+        return attribute.range_end(end, last=last)
     except (ValueError, OverflowError):
         raise attribute.error(
             "an end of a range cannot be read", repair="write it as the column's bounds are"
         ) from None
-
-
-def _seconds(text: str, *, last: bool) -> float:
-    if len(text) == len("2024-12-31"):
-        moment = datetime.datetime.combine(
-            datetime.date.fromisoformat(text), _LAST if last else datetime.time()
-        )
-    else:
-        moment = datetime.datetime.fromisoformat(text)
-    if moment.tzinfo is not None:
-        raise ValueError
-    return float(
-        moment.toordinal() * _DAY + moment.hour * 3_600 + moment.minute * 60 + moment.second
-    )
 
 
 def _value(document: object, *, column: str) -> Value:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from synth_engine.domain import conditions
-from synth_engine.domain.attributes import MAX_CODES, Attribute
 from synth_engine.domain.conditions import Value
-from synth_engine.domain.facts import Provenance
-from synth_engine.domain.ordinal_scales import is_scale
-from synth_engine.domain.reading import Fields
-from synth_engine.domain.scales import Integer, Number
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import MAX_CODES, Attribute
+from synth_engine.kinds.facts import Provenance
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.number import Number
 
 MAX_CONSTRAINTS = 200
 ORIGINS: tuple[Provenance, ...] = ("declared", "public-file")
@@ -122,7 +122,7 @@ class Order(Constraint):
                 "an order of a column and itself", repair="name two columns"
             )
         for name in self.columns:
-            if not is_scale(known[name]):
+            if not known[name].is_scale:
                 raise known[name].error(
                     "an order of a column that is no number, date or date-time",
                     repair="describe it as one, or take the constraint away",

@@ -21,20 +21,21 @@ from synth_engine.domain import partitions as public_partitions
 from synth_engine.domain import places as named_places
 from synth_engine.domain import points as public_points
 from synth_engine.domain import satisfiable
-from synth_engine.domain.attributes import MAX_CODES, Attribute
-from synth_engine.domain.baskets import Baskets
 from synth_engine.domain.constraints import Constraint
-from synth_engine.domain.identifiers import Identifier
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
 from synth_engine.domain.places import Place
 from synth_engine.domain.points import PointSet
-from synth_engine.domain.reading import Fields, parse_attribute
 from synth_engine.domain.relations import Component
-from synth_engine.domain.scales import Integer
-from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
+from synth_engine.kinds import parse_attribute
+from synth_engine.kinds.attribute import MAX_CODES, Attribute
+from synth_engine.kinds.basket import Baskets
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.identifier import Identifier
+from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 SCHEMA_NAME = "synth_engine/domain/1"

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from synth_engine.domain import sources
-from synth_engine.domain.attributes import Attribute
-from synth_engine.domain.reading import Fields
 from synth_engine.domain.sources import Source
-from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.privacy.receipt import TOTALS
 
 _REPAIR = 'give "column" and "counts", an object of values and whole numbers'

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from synth_engine.domain.attributes import Attribute
-from synth_engine.domain.identifiers import Identifier
-from synth_engine.domain.reading import Fields
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.identifier import Identifier
 
 MAX_REPEATS = 100_000
 

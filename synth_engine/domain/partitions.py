@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from synth_engine.domain import names as naming
-from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.names import Names
-from synth_engine.domain.reading import Fields
-from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.undeclared import Undeclared
 
 _REPAIR = 'give "name", "column" and "of", an object of values and their parts'
 MAX_NAME_LENGTH = 100

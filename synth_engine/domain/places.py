@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from synth_engine.domain.attributes import Attribute
-from synth_engine.domain.reading import Fields
-from synth_engine.domain.scales import Integer, Number
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.number import Number
 
 MAX_PLACES = 8
 _LIMITS = {"latitude": 90, "longitude": 180}

@@ -9,14 +9,15 @@ from typing import Any
 
 from synth_engine.domain import names as naming
 from synth_engine.domain import sources
-from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.names import Names
 from synth_engine.domain.places import Place
-from synth_engine.domain.reading import Fields
-from synth_engine.domain.scales import Integer, Number
 from synth_engine.domain.sources import Source
-from synth_engine.domain.undeclared import Undeclared
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.number import Number
+from synth_engine.kinds.undeclared import Undeclared
 
 _REPAIR = (
     'give "column" and "at", an object of values and [latitude, longitude] or [latitude, longitude, weight]; '

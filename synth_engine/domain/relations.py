@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.domain import conditions
-from synth_engine.domain.attributes import Attribute
 from synth_engine.domain.constraints import (
     Constraint,
     Dependency,
@@ -23,8 +22,9 @@ from synth_engine.domain.constraints import (
     MissingIff,
     Order,
 )
-from synth_engine.domain.ordinal_scales import Floats, Ladder, ladder
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.ladders import Floats, Ladder
 
 Truth = NDArray[np.bool_]
 Codes = Mapping[str, NDArray[np.integer[Any]]]
@@ -230,7 +230,7 @@ def _orders(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -
         ordered += free
     return Orders(
         columns=tuple(ordered),
-        ladders={name: ladder(known[name]) for name in names},
+        ladders={name: known[name].ladder() for name in names},
         below={name: tuple(edges) for name, edges in below.items()},
     )
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Set
 from typing import Any
 
-from synth_engine.domain.timestamps import SECONDS
+from synth_engine.kinds.date_time import SECONDS
 
 _DAY_STEPS = (1, 7, 30, 365)
 _SPELLINGS = {

@@ -9,10 +9,12 @@ from math import prod
 
 import numpy as np
 
-from synth_engine.domain.attributes import Attribute, Boolean, Categorical
 from synth_engine.domain.constraints import Constraint, Dependency
 from synth_engine.domain.relations import ALL, Component, Gives, Truth, components
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.boolean import Boolean
+from synth_engine.kinds.categorical import Categorical
 
 MAX_SEARCH_STEPS = 200_000
 """How often a search asks whether a constraint holds before it gives up: about a second."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from synth_engine.domain.reading import Fields
 from synth_engine.errors import DomainError
+from synth_engine.kinds.fields import Fields
 
 MAX_FIELD_LENGTH = 200
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from synth_engine.domain import Domain
-from synth_engine.domain.reading import parse_attribute
 from synth_engine.errors import DomainError
+from synth_engine.kinds import parse_attribute
 from synth_engine.values.patterns import few_steps_together
 from synthweb.api.faults import Fault, Unusable, fault
 from synthweb.api.problems import engine_fault

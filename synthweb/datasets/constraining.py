@@ -13,8 +13,8 @@ from typing import Any
 
 from synth_engine.domain import MISSING, Attribute, Constraint, Domain
 from synth_engine.domain import constraints as rules
-from synth_engine.domain.attributes import MAX_CODES
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import MAX_CODES
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft_to_attribute import CHECKED, attribute_of
 from synthweb.datasets.list_fields import split

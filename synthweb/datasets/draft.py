@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, Domain
-from synth_engine.domain.texts import CLASSES
+from synth_engine.kinds.text import CLASSES
 from synthweb.datasets import sets
 from synthweb.datasets.draft_to_attribute import CHECKED, equal_edges
 from synthweb.datasets.list_fields import join, normalise, plain, quoted, split

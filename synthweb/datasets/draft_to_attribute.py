@@ -8,9 +8,9 @@ from typing import Any
 
 from synth_engine.domain import MAX_CODES, Attribute, Date, DateTime, parse_attribute
 from synth_engine.domain.document import parse
-from synth_engine.domain.texts import CLASSES
-from synth_engine.domain.timestamps import ISO_MOMENT
 from synth_engine.errors import DomainError
+from synth_engine.kinds.date_time import ISO_MOMENT
+from synth_engine.kinds.text import CLASSES
 from synthweb.datasets import sets
 from synthweb.datasets.list_fields import split, split_numbers
 

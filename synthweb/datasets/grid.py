@@ -21,9 +21,9 @@ from synth_engine.domain import (
     Undeclared,
     Weak,
 )  # fmt: skip
-from synth_engine.domain.completions import Completions
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
+from synth_engine.kinds.completions import Completions
 from synth_engine.plans import sample_size
 from synthweb.datasets import basis, inputs, sets
 from synthweb.datasets import draft as drafts

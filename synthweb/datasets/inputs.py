@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synth_engine.domain.texts import CLASSES
-from synth_engine.domain.timestamps import UNITS
+from synth_engine.kinds.date_time import UNITS
+from synth_engine.kinds.text import CLASSES
 from synth_engine.values.strings import CASES
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import sets

@@ -11,8 +11,8 @@ from django.core.paginator import Page
 from django.http import QueryDict
 from django.urls import reverse
 
-from synth_engine.domain.attributes import Attribute
 from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import Attribute
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
 from synthweb.datasets import basis, bulk_edit, constraining, grid, points, selectors

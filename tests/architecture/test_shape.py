@@ -18,9 +18,16 @@ LONGEST_VIEW = 40
 # Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.
 NUMPY_RANDOMNESS = {
     "synth_engine/codec/decoding.py",
+    "synth_engine/kinds/attribute.py",
+    "synth_engine/kinds/boolean.py",
+    "synth_engine/kinds/bounds.py",
+    "synth_engine/kinds/categorical.py",
+    "synth_engine/kinds/date.py",
+    "synth_engine/kinds/date_time.py",
+    "synth_engine/kinds/integer.py",
+    "synth_engine/kinds/number.py",
+    "synth_engine/kinds/text.py",
     "synth_engine/codec/identifiers.py",
-    "synth_engine/codec/timestamps.py",
-    "synth_engine/codec/texts.py",
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",
     "synth_engine/inference/topdown_allocation.py",

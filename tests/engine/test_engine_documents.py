@@ -10,7 +10,15 @@ import jsonschema
 import pytest
 
 from synth_engine import cli, domain
-from synth_engine.domain import identifiers, reading, timestamps
+from synth_engine.kinds import (
+    date_time as timestamps,
+)
+from synth_engine.kinds import (
+    fields as reading,
+)
+from synth_engine.kinds import (
+    identifier as identifiers,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = re.findall(r"```json\n(.*?)```", (DOCS / "domain.md").read_text(), flags=re.DOTALL)

@@ -21,10 +21,10 @@ from synth_engine.domain import (
     Number,
     Range,
     Weak,
-    grids,
     parse_attribute,
 )
 from synth_engine.errors import DomainError, InputError, SpecError
+from synth_engine.kinds import grids as grids
 from synth_engine.measurement import Answers, Discovery, Noise
 from synth_engine.plans import domain_learning
 from synth_engine.plans.two_stage import StagedPlan

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import codec
-from synth_engine.codec import timestamps
 from synth_engine.domain import DateTime, Domain, parse_attribute
-from synth_engine.domain.timestamps import ISO_MOMENT, UNITS
 from synth_engine.errors import DomainError
+from synth_engine.kinds import date_time as timestamps
+from synth_engine.kinds.date_time import ISO_MOMENT, UNITS
 
 FIXED = ("seconds", "minutes", "hours", "days", "weeks")
 

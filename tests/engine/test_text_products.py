@@ -16,7 +16,6 @@ from synth_engine import cli, mechanisms, verifier
 from synth_engine.codec import prefixes
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer, Partition, Weak
-from synth_engine.domain.completions import Completions
 from synth_engine.errors import DomainError, InputError
 from synth_engine.evaluation import tree_cells, tree_classes, tree_notes
 from synth_engine.hierarchy import (
@@ -26,6 +25,7 @@ from synth_engine.hierarchy import (
     TaxonomyHierarchy,
     child_level,
 )
+from synth_engine.kinds.completions import Completions
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model

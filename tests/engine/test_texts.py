@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 
 from synth_engine import codec, mechanisms, pipeline, tables
 from synth_engine.domain import SCHEMA, Domain, Text
-from synth_engine.domain.texts import CHARACTERS, CLASSES
 from synth_engine.errors import DomainError
+from synth_engine.kinds.text import CHARACTERS, CLASSES
 from synth_engine.mechanisms import uniform
 from synth_engine.spec import Spec
 
 
 def drawn(attribute: Text, codes: Any, *, seed: int = 0) -> pd.Series:
-    column = codec.values_of(
-        attribute, np.asarray(codes, dtype=np.intp), np.random.default_rng(seed)
-    )
+    column = attribute.sample(np.asarray(codes, dtype=np.intp), np.random.default_rng(seed))
     return codec.as_text(
         Domain(attributes=(attribute,)), pd.DataFrame({attribute.name: column})
     )[attribute.name]

@@ -20,7 +20,7 @@ from synth_engine.domain import (
     Weak,
     WeakBasket,
 )
-from synth_engine.domain.timestamps import ISO_MOMENT
+from synth_engine.kinds.date_time import ISO_MOMENT
 from synth_engine.values import Listed, from_json
 
 DAY = datetime.date(1600, 1, 1), datetime.date(9999, 12, 31)

@@ -15,15 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import codec
-from synth_engine.codec import encoding, timestamps
 from synth_engine.domain import Attribute, Basket, DateTime, Domain, Weak, WeakBasket
+from synth_engine.kinds import date_time as timestamps
+from synth_engine.kinds import reading
 from tests.privacy import hostile
 
 Texts = list[str | None]
 Encoder = Callable[[Texts], list[Any]]
 ATTRIBUTES = (*hostile.COLUMNS, *hostile.WEAK, *hostile.BASKETS, *hostile.WEAK_BASKETS)
 ENOUGH = (
-    encoding.MANY + 100
+    reading.MANY + 100
 )  # different texts with which readers that work on many at once begin to do so
 CELLS = hostile.TEXTS | st.none()
 
@@ -151,7 +152,7 @@ def a_slow_text_makes_all_slow(
             pa.array(texts, type=pa.string()).cast(kind).to_numpy().astype(float)
         )
     except pa.ArrowException:
-        return encoding._read(read, texts)
+        return reading.read_each(read, texts)
     return found
 
 
@@ -176,5 +177,5 @@ def test_one_resolution_a_block_would_be_noticed(monkeypatch: pytest.MonkeyPatch
 def test_numbers_read_by_what_stands_beside_them_would_be_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(encoding, "_cast", a_slow_text_makes_all_slow)
+    monkeypatch.setattr(reading, "_cast", a_slow_text_makes_all_slow)
     assert any(noticed(each) for each in hostile.COLUMNS if each.kind in ("integer", "number"))

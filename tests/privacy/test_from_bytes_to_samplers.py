@@ -22,11 +22,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth_engine import mechanisms
-from synth_engine.codec import timestamps
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import DateTime, Domain, Identifier, Integer
 from synth_engine.formats import Dialect
+from synth_engine.kinds import date_time as timestamps
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy.events import (
     DirichletMultinomial,

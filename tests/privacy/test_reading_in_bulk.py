@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from synth_engine.codec import encoding
-from synth_engine.codec.encoding import MANY, encode_column
+from synth_engine.codec.encoding import encode_column
 from synth_engine.domain import Attribute, Integer, Number
+from synth_engine.kinds import reading
+from synth_engine.kinds.reading import MANY
 from tests.privacy.planted import plant
 
 WHOLE = Integer(name="whole", low=0, high=99, missing=("",))
@@ -66,7 +67,7 @@ def test_a_number_has_one_code_whatever_records_are_around_it(attribute: Attribu
 def take_for_plain(patch: pytest.MonkeyPatch, pattern: str) -> None:
     plant(
         patch,
-        encoding._cast,
+        reading._cast,
         "pc.match_substring_regex(array, plainly)",
         f'pc.match_substring_regex(array, "{pattern}")',
     )
@@ -83,7 +84,7 @@ def capital_hexadecimal_taken_for_plain(patch: pytest.MonkeyPatch) -> None:
 
 def others_left_at_zero(patch: pytest.MonkeyPatch) -> None:
     """What is not plainly written is not read at all where many are read at once."""
-    plant(patch, encoding._cast, "np.flatnonzero(~plain)", "np.flatnonzero(~plain)[:0]")
+    plant(patch, reading._cast, "np.flatnonzero(~plain)", "np.flatnonzero(~plain)[:0]")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain, Text
-from synth_engine.domain.completions import Completions
 from synth_engine.hierarchy import (
     Hierarchy,
     Prefixes,
@@ -19,6 +18,7 @@ from synth_engine.hierarchy import (
     StringHierarchy,
     TaxonomyHierarchy,
 )
+from synth_engine.kinds.completions import Completions
 from synth_engine.models.trees import taxonomy
 from synth_engine.models.trees.spatial import Placement, SpatialTree
 from synth_engine.models.trees.strings import IncompletePrefixes, StringTree

@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.codec import texts as lengths
 from synth_engine.domain import Domain, Text, Weak
-from synth_engine.domain.completions import Completions
-from synth_engine.domain.texts import CLASSES, Class
 from synth_engine.hierarchy import Prefixes, StringHierarchy
+from synth_engine.kinds import text as lengths
+from synth_engine.kinds.completions import Completions
+from synth_engine.kinds.text import CLASSES, Class
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.spatial import malformed
 from synth_engine.models.weights import WHOLE, Weights, dealt
@@ -224,7 +224,7 @@ class StringTree:
         if not isinstance(attribute, Text):
             raise malformed()
         texts, places = self.drawn_in(chosen, rng)
-        return {name: lengths.codes_of(attribute, texts.tolist())[places]}
+        return {name: attribute.encode(texts.tolist())[places]}
 
     def to_json(self) -> dict[str, Any]:
         return {

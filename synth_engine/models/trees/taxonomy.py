@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
-from synth_engine.domain.completions import Completions
 from synth_engine.hierarchy import (
     Prefixes,
     ProductHierarchy,
@@ -22,6 +21,7 @@ from synth_engine.hierarchy import (
     TaxonomyHierarchy,
     words_of,
 )
+from synth_engine.kinds.completions import Completions
 from synth_engine.models.trees.spatial import Placement, SpatialTree, check, malformed
 from synth_engine.models.trees.strings import IncompletePrefixes, StringTree
 from synth_engine.models.weights import Weights, dealt

@@ -1,166 +1,27 @@
-"""Attributes whose categories or bins are not known beforehand: a run buys them first, out of its own budget.
-
-What is declared is wide and public: a set of texts that may be too large to list, or a range far wider than the values.
-Until it has been learned, a column of texts has no values but "other" and missing, and one on a scale has the cells of a
-public grid.
-"""
+"""Numbers or days within a range that is declared wide; a run learns where they lie in it."""
 
 from __future__ import annotations
 
 import datetime
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from synth_engine.domain.attributes import (
-    MAX_CODES,
-    MISSING,
-    OTHER,
-    Attribute,
-    Categorical,
-    Outside,
-)
-from synth_engine.domain.completions import Completions
-from synth_engine.domain.grids import number_grid, whole_grid
-from synth_engine.domain.scales import ISO, Date, Integer, Number
-from synth_engine.values import ValueSet
+from synth_engine.kinds.attribute import Attribute, TableSchemaField
+from synth_engine.kinds.date import ISO, Date
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import DAY, NUMBER, TEXT, Schema
+from synth_engine.kinds.grids import number_grid, whole_grid
+from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.number import Number
+from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.undeclared import Undeclared
 
 Of = Literal["integer", "number", "date"]
 SCALES: tuple[Of, ...] = ("integer", "number", "date")
 GRID_DAYS = 1_000
 MAX_BINS = 500
-DEFAULT_RHO = 0.9
-
-
-@dataclass(frozen=True, kw_only=True)
-class Undeclared(Attribute):
-    """What a run has to learn before it can count."""
-
-    @abstractmethod
-    def admits(self, resolved: Attribute) -> bool:
-        """Whether an attribute is one that this one can become."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Weak(Undeclared):
-    """One of a public set of texts, of which few occur. `rho` is the chance that no text comes out that nobody has. What
-    is not found, or not in the set, is "other", or missing if `outside` says so. completions: for a method that finds
-    beginnings of texts."""
-
-    kind: ClassVar[str] = "weak"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
-    outsides: ClassVar[tuple[Outside, ...]] = ("other", "missing")
-
-    values: ValueSet
-    rho: float = DEFAULT_RHO
-    completions: Completions | None = None
-    ordered: bool = field(default=False)
-
-    def check(self) -> None:
-        if (
-            not isinstance(self.rho, int | float)
-            or isinstance(self.rho, bool)
-            or not 0 < self.rho < 1
-        ):
-            raise self.error(
-                "rho does not lie strictly between 0 and 1", repair="0.9 is a common choice"
-            )
-        object.__setattr__(self, "rho", float(self.rho))
-        if any(marker in self.values for marker in self.missing or ()):
-            raise self.error(
-                "a missing marker is also a value", repair="take it off one of the two lists"
-            )
-        if self.has_other and OTHER in (self.missing or ()):
-            raise self.error(
-                f"{OTHER!r} is what other values are called",
-                repair="take it off the missing markers",
-            )
-
-    @property
-    def value_labels(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def has_other(self) -> bool:
-        return self.outside != "missing"
-
-    @property
-    def population(self) -> int:
-        """How many values may be found: those of the set, "other" and missing."""
-        return self.values.size + self.size
-
-    def rank(self, text: str | None) -> int:
-        """The number of a text among them. "Other" follows the set, missing comes last."""
-        return self.ranks([text])[0]
-
-    def ranks(self, texts: Sequence[str | None]) -> list[int]:
-        """The numbers of many texts."""
-        last, gone = self.population - 1, self.missing
-        outside = self.values.size if self.has_other else last
-        value_ranks = [
-            outside if rank is None else rank
-            for rank in self.values.ranks([text or "" for text in texts])
-        ]
-        if gone is None:
-            return value_ranks
-        missing = [text is None or text in gone for text in texts]
-        return [
-            last if lacks else rank for rank, lacks in zip(value_ranks, missing, strict=True)
-        ]
-
-    def from_ranks(self, ranks: Sequence[int]) -> Categorical:
-        """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
-        the most frequent there; "other" and missing are never left out."""
-        texts = [
-            self.values.unrank(rank)
-            for rank in sorted(ranks[: MAX_CODES - 2])
-            if rank < self.values.size
-        ]
-        texts = [text for text in texts if text != OTHER]
-        facts = dict(self.facts) | {"values": "learned"}
-        if not texts:  # nothing but "other" and missing
-            return Categorical(
-                name=self.name,
-                values=(OTHER if self.has_other else self._nothing(),),
-                missing=self.missing,
-                outside="clamp" if self.has_other else "missing",
-                provenance=facts,
-            )
-        return Categorical(
-            name=self.name,
-            values=tuple(texts),
-            other=self.has_other,
-            missing=self.missing,
-            outside=self.outside,
-            provenance=facts,
-        )
-
-    def _nothing(self) -> str:
-        """What the one value is called where none was found and all is missing: nothing that a file calls missing."""
-        text = MISSING
-        while text in (self.missing or ()):
-            text = f"({text})"
-        return text
-
-    def admits(self, resolved: Attribute) -> bool:
-        if not isinstance(resolved, Categorical):
-            return False
-        ranks = [self.values.rank(text) for text in resolved.values]
-        return resolved == self.from_ranks([rank for rank in ranks if rank is not None])
-
-    def details(self) -> dict[str, object]:
-        further = (
-            {} if self.completions is None else {"completions": self.completions.to_json()}
-        )
-        return {
-            "values": self.values.to_json() | {"size": self.values.size},
-            "rho": self.rho,
-        } | further
-
-    def _default_outside(self) -> Outside:
-        return "other"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +30,7 @@ class Range(Undeclared):
     suit them, up to `bins`, are learned on a public grid."""
 
     kind: ClassVar[str] = "range"
+    schema_position: ClassVar[int] = 80
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     of: Of
@@ -294,6 +156,40 @@ class Range(Undeclared):
             "bins": self.bins,
         }
         return shared | ({"format": self.format} if self.of == "date" else {})
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        end = {"anyOf": [NUMBER, DAY]}
+        own = {
+            "of": {"enum": list(SCALES)},
+            "low": end,
+            "high": end,
+            "bins": {"type": "integer", "minimum": 2, "maximum": MAX_BINS},
+            "format": TEXT,
+        }
+        return own, ("of", "low", "high")
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        of = fields.needed(of=fields.text("of", default=None))
+        return (
+            of
+            | fields.needed(low=fields.bound("low"), high=fields.bound("high"))
+            | {
+                "bins": fields.integer("bins"),
+                "format": fields.text("format", default=None),
+            }
+        )
+
+    def encode(self, texts: list[str]) -> Codes:
+        return self.grid.encode(texts)
+
+    def table_schema(self) -> TableSchemaField:
+        """The widest bounds; where values lie between them is learned by each release."""
+        ends = {"minimum": self.low, "maximum": self.high}
+        if self.of != "date":
+            return TableSchemaField(self.of, {}, ends)
+        return self.grid.table_schema()
 
 
 def _whole_bins(cuts: list[int], *, shared: dict[str, Any]) -> Integer:

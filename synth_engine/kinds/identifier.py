@@ -6,9 +6,11 @@ import string
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from synth_engine.domain.attributes import Attribute
+from synth_engine.kinds.attribute import Attribute, TableSchemaField
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import NAME, Schema, optional
 
 Regenerate = Literal["sequence", "random", "uuid"]
 REGENERATE: tuple[Regenerate, ...] = get_args(Regenerate)
@@ -35,6 +37,8 @@ class Identifier(Attribute):
     # is a digit, @ a capital letter, * either, and a backslash takes the next sign as it is."""
 
     kind: ClassVar[str] = "identifier"
+    schema_position: ClassVar[int] = 120
+    bare: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind",)
 
     regenerate: Regenerate | None = None
@@ -98,6 +102,22 @@ class Identifier(Attribute):
         """Nothing for one that is dropped, so that a description from before patterns keeps its digest."""
         made = {"regenerate": self.regenerate, "pattern": self.pattern}
         return {key: value for key, value in made.items() if value is not None}
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        own = {
+            "regenerate": optional({"enum": list(REGENERATE)}),
+            "pattern": optional(NAME | {"maxLength": MAX_PATTERN_LENGTH}),
+        }
+        return own, ()
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        return {key: fields.text(key, default=None) for key in ("regenerate", "pattern")}
+
+    def table_schema(self) -> TableSchemaField:
+        style = {"format": "uuid"} if self.regenerate == "uuid" else {}
+        return TableSchemaField("string", style, {"unique": True})
 
 
 def template(pattern: str) -> Template:

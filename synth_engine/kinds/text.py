@@ -10,11 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from synth_engine.domain.attributes import Attribute
-from synth_engine.domain.identifiers import MAX_PATTERN_LENGTH, Template, template
-from synth_engine.domain.scales import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from synth_engine.kinds.attribute import Attribute, TableSchemaField
+from synth_engine.kinds.bounds import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import TEXTS, Schema
+from synth_engine.kinds.identifier import MAX_PATTERN_LENGTH, Template, template
+from synth_engine.kinds.reading import Codes
 
 Class = Literal["lower", "upper", "digits", "blanks", "punctuation"]
 CLASSES: tuple[Class, ...] = get_args(Class)
@@ -36,6 +43,7 @@ class Text(Attribute):
     a capital letter, * either, a backslash takes the next sign as it is), and only being missing is counted."""
 
     kind: ClassVar[str] = "text"
+    schema_position: ClassVar[int] = 90
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "shape", "missing")
 
     max_length: int | None = None
@@ -171,3 +179,111 @@ class Text(Attribute):
             "signs": list(self.signs),
             "leading": self.leading,
         }
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        own: Schema = {
+            "min_length": {"type": "integer", "minimum": 0, "maximum": MAX_TEXT_LENGTH},
+            "max_length": {"type": "integer", "minimum": 1, "maximum": MAX_TEXT_LENGTH},
+            "signs": TEXTS | {"items": {"enum": list(CLASSES)}},
+            "leading": {"type": "boolean"},
+            "pattern": {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_LENGTH},
+        }
+        return own, ()
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        return {
+            "min_length": fields.integer("min_length"),
+            "max_length": fields.integer("max_length"),
+            "signs": fields.texts("signs"),
+            "leading": fields.boolean("leading"),
+            "pattern": fields.text("pattern", default=None),
+        }
+
+    def table_schema(self) -> TableSchemaField:
+        if self.max_length is None:
+            return TableSchemaField("string")
+        return TableSchemaField(
+            "string", {}, {"minLength": self.min_length, "maxLength": self.max_length}
+        )
+
+    def encode(self, texts: list[str]) -> Codes:
+        """The code of each text. One that is too short or too long, or begins with another sign, goes where it is declared
+        to: to the nearest length and the first class, or to missing."""
+        if self.pattern is not None:
+            return np.zeros(len(texts), dtype=np.uint16)
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        cuts = np.asarray(self.cuts)
+        bins = np.searchsorted(cuts, np.clip(lengths, cuts[0], cuts[-1] - 1), side="right") - 1
+        outside = (lengths < cuts[0]) | (lengths >= cuts[-1])
+        if self.leading:
+            places = {each: place for place, each in enumerate(self.classes)}
+            firsts = np.fromiter(
+                (places.get(class_of(text), -1) for text in texts),
+                dtype=np.int64,
+                count=len(texts),
+            )
+            outside |= firsts < 0
+            bins = bins + np.maximum(firsts, 0) * (len(cuts) - 1)
+        codes: Codes = bins.astype(np.uint16)
+        if self.outside == "missing" and self.missing_code is not None:
+            codes[outside] = self.missing_code
+        return codes
+
+    def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+        """A text for each code; none is a missing marker."""
+        missing = codes == self.missing_code
+        made = _made(self, np.where(missing, 0, codes), rng)
+        markers = set(self.missing or ())
+        while markers and (clashing := np.flatnonzero([text in markers for text in made])).size:
+            for row, text in zip(
+                clashing.tolist(),
+                _made(self, codes[clashing] * ~missing[clashing], rng),
+                strict=True,
+            ):
+                made[row] = text
+        return pd.Series(made, dtype="str").mask(missing)
+
+
+def _made(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) -> list[str]:
+    if attribute.pattern is not None:
+        places = [
+            np.array(list(signs))[rng.integers(len(signs), size=codes.size)]
+            for signs in attribute.template
+        ]
+        return ["".join(row) for row in zip(*(place.tolist() for place in places), strict=True)]
+    cuts = np.asarray(attribute.cuts)
+    firsts, bins = np.divmod(codes, len(cuts) - 1)
+    lengths = rng.integers(cuts[bins], cuts[bins + 1])
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    alphabet = _alphabet(attribute.signs)
+    signs = alphabet[rng.integers(alphabet.size, size=int(ends[-1]) if ends.size else 0)]
+    edges = _alphabet(attribute.classes)
+    some = lengths > 0
+    signs[ends[some] - 1] = edges[rng.integers(edges.size, size=int(some.sum()))]
+    if attribute.leading:
+        for place, each in enumerate(attribute.classes):
+            mine = starts[firsts == place]
+            signs[mine] = _alphabet((each,))[
+                rng.integers(len(CHARACTERS[each]), size=mine.size)
+            ]
+    else:
+        signs[starts[some]] = edges[rng.integers(edges.size, size=int(some.sum()))]
+    whole = "".join(signs.tolist())
+    return [whole[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _alphabet(classes: tuple[Class, ...]) -> NDArray[np.str_]:
+    return np.array(list("".join(CHARACTERS[each] for each in classes)))
+
+
+def class_of(text: str) -> Class:
+    """The class of the first sign, of any script."""
+    first = text[:1]
+    if first.isdigit():
+        return "digits"
+    if first.isalpha():
+        return "upper" if first.isupper() else "lower"
+    return "blanks" if first.isspace() else "punctuation"

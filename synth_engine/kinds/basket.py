@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from synth_engine.domain.attributes import Attribute, Boolean
-from synth_engine.domain.undeclared import Undeclared
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.boolean import Boolean
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import TEXTS, VALUE_SET, Schema
+from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.values import ValueSet
 
 MAX_ITEMS = 2_000
@@ -21,8 +24,14 @@ MAX_ITEMS = 2_000
 MAX_CANDIDATES = 1_000_000
 """Items that a choice may be made from: each gets its noise, so all are written down once."""
 SEPARATORS = (" ", ",", ";", "|", "\t")
-PRESENT, ABSENT = "1", "0"
 _LONGEST_NAME = 200
+PRESENT = "1"
+ABSENT = "0"
+_BASKETS: Schema = {"separator": {"enum": list(SEPARATORS)}, "wide": {"type": "boolean"}}
+
+
+def _read_baskets(fields: Fields) -> dict[str, object]:
+    return {"separator": fields.text("separator", default=None), "wide": fields.boolean("wide")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +39,7 @@ class Baskets(Attribute):
     """What both kinds share. separator: between the items of a cell, a blank standing for any white space. wide: whether a
     drawn table has a column for each item instead of baskets."""
 
+    bare: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "items")
 
     separator: str = " "
@@ -89,6 +99,7 @@ class Basket(Baskets):
     see a column NAME=ITEM of 0 and 1 for each; so does who draws a table, if `wide` says so."""
 
     kind: ClassVar[str] = "basket"
+    schema_position: ClassVar[int] = 100
 
     items: tuple[str, ...]
 
@@ -119,6 +130,14 @@ class Basket(Baskets):
     def details(self) -> dict[str, object]:
         return {"items": list(self.items), "separator": self.separator, "wide": self.wide}
 
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        return {"items": TEXTS | {"maxItems": MAX_ITEMS}} | _BASKETS, ("items",)
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        return fields.needed(items=fields.texts("items")) | _read_baskets(fields)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WeakBasket(Baskets, Undeclared):
@@ -126,6 +145,7 @@ class WeakBasket(Baskets, Undeclared):
     of its own budget. Items that are not chosen are left out."""
 
     kind: ClassVar[str] = "weak-basket"
+    schema_position: ClassVar[int] = 110
 
     values: ValueSet
     keep: int = 50
@@ -184,3 +204,16 @@ class WeakBasket(Baskets, Undeclared):
             "separator": self.separator,
             "wide": self.wide,
         }
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        keep: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS}
+        return {"values": VALUE_SET, "keep": keep} | _BASKETS, ("values",)
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        return (
+            fields.needed(values=fields.value_set("values"))
+            | {"keep": fields.integer("keep")}
+            | _read_baskets(fields)
+        )

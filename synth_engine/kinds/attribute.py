@@ -1,4 +1,4 @@
-"""The kinds of attributes, each a frozen value that checks itself.
+"""What all kinds of attributes share: the frozen base class, and the questions that each kind answers for itself.
 
 A value of an attribute is stored as a code 0 … size-1. Codes run through the declared values or bins in order, then
 "other" where it is declared, then missing. Every value whatever has a code: one outside the declaration goes where
@@ -8,29 +8,48 @@ A value of an attribute is stored as a code 0 … size-1. Codes run through the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
-from synth_engine.domain import facts
-from synth_engine.domain.facts import Provenance
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from synth_engine.errors import DomainError
+from synth_engine.kinds import facts
+from synth_engine.kinds.facts import Provenance
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import Schema
+from synth_engine.kinds.ladders import Floats, Ladder
+from synth_engine.kinds.reading import Codes, Scaled
 
 MAX_CODES = 10_000
-MAX_PLACED_CODES = 65_535
-"""Codes of a column whose values have public points: census blocks are many. A code is stored in 16 bits."""
 OTHER = "(other)"
 MISSING = "(missing)"
-
 Outside = Literal["other", "missing", "clamp"]
+
+
+@dataclass(frozen=True)
+class TableSchemaField:
+    """A field of a Frictionless Table Schema: its type, further properties, and constraints."""
+
+    type: str
+    properties: dict[str, Any] = field(default_factory=dict)
+    constraints: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
     """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first of them
     being the one written; None means that the attribute has no missing value. `ordered` tells mechanisms that
-    neighbouring codes mean neighbouring values."""
+    neighbouring codes mean neighbouring values. Class variables: `schema_position` orders the kinds in the JSON Schema;
+    nothing of a `bare` kind can be missing, outside or ordered; values of a kind that `is_scale` compare."""
 
     kind: ClassVar[str]
+    schema_position: ClassVar[int]
+    bare: ClassVar[bool] = False
+    is_scale: ClassVar[bool] = False
     fact_names: ClassVar[tuple[str, ...]]
     outsides: ClassVar[tuple[Outside, ...]] = ("clamp", "missing")
     most_codes: ClassVar[int] = MAX_CODES
@@ -75,6 +94,99 @@ class Attribute:
     def value_count(self) -> int:
         """How many codes stand for declared values or bins."""
         return len(self.value_labels)
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        """JSON Schema of the fields of this kind alone, and the names of the required ones."""
+        raise NotImplementedError
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        """The fields of this kind alone from its JSON, None for one that is left out."""
+        raise NotImplementedError
+
+    def scaled(self, texts: list[str]) -> Scaled | None:  # noqa: ARG002 - most kinds have a scale
+        """Texts of a column as numbers on its scale; None for a kind without one."""
+        return None
+
+    def encode(self, texts: list[str]) -> Codes:
+        """Codes of texts that are not missing. Entry i is a function of texts[i] alone. What cannot be read at all is
+        missing, or the lowest code if nothing can be."""
+        scale = self.scaled(texts)
+        if scale is None:
+            raise TypeError(f"no codes for {self.kind}")
+        missing = np.isnan(scale.values)
+        if self.outside == "missing":
+            missing |= (scale.values < scale.low) | (scale.values > scale.high)
+        values = np.clip(
+            np.where(np.isnan(scale.values), scale.low, scale.values), scale.low, scale.high
+        )
+        bins = (
+            np.searchsorted(np.asarray(scale.cuts, dtype=np.float64), values, side="right") - 1
+        )
+        # the last bin holds its end
+        codes: Codes = np.minimum(bins, self.value_count - 1).astype(np.uint16)
+        if self.missing_code is not None:
+            codes[missing] = self.missing_code
+        return codes
+
+    def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:  # noqa: ARG002
+        """A value of each code, uniform inside its bin, in the column's natural type; a missing value is NA."""
+        raise TypeError(f"no values for {self.kind}")
+
+    def write(self, column: pd.Series) -> pd.Series:
+        """Values as a file has them. Encoding these texts gives the codes back."""
+        return column.fillna(self.missing_text).reset_index(drop=True)
+
+    @property
+    def missing_text(self) -> str:
+        """What a file has in the place of a missing value."""
+        return self.missing[0] if self.missing else ""
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The type of the column in a Parquet file."""
+        return pa.string()
+
+    def ladder(self) -> Ladder:
+        """The values of each code as plain numbers that compare. Raises TypeError for a kind without order."""
+        raise TypeError(f"{self.kind} is no scale")
+
+    def bin_spans(self) -> tuple[Floats, Floats]:
+        """First and last value of each bin, as numbers of the ladder."""
+        scale = self.ladder()
+        return scale.low[: self.value_count], scale.high[: self.value_count]
+
+    def range_end(self, end: float | str, *, last: bool) -> float:  # noqa: ARG002 - moments need it
+        """The number of the ladder that an end of a range names. Raises ValueError. last: whether it is the upper end."""
+        if isinstance(end, str):
+            raise ValueError
+        return float(end)
+
+    def comparable(self, column: pd.Series) -> Floats:
+        """Values as numbers of the ladder; NaN where missing."""
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def natural(self, values: Floats) -> pd.Series:  # noqa: ARG002 - scales override it
+        """Numbers of the ladder as the column holds them; minus infinity is missing."""
+        raise TypeError(f"{self.kind} is no scale")
+
+    def table_schema(self) -> TableSchemaField:
+        """The column as a field of a Frictionless Table Schema."""
+        return TableSchemaField("string")
+
+    table_schema_type: ClassVar[str] = ""
+
+    @classmethod
+    def from_table_schema(cls, field: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON of a field whose type is `table_schema_type`, without name and missing markers. Raises ValueError where
+        the field says too little."""
+        raise NotImplementedError
+
+    @classmethod
+    def suggest(cls, texts: pa.Array) -> dict[str, Any] | None:  # noqa: ARG003 - most kinds are suggested by the room
+        """A draft for a column of these different texts, if they look like this kind. For the steward alone."""
+        return None
 
     # What follows from that.
     @property
@@ -186,74 +298,3 @@ class Attribute:
 
     def _default_outside(self) -> Outside:
         return "clamp"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Categorical(Attribute):
-    """One of a list of texts. A text not listed is "other", else missing, else (`outside="clamp"`, to be asked for)
-    the first of the list."""
-
-    kind: ClassVar[str] = "categorical"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
-    outsides: ClassVar[tuple[Outside, ...]] = ("other", "missing", "clamp")
-    most_codes: ClassVar[int] = (
-        MAX_PLACED_CODES  # beyond MAX_CODES they need points: see Domain
-    )
-
-    values: tuple[str, ...]
-    other: bool = False
-
-    def check(self) -> None:
-        object.__setattr__(self, "values", tuple(self.values))
-        self._check_texts(self.values, what="value")
-        self._check_apart_from_missing(self.values)
-        if self.other and OTHER in self.values + (self.missing or ()):
-            raise self.error(
-                f"{OTHER!r} is what other values are called", repair="rename that value"
-            )
-
-    @property
-    def value_labels(self) -> tuple[str, ...]:
-        return self.values
-
-    @property
-    def has_other(self) -> bool:
-        return self.other
-
-    def details(self) -> dict[str, object]:
-        return {"values": list(self.values), "other": self.other}
-
-    def _default_outside(self) -> Outside:
-        if self.other:
-            return "other"
-        if self.missing is not None:
-            return "missing"
-        raise self.error(
-            "a text that is not listed has nowhere to go",
-            repair='set "other": true, declare missing markers, or set "outside": "clamp" for the first value',
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Boolean(Attribute):
-    """Two texts. Anything else is missing, or false where nothing can be missing. Code 0 is false."""
-
-    kind: ClassVar[str] = "boolean"
-    fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
-
-    true: str = "true"
-    false: str = "false"
-
-    def check(self) -> None:
-        self._check_texts((self.false, self.true), what="value")
-        self._check_apart_from_missing((self.false, self.true))
-
-    @property
-    def value_labels(self) -> tuple[str, ...]:
-        return (self.false, self.true)
-
-    def details(self) -> dict[str, object]:
-        return {"true": self.true, "false": self.false}
-
-    def _default_outside(self) -> Outside:
-        return "clamp" if self.missing is None else "missing"

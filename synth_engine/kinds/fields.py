@@ -1,4 +1,4 @@
-"""Attributes from JSON, field by field; every refusal names the column and the field."""
+"""Fields of a JSON object, type by type; every refusal names the column and the field."""
 
 from __future__ import annotations
 
@@ -7,52 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from synth_engine import values as public_sets
-from synth_engine.domain.attributes import Attribute, Boolean, Categorical
-from synth_engine.domain.baskets import Basket, WeakBasket
-from synth_engine.domain.completions import Completions
-from synth_engine.domain.identifiers import Identifier
-from synth_engine.domain.scales import Date, Integer, Number
-from synth_engine.domain.texts import Text
-from synth_engine.domain.timestamps import DateTime
-from synth_engine.domain.undeclared import Range, Weak
 from synth_engine.errors import DomainError
+from synth_engine.kinds.completions import Completions
 
 _LAST = datetime.time(23, 59, 59)
-KINDS: dict[str, type[Attribute]] = {
-    kind.kind: kind
-    for kind in (
-        Categorical, Integer, Number, Boolean, Date, DateTime, Text, Identifier, Weak, Range, Basket, WeakBasket,
-    )
-}  # fmt: skip
-BARE = (Identifier, Basket, WeakBasket)
-"""Kinds of which nothing can be missing, outside or ordered."""
-
-
-def parse_attribute(document: object) -> Attribute:
-    """One attribute from its JSON; a key "why" (a sentence for people) is allowed and not kept."""
-    if not isinstance(document, Mapping):
-        raise DomainError(
-            "an attribute is not a JSON object", repair="see docs/domain.schema.json"
-        )
-    name = document.get("name")
-    if not isinstance(name, str):
-        raise DomainError("an attribute has no name", repair="give every attribute a name")
-    reader = Fields(document, column=name)
-    kind = KINDS.get(reader.text("kind"))
-    if kind is None:
-        raise DomainError("unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name)
-    given = dict(_PARSERS[kind](reader))
-    extra = [] if kind in BARE else ["missing", "outside", "ordered"]
-    reader.only("name", "kind", "provenance", "why", *extra, *given)
-    given = {
-        key: value for key, value in given.items() if key in document and value is not None
-    }
-    if extra:
-        given["missing"] = reader.texts("missing")
-        given["outside"] = reader.text("outside", default=None)
-        if "ordered" in document:
-            given["ordered"] = reader.boolean("ordered")
-    return kind(name=name, provenance=reader.provenance(), **given)
 
 
 class Fields:
@@ -160,7 +118,7 @@ class Fields:
         except DomainError as error:
             raise DomainError(error.rule, repair=error.repair, column=self.column) from None
 
-    def needed(self, **values: object) -> dict[str, object]:
+    def needed(self, **values: object) -> dict[str, Any]:
         for key, value in values.items():
             if value is None:
                 raise DomainError(
@@ -176,61 +134,3 @@ class Fields:
         ):
             return value
         raise self._wrong("provenance", "one word, or one word for each fact")
-
-
-def _of_baskets(fields: Fields) -> dict[str, object]:
-    return {"separator": fields.text("separator", default=None), "wide": fields.boolean("wide")}
-
-
-_PARSERS: dict[type[Attribute], Any] = {
-    Categorical: lambda f: f.needed(values=f.texts("values")) | {"other": f.boolean("other")},
-    Integer: lambda f: (
-        f.needed(low=f.integer("low"), high=f.integer("high"))
-        | {"edges": f.numbers("edges", whole=True), "width": f.integer("width")}
-    ),
-    Number: lambda f: (
-        f.needed(low=f.number("low"), high=f.number("high"))
-        | {"edges": f.numbers("edges", whole=False)}
-    ),
-    Boolean: lambda f: {
-        "true": f.text("true", default=None),
-        "false": f.text("false", default=None),
-    },
-    Date: lambda f: (
-        f.needed(low=f.day("low"), high=f.day("high"))
-        | {"step_days": f.integer("step_days"), "format": f.text("format", default=None)}
-    ),
-    DateTime: lambda f: (
-        f.needed(low=f.moment("low"), high=f.moment("high", end=True))
-        | {
-            "step": f.integer("step"),
-            "unit": f.text("unit", default=None),
-            "width": f.integer("width"),
-        }
-        | {"format": f.text("format", default=None)}
-    ),
-    Weak: lambda f: (
-        f.needed(values=f.value_set("values"))
-        | {"rho": f.number("rho"), "completions": f.completions("completions")}
-    ),
-    Range: lambda f: (
-        f.needed(of=f.text("of", default=None))
-        | f.needed(low=f.bound("low"), high=f.bound("high"))
-        | {"bins": f.integer("bins"), "format": f.text("format", default=None)}
-    ),
-    Text: lambda f: {
-        "min_length": f.integer("min_length"),
-        "max_length": f.integer("max_length"),
-        "signs": f.texts("signs"),
-        "leading": f.boolean("leading"),
-        "pattern": f.text("pattern", default=None),
-    },
-    Basket: lambda f: f.needed(items=f.texts("items")) | _of_baskets(f),
-    WeakBasket: lambda f: (
-        f.needed(values=f.value_set("values")) | {"keep": f.integer("keep")} | _of_baskets(f)
-    ),
-    Identifier: lambda f: {
-        "regenerate": f.text("regenerate", default=None),
-        "pattern": f.text("pattern", default=None),
-    },
-}

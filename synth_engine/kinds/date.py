@@ -1,0 +1,179 @@
+"""Days in public steps."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
+from synth_engine.kinds.bounds import (
+    write_moments,
+)
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import (
+    DAY,
+    POSITIVE,
+    TEXT,
+    Schema,
+)
+from synth_engine.kinds.ladders import Even, Floats, Ladder, padded
+from synth_engine.kinds.reading import Scaled, read_each
+
+ISO = "%Y-%m-%d"
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T]|$)")
+_EPOCH = 719_163  # the ordinal of 1970-01-01
+_SECONDS = 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Date(Attribute):
+    """Days from `low` to `high`, both included, in steps of `step_days`; `format` is how a file writes them
+    (as in `datetime.strptime`)."""
+
+    kind: ClassVar[str] = "date"
+    schema_position: ClassVar[int] = 50
+    is_scale: ClassVar[bool] = True
+    fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
+
+    low: datetime.date
+    high: datetime.date
+    step_days: int = 1
+    format: str = ISO
+    ordered: bool = True
+
+    def check(self) -> None:
+        if self.low > self.high:
+            raise self.error("low is after high", repair="swap them")
+        if self.step_days < 1:
+            raise self.error(
+                "step_days is less than one", repair="give a whole number of 1 or more"
+            )
+        if self.value_count > MAX_CODES:
+            raise self.error(f"more than {MAX_CODES:,} codes", repair="use a larger step_days")
+        probes = (self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4))
+        if any(self.parse(day.strftime(self.format)) != day for day in probes):
+            raise self.error(
+                "the format does not tell every day apart", repair='write it like "%Y-%m-%d"'
+            )
+        if any(
+            day is not None and self.low <= day <= self.high
+            for day in map(self.parse, self.missing or ())
+        ):
+            raise self.error(
+                "a missing marker lies between low and high", repair="narrow the bounds"
+            )
+
+    def parse(self, text: str) -> datetime.date | None:
+        """The day a text stands for; None if it is not of this format. ISO dates may carry a time, which is dropped."""
+        text = text.strip(" \t")
+        if len(text) > 64:
+            return None
+        try:
+            if self.format != ISO:
+                return datetime.datetime.strptime(text, self.format).date()  # noqa: DTZ007  # days have no time zone
+            return datetime.date.fromisoformat(text[:10]) if _ISO_DAY.match(text) else None
+        except ValueError:
+            return None
+
+    @property
+    def value_count(self) -> int:
+        return (self.high - self.low).days // self.step_days + 1
+
+    def days(self, code: int) -> tuple[datetime.date, datetime.date]:
+        """First and last day of a code."""
+        start = self.low + datetime.timedelta(days=code * self.step_days)
+        return start, min(start + datetime.timedelta(days=self.step_days - 1), self.high)
+
+    @property
+    def value_labels(self) -> tuple[str, ...]:
+        ranges = (self.days(code) for code in range(self.value_count))
+        return tuple(
+            str(start) if start == end else f"{start} to {end}" for start, end in ranges
+        )
+
+    def details(self) -> dict[str, object]:
+        return {
+            "low": self.low.isoformat(),
+            "high": self.high.isoformat(),
+            "step_days": self.step_days,
+            "format": self.format,
+        }
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        return {"low": DAY, "high": DAY, "step_days": POSITIVE, "format": TEXT}, ("low", "high")
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, Any]:
+        return fields.needed(low=fields.day("low"), high=fields.day("high")) | {
+            "step_days": fields.integer("step_days"),
+            "format": fields.text("format", default=None),
+        }
+
+    def scaled(self, texts: list[str]) -> Scaled:
+        span = (self.high - self.low).days
+        cuts = [*range(0, span + 1, self.step_days), span + 1]
+        return Scaled(
+            values=read_each(self._days_since_low, texts), low=0, high=span, cuts=cuts
+        )
+
+    def _days_since_low(self, text: str) -> int | None:
+        day = self.parse(text)
+        return None if day is None else (day - self.low).days
+
+    def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
+        missing = codes == self.missing_code
+        days = np.where(missing, 0, codes) * self.step_days
+        if self.step_days > 1:
+            end = (self.high - self.low).days + 1
+            days = rng.integers(days, np.minimum(days + self.step_days, end))
+        values = (np.datetime64(self.low, "D") + days).astype("datetime64[s]")
+        return pd.Series(values).mask(missing)
+
+    def write(self, column: pd.Series) -> pd.Series:
+        return write_moments(self, column, self.format)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return pa.date32()
+
+    def ladder(self) -> Ladder:
+        steps = np.arange(self.value_count, dtype=np.float64) * self.step_days
+        first: Floats = self.low.toordinal() + steps
+        last: Floats = np.minimum(first + self.step_days - 1, self.high.toordinal())
+        return Even(
+            low=padded(first, self.size),
+            high=padded(last, self.size),
+            missing_code=self.missing_code,
+        )
+
+    def range_end(self, end: float | str, *, last: bool) -> float:  # noqa: ARG002 - a day is both its ends
+        return float(datetime.date.fromisoformat(str(end)).toordinal())
+
+    def comparable(self, column: pd.Series) -> Floats:
+        return seconds_since_1970(column) / _SECONDS + _EPOCH
+
+    def natural(self, values: Floats) -> pd.Series:
+        missing = np.isneginf(values)
+        seconds = (np.where(missing, 0.0, values) - _EPOCH) * _SECONDS
+        return pd.Series(seconds.astype(np.int64).astype("datetime64[s]")).mask(missing)
+
+    def table_schema(self) -> TableSchemaField:
+        style = {} if self.format == ISO else {"format": self.format}
+        ends = {"minimum": self.low, "maximum": self.high}
+        return TableSchemaField(
+            "date", style, {end: day.strftime(self.format) for end, day in ends.items()}
+        )
+
+
+def seconds_since_1970(column: pd.Series) -> Floats:
+    """Days or moments as seconds; NaN where missing."""
+    moments = column.to_numpy().astype("datetime64[s]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64).astype(np.float64))

@@ -1,0 +1,31 @@
+"""Codes of columns whose values are listed texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from synth_engine.kinds.attribute import OTHER, Attribute
+from synth_engine.kinds.reading import Codes
+
+
+def labelled(attribute: Attribute, codes: NDArray[np.intp]) -> pd.Series:
+    """The label of each code as a column of texts."""
+    labels: list[str | None] = [*attribute.value_labels]
+    labels += [OTHER] if attribute.has_other else []
+    labels += [] if attribute.missing is None else [None]
+    return pd.Series(labels, dtype="str").take(codes).reset_index(drop=True)
+
+
+def codes_of_labels(attribute: Attribute, texts: list[str]) -> Codes:
+    """The code of each text that is a label; the others go where `outside` says."""
+    codes = {text: code for code, text in enumerate(attribute.value_labels)}
+    if attribute.other_code is not None:
+        codes[OTHER] = attribute.other_code
+    outside = {"other": attribute.other_code, "missing": attribute.missing_code, "clamp": 0}[
+        attribute.outside or ""
+    ]
+    return np.fromiter(
+        (codes.get(text, outside) for text in texts), dtype=np.uint16, count=len(texts)
+    )
