@@ -28,7 +28,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine.inference import cost_tables, tables
-from synth_engine.inference.record_refinement import finish
+from synth_engine.inference.record_refinement import refine
 from synth_engine.models import conditional
 
 Codes = npt.NDArray[np.uint16]
@@ -97,7 +97,11 @@ def noisy(exact: Targets, rows: int) -> Targets:
 
 def from_tree(targets: Targets, attributes: int, rows: int) -> Codes:
     """Rows of the tree of the strongest pairs."""
-    rng, tied, known = np.random.default_rng(3), cost_tables.ties(targets), dict(targets)
+    rng, tied, known = (
+        np.random.default_rng(3),
+        cost_tables.dependence_strengths(targets),
+        dict(targets),
+    )
     codes: dict[int, Codes] = {}
     first = max(tied, key=lambda pair: tied[pair])[0]
     weights = next(
@@ -159,15 +163,15 @@ def main() -> int:
         ]
         for kind, targets in (("exact", exact), ("noisy", noisy(exact, rows))):
             start = from_tree(targets, len(codes), rows)
-            finish(start[:, :20], targets=targets, rng=np.random.default_rng(0), proposals=100,
+            refine(start[:, :20], targets=targets, rng=np.random.default_rng(0), proposals=100,
                    ordered=[False] * len(sizes))  # compiles  # fmt: skip
             began = time.process_time()
-            found = finish(start, targets=targets, rng=np.random.default_rng(0))
+            found = refine(start, targets=targets, rng=np.random.default_rng(0))
             seconds = time.process_time() - began
             before, after = (distance(one, sizes, targets) for one in (start, found))
             true = [distance(one, sizes, exact) for one in (start, found)]
             began = time.process_time()
-            threes = finish(
+            threes = refine(
                 start,
                 targets=targets,
                 rng=np.random.default_rng(0),

@@ -192,7 +192,9 @@ def by_auto(epsilon: str, commutes: Map) -> Setting:
                 strict=True,
             )
         )
-        looked.append(resolution.Way(name=parts, parts=number, priors=of, unit=resampling.UNIT))
+        looked.append(
+            resolution.Resolution(name=parts, parts=number, priors=of, unit=resampling.UNIT)
+        )
     (_, small), *more = resolution.best(looked, commutes.sizes.tolist())
     large = {"large": more[0][1], "least": more[0][0]} if more else {}
     return Setting(epsilon, small, filter="fitted", required=True, **large)
@@ -222,11 +224,13 @@ def drawn(setting: Setting, commutes: Map, rng: np.random.Generator) -> tuple[Wh
             area = areas_of(commutes)
             fitted = setting.filter == "fitted"
             model = (
-                gravity.fitted(draw, place, area=area)
+                gravity.fit(draw, place, area=area)
                 if fitted
                 else gravity.Gravity.public(draw, place)
             )
-            cells_drawn = gravity.believed(draw, place, model, filtered=True, shrunk=fitted)
+            cells_drawn = gravity.posterior_counts(
+                draw, place, model, filtered=True, shrunk=fitted
+            )
         found[jobs] = place.placed(*cells_drawn)
         if not setting.large:
             break
@@ -363,7 +367,9 @@ def by_decay(commutes: Map) -> Whole:
         alpha=np.ones(commutes.sizes.size),
     )
     model = gravity.Gravity.public(draw, place)
-    return place.placed(*gravity.believed(draw, place, model, filtered=True, shrunk=False))
+    return place.placed(
+        *gravity.posterior_counts(draw, place, model, filtered=True, shrunk=False)
+    )
 
 
 def line(

@@ -18,10 +18,10 @@ Floats = npt.NDArray[np.float64]
 
 PARTS = 2.0 ** np.arange(-16.0, 0.0, 0.5)
 """The parts of the budget that one table may get."""
-_KEPT = 0.8
+_MEAN_DEVIATION = 0.8
 """Of the standard deviation of a cell's noise, its mean absolute value."""
 _OCTAVES, _PER_OCTAVE = 24, 2
-_CERTAIN = 0.98
+_MAX_EMPTY_SHARE = 0.98
 _ROUNDS = 60
 
 
@@ -34,7 +34,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class TableOption:
     """A table that may be measured, by its number. distance: its noisy L1 distance from what it is taken for otherwise,
     as a share of the records; weight: how much it matters; sides: its attributes; levels: which resolutions it may
     have, one of each side; deviations: of a cell's noise at each of these, were the whole budget spent on the table."""
@@ -58,18 +58,18 @@ class Choice:
     gain: float
 
 
-def sizes_of(histogram: Floats) -> Floats:
+def cells_by_octave(histogram: Floats) -> Floats:
     """How many cells have a share of about 2^(-i/2) of the records, i = 0, 1, …"""
     shares = histogram / max(float(histogram.sum()), 1.0)
     last = _OCTAVES * _PER_OCTAVE - 1
-    place = np.rint(
+    octave = np.rint(
         -np.log2(np.maximum(shares, 2.0 ** (-last / _PER_OCTAVE))) * _PER_OCTAVE
     ).astype(np.int64)
-    return np.bincount(np.clip(place, 0, last), minlength=last + 1).astype(np.float64)
+    return np.bincount(np.clip(octave, 0, last), minlength=last + 1).astype(np.float64)
 
 
 def allocate(
-    wishes: Sequence[Wish], *, rows: float, power: float, learnt: float = 1.0
+    wishes: Sequence[TableOption], *, rows: float, power: float, learnt: float = 1.0
 ) -> list[Choice]:
     """The tables to be measured, whose parts add up to 1 at most.
 
@@ -81,43 +81,45 @@ def allocate(
     spreads = PARTS**-power
     errors = np.empty((len(wishes), PARTS.size + 1))
     levels: list[list[tuple[int, ...]]] = []
-    for place, wish in enumerate(wishes):
-        errors[place, 0] = learnt * wish.distance * rows * wish.weight
+    for index, wish in enumerate(wishes):
+        errors[index, 0] = learnt * wish.distance * rows * wish.weight
         resolutions = zip(wish.levels, wish.deviations, strict=True)
         at_levels = np.array(
-            [_error(wish, level, one * spreads, rows) for level, one in resolutions]
+            [_error(wish, level, option * spreads, rows) for level, option in resolutions]
         )
         best = at_levels.argmin(axis=0)
-        errors[place, 1:] = wish.weight * at_levels[best, np.arange(PARTS.size)]
-        levels.append([wish.levels[one] for one in best])
+        errors[index, 1:] = wish.weight * at_levels[best, np.arange(PARTS.size)]
+        levels.append([wish.levels[option] for option in best])
     chosen = _cheapest(errors)
     return [
         Choice(
             number=wish.number,
-            levels=levels[place][at - 1],
+            levels=levels[index][at - 1],
             part=float(PARTS[at - 1]),
-            gain=max(wish.distance * rows * wish.weight - float(errors[place, at]), 0.0),
+            gain=max(wish.distance * rows * wish.weight - float(errors[index, at]), 0.0),
         )
-        for place, (wish, at) in enumerate(zip(wishes, chosen, strict=True))
+        for index, (wish, at) in enumerate(zip(wishes, chosen, strict=True))
         if at
     ]
 
 
-def _error(wish: Wish, levels: tuple[int, ...], spreads: Floats, rows: float) -> Floats:
+def _error(wish: TableOption, levels: tuple[int, ...], spreads: Floats, rows: float) -> Floats:
     """Predicted, in records, for each spread of noise. A table far from its reference is concentrated: the share of its
     cells that hold anything shrinks as the distance grows, and those hold more."""
     counts = _cells(wish.sides, levels)
-    held = rows * 2.0 ** (-np.arange(counts.size) / _PER_OCTAVE)
-    full = 1.0 - min(wish.distance / 2, _CERTAIN)
-    cell = np.minimum(_KEPT * spreads[:, None], wish.distance * held[None, :] / full)
+    records = rows * 2.0 ** (-np.arange(counts.size) / _PER_OCTAVE)
+    full = 1.0 - min(wish.distance / 2, _MAX_EMPTY_SHARE)
+    cell = np.minimum(
+        _MEAN_DEVIATION * spreads[:, None], wish.distance * records[None, :] / full
+    )
     hidden = sum(side.lost[level] for side, level in zip(wish.sides, levels, strict=True))
     error: Floats = full * (cell @ counts) + wish.distance * rows * hidden
     return error
 
 
-def off(histogram: Floats, deviation: float) -> float:
+def histogram_error(histogram: Floats, deviation: float) -> float:
     """How far a histogram that was measured with such noise is off, as predicted, in records."""
-    return float(np.minimum(_KEPT * deviation, histogram).sum())
+    return float(np.minimum(_MEAN_DEVIATION * deviation, histogram).sum())
 
 
 def _cells(sides: Sequence[Side], levels: Sequence[int]) -> Floats:
@@ -138,11 +140,11 @@ def _cheapest(errors: Floats) -> list[int]:
             low = price
         else:
             high = price
-    found: list[int] = (errors + high * costs).argmin(axis=1).tolist()
-    return found
+    chosen: list[int] = (errors + high * costs).argmin(axis=1).tolist()
+    return chosen
 
 
-def scaled(choices: Sequence[Choice]) -> Mapping[int, float]:
+def normalized_parts(choices: Sequence[Choice]) -> Mapping[int, float]:
     """The parts, made to add up to 1 but for the last digits."""
     whole = sum(choice.part for choice in choices)
     return {choice.number: choice.part / whole for choice in choices}

@@ -17,52 +17,54 @@ Bins = npt.NDArray[np.int64]
 
 LEVELS = (512, 64, 32, 16, 8, 4)
 """About how many bins each resolution has; the first is every code by itself unless there are more."""
-_MOST = 4
+_MIN_BINS = 4
 """No bin of several codes holds more than one in so many records."""
-_FINE = 256
+_COUNT_GRAIN = 256
 """Counts are kept to that part of one before they are compared."""
 
 
-def spread(counts: Floats) -> Floats:
+def dependence_weights(counts: Floats) -> Floats:
     """How much each code has to do with a dependence, adding up to 1: p (1 - p) of a code of share p. Of a code that
     nearly every record has, that is as little as of all the rare ones together, which is what sums of a table force."""
     shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1.0)
-    found = shares * (1 - shares)
-    whole = float(found.sum())
-    return found / whole if whole > 0 else np.full(counts.size, 1 / counts.size)
+    weights = shares * (1 - shares)
+    whole = float(weights.sum())
+    return weights / whole if whole > 0 else np.full(counts.size, 1 / counts.size)
 
 
-def nested(
+def nested_bins(
     histogram: Floats, *, ordered: bool, rare: bool = False, levels: Sequence[int] = LEVELS
 ) -> list[Bins]:
     """The bins of every resolution. ordered: whether neighbouring codes mean neighbouring values; else common codes
     stay by themselves and rare ones are merged. rare: whether bins hold equal parts of what rare codes may tell, and not
     of the records: where one code is very common, the others then have more bins (see `spread`)."""
-    counts = np.rint(np.maximum(histogram, 0.0) * _FINE).astype(np.int64)
-    found, bins = [], np.arange(counts.size)
+    counts = np.rint(np.maximum(histogram, 0.0) * _COUNT_GRAIN).astype(np.int64)
+    resolutions, bins = [], np.arange(counts.size)
     for level in levels:
-        coarser = _merged(_apart(counts) if rare else counts.tolist(), level, ordered=ordered)
-        counts = _added(counts, coarser)
+        coarser = _merge_codes(
+            _dependence_counts(counts) if rare else counts.tolist(), level, ordered=ordered
+        )
+        counts = _add_counts(counts, coarser)
         bins = coarser[bins]
-        found.append(bins)
-    return found
+        resolutions.append(bins)
+    return resolutions
 
 
-def _added(counts: Bins, bins: Bins) -> Bins:
+def _add_counts(counts: Bins, bins: Bins) -> Bins:
     sums = np.zeros(int(bins.max()) + 1, dtype=np.int64)
     np.add.at(sums, bins, counts)
     return sums
 
 
-def _apart(counts: Bins) -> list[int]:
+def _dependence_counts(counts: Bins) -> list[int]:
     """`spread` in whole numbers: c (n - c), not divided by anything."""
     total = int(counts.sum())
     return [count * (total - count) for count in counts.tolist()]
 
 
-def _merged(counts: Sequence[int], most: int, *, ordered: bool) -> Bins:
+def _merge_codes(counts: Sequence[int], max_bins: int, *, ordered: bool) -> Bins:
     """Codes in turn until a bin holds its part, one in `most`. A code that holds as much by itself is never merged."""
-    if len(counts) <= most:
+    if len(counts) <= max_bins:
         return np.arange(len(counts))
     total = max(sum(counts), 1)
     order = (
@@ -71,32 +73,32 @@ def _merged(counts: Sequence[int], most: int, *, ordered: bool) -> Bins:
         else sorted(range(len(counts)), key=lambda code: -counts[code])
     )
     bins = np.zeros(len(counts), dtype=np.int64)
-    current, held, codes = 0, 0, 0
+    current, filled, codes = 0, 0, 0
     for code in order:
         count = counts[code]
-        if codes and (count * most >= total or (held + count) * _MOST > total):
-            current, held, codes = current + 1, 0, 0
-        bins[code], held, codes = current, held + count, codes + 1
-        if held * most >= total:
-            current, held, codes = current + 1, 0, 0
-    return _numbered(bins)
+        if codes and (count * max_bins >= total or (filled + count) * _MIN_BINS > total):
+            current, filled, codes = current + 1, 0, 0
+        bins[code], filled, codes = current, filled + count, codes + 1
+        if filled * max_bins >= total:
+            current, filled, codes = current + 1, 0, 0
+    return _renumber(bins)
 
 
-def _numbered(bins: Bins) -> Bins:
+def _renumber(bins: Bins) -> Bins:
     """The same bins, in the order of their first codes. So if nothing is merged every code has its own number, and a
     table by these bins is the one by codes."""
     _, first, of = np.unique(bins, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[of].astype(np.int64)
 
 
-def relation(fine: Bins, coarse: Bins) -> Bins:
+def coarse_of_fine(fine: Bins, coarse: Bins) -> Bins:
     """The coarse bin of each fine one, where the fine bins are nested in the coarse ones."""
-    found = np.zeros(int(fine.max()) + 1, dtype=np.int64)
-    found[fine] = coarse
-    return found
+    coarse_of_fine = np.zeros(int(fine.max()) + 1, dtype=np.int64)
+    coarse_of_fine[fine] = coarse
+    return coarse_of_fine
 
 
-def summed(table: Floats, bins: Sequence[Bins]) -> Floats:
+def sum_into_bins(table: Floats, bins: Sequence[Bins]) -> Floats:
     """The table with bins in place of codes along every axis."""
     for axis, along in enumerate(bins):
         size = int(along.max()) + 1
@@ -108,10 +110,10 @@ def summed(table: Floats, bins: Sequence[Bins]) -> Floats:
     return table
 
 
-def lost(histogram: Floats, bins: Bins, *, ordered: bool, rare: bool = False) -> float:
+def merging_loss(histogram: Floats, bins: Bins, *, ordered: bool, rare: bool = False) -> float:
     """What merging may hide, between 0 and 1: of neighbouring codes the squared shares of the bins, of others their
     shares. Bins of one code hide nothing."""
-    held = np.bincount(bins, weights=np.maximum(histogram, 0.0)).astype(np.float64)
-    shares = spread(held) if rare else held / max(float(histogram.sum()), 1.0)
+    totals = np.bincount(bins, weights=np.maximum(histogram, 0.0)).astype(np.float64)
+    shares = dependence_weights(totals) if rare else totals / max(float(histogram.sum()), 1.0)
     merged = shares[np.bincount(bins) > 1]
     return float((merged**2).sum() if ordered else merged.sum())

@@ -36,30 +36,31 @@ class View:
 
     def on(self, axes: Axes) -> Floats:
         """The sums over every attribute that is not among these; they keep a dimension of size 1."""
-        rest = tuple(place for place, axis in enumerate(self.axes) if axis not in axes)
+        rest = tuple(dimension for dimension, axis in enumerate(self.axes) if axis not in axes)
         sums: Floats = self.values.sum(axis=rest, keepdims=True)
         return sums
 
 
-def shared(groups: Sequence[Axes]) -> list[Axes]:
+def shared_sets(groups: Sequence[Axes]) -> list[Axes]:
     """Every set of attributes that two or more groups have in common, closed under intersection, smaller ones first; the
     empty set, on which all of them share their total, is the first."""
     sets = list({frozenset(group) for group in groups})
-    found = {left & right for place, left in enumerate(sets) for right in sets[:place]}
-    found |= {frozenset[int]()}
-    fresh = found
+    common = {first & second for index, first in enumerate(sets) for second in sets[:index]}
+    common |= {frozenset[int]()}
+    fresh = common
     while fresh:
-        fresh = {one & other for one in fresh for other in sets} - found
-        found = found | fresh
+        fresh = {first & second for first in fresh for second in sets} - common
+        common = common | fresh
     repeated = {
-        frozenset(group) for place, group in enumerate(groups) if group in groups[:place]
+        frozenset(group) for index, group in enumerate(groups) if group in groups[:index]
     }
     return sorted(
-        (tuple(sorted(one)) for one in found | repeated), key=lambda one: (len(one), one)
+        (tuple(sorted(axes)) for axes in common | repeated),
+        key=lambda axes: (len(axes), axes),
     )
 
 
-def agree(
+def make_consistent(
     views: Sequence[View], *, total: float | None = None, order: Sequence[Axes] | None = None
 ) -> list[View]:
     """The views with equal sums on every set of attributes that they share.
@@ -67,25 +68,25 @@ def agree(
     total: where the number of records is public, what every view is to add up to. order: what `shared` gives for the
     groups of these views, where it is known already.
     """
-    found = list(views)
-    for axes in order if order is not None else shared([view.axes for view in views]):
+    adjusted = list(views)
+    for axes in order if order is not None else shared_sets([view.axes for view in views]):
         given = total if not axes else None
-        holding = [place for place, view in enumerate(found) if set(axes) <= set(view.axes)]
+        holding = [index for index, view in enumerate(adjusted) if set(axes) <= set(view.axes)]
         if len(holding) < 2 and given is None:
             continue
-        sums = [found[place].on(axes) for place in holding]
+        sums = [adjusted[index].on(axes) for index in holding]
         best = (
-            _mean(sums, [found[place] for place in holding])
+            _mean(sums, [adjusted[index] for index in holding])
             if given is None
             else np.full((), given)
         )
-        for place, own in zip(holding, sums, strict=True):
-            view = found[place]
+        for index, own in zip(holding, sums, strict=True):
+            view = adjusted[index]
             cells = view.values.size // own.size
-            found[place] = replace(
+            adjusted[index] = replace(
                 view, values=view.values + (best.reshape(own.shape) - own) / cells
             )
-    return found
+    return adjusted
 
 
 def _mean(sums: Sequence[Floats], views: Sequence[View]) -> Floats:

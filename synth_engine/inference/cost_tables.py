@@ -18,19 +18,19 @@ Truth = npt.NDArray[np.bool_]
 Axes = tuple[int, ...]
 Lists = tuple[swap_kernels.Places, swap_kernels.Places]
 
-TOGETHER = (0.9, 0.7, 0.5, 0.3)
+JOINT_THRESHOLDS = (0.9, 0.7, 0.5, 0.3)
 """Attributes that determine one another to that degree are changed together."""
-NEAREST = 3
+MAX_NEIGHBOURS = 3
 """So many attributes are changed together with each one, at most, or are what records are alike in."""
 _GRAIN = 256
 """Parts to which it is rounded how much one attribute tells of another: logarithms differ from machine to machine."""
-EVEN = 13
+BASE_CHANCE = 13
 """Added to these parts where the table is drawn that is asked for a value."""
-_CHANCES = 1 << 30
+_CHANCE_RANGE = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Board:
+class CostTables:
     """The tables, each once for each axis; see `moves`."""
 
     costs: swap_kernels.Costs
@@ -58,14 +58,14 @@ def sizes_of(attributes: int, tables: Sequence[tuple[Axes, npt.NDArray[Any]]]) -
     return sizes
 
 
-def laid_out(
+def build(
     codes: Codes,
     targets: Sequence[tuple[Axes, Floats]],
     *,
     allowed: Sequence[tuple[Axes, Truth]],
     weights: Sequence[float],
     softness: float,
-) -> Board:
+) -> CostTables:
     """The board of the rows beside their targets."""
     sizes = sizes_of(len(codes), [*targets, *allowed])
     parts = [
@@ -75,20 +75,27 @@ def laid_out(
         ),
         *((np.where(t, 0.0, np.inf), np.zeros(t.shape)) for _, t in allowed),
     ]
-    axes = [one for one, _ in (*targets, *allowed)]
-    lines = [(number, last) for number, one in enumerate(axes) for last in range(len(one))]
+    axes = [of_table for of_table, _ in (*targets, *allowed)]
+    lines = [
+        (number, last) for number, of_table in enumerate(axes) for last in range(len(of_table))
+    ]
     starts = np.cumsum([0, *(parts[number][0].size for number, _ in lines)])
     costs = np.empty((int(starts[-1]), 2), dtype=np.float32)
     for (number, last), start in zip(lines, starts.tolist(), strict=False):
         for column, part in enumerate(parts[number]):
             costs[start : start + part.size, column] = np.moveaxis(part, last, -1).ravel()
-    told = [told_of(table, last) for _, table in targets for last in range(table.ndim)]
-    told += [0.0] * (len(lines) - len(told))
+    coefficients = [
+        uncertainty_coefficient(table, last)
+        for _, table in targets
+        for last in range(table.ndim)
+    ]
+    coefficients += [0.0] * (len(lines) - len(coefficients))
     lasts = [axes[number][last] for number, last in lines]
     own = [
-        [copy for copy, last in enumerate(lasts) if last == one] for one in range(len(codes))
+        [copy for copy, last in enumerate(lasts) if last == attribute]
+        for attribute in range(len(codes))
     ]
-    return Board(
+    return CostTables(
         costs=costs,
         copies=np.array(
             [
@@ -97,11 +104,14 @@ def laid_out(
             ]
         ),
         sizes=np.array(sizes, dtype=np.int64),
-        own=lists(own),
-        touched=lists(
-            [m for m, (n, _) in enumerate(lines) if one in axes[n]] for one in range(len(codes))
+        own=flatten_lists(own),
+        touched=flatten_lists(
+            [m for m, (n, _) in enumerate(lines) if attribute in axes[n]]
+            for attribute in range(len(codes))
         ),
-        chances=np.concatenate([_upper_ends([told[copy] for copy in one]) for one in own]),
+        chances=np.concatenate(
+            [_cumulative_chances([coefficients[copy] for copy in copies]) for copies in own]
+        ),
     )
 
 
@@ -117,39 +127,39 @@ def costs_of(
 ) -> tuple[Floats, Floats]:
     """What one record more costs in each cell, and twice the weight of the cell."""
     rows, total = codes.shape[1], float(target.sum())
-    wished = target * (rows / total) if total > 0 else target
+    wanted = target * (rows / total) if total > 0 else target
     flat = np.ravel_multi_index([codes[axis] for axis in axes], target.shape)
     counts = np.bincount(flat, minlength=target.size).reshape(target.shape)
-    steep = weight / (wished + softness)
-    return (2 * (counts - wished) + 1) * steep, 2 * steep
+    steep = weight / (wanted + softness)
+    return (2 * (counts - wanted) + 1) * steep, 2 * steep
 
 
-def _upper_ends(told: Sequence[float]) -> swap_kernels.Places:
+def _cumulative_chances(coefficients: Sequence[float]) -> swap_kernels.Places:
     """Chances in proportion to what each table says, as upper ends of parts of `_CHANCES`."""
-    weights = [round(one * _GRAIN) + EVEN for one in told]
+    weights = [round(coefficient * _GRAIN) + BASE_CHANCE for coefficient in coefficients]
     return np.array(
-        [end * _CHANCES // sum(weights) for end in accumulate(weights)], dtype=np.int64
+        [end * _CHANCE_RANGE // sum(weights) for end in accumulate(weights)], dtype=np.int64
     )
 
 
-def lists(given: Iterable[Sequence[int]]) -> Lists:
+def flatten_lists(given: Iterable[Sequence[int]]) -> Lists:
     """Where each list begins, and all of them one after another."""
-    kept = list(given)
-    first = np.cumsum([0, *(len(one) for one in kept)], dtype=np.int64)
-    return first, np.array([number for one in kept for number in one], dtype=np.int64)
+    parts = list(given)
+    first = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
+    return first, np.array([number for part in parts for number in part], dtype=np.int64)
 
 
 # --- which attributes belong together -----------------------------------------------------------------------------
 
 
-def told_of(table: Floats, last: int) -> float:
+def uncertainty_coefficient(table: Floats, last: int) -> float:
     """The part of an attribute's entropy that the others of a table tell, 0 to 1."""
     flat = np.moveaxis(table, last, -1).reshape(-1, table.shape[last])
     total = float(flat.sum())
     if total <= 0:
         return 0.0
     own, others, both = (
-        _entropy(one / total) for one in (flat.sum(axis=0), flat.sum(axis=1), flat)
+        _entropy(counts / total) for counts in (flat.sum(axis=0), flat.sum(axis=1), flat)
     )
     return (
         round(min(1.0, max(0.0, (own + others - both) / own)) * _GRAIN) / _GRAIN
@@ -159,25 +169,29 @@ def told_of(table: Floats, last: int) -> float:
 
 
 def _entropy(shares: Floats) -> float:
-    kept = shares[shares > 0]
-    return -float(kept @ np.log(kept))
+    positive = shares[shares > 0]
+    return -float(positive @ np.log(positive))
 
 
-def ties(targets: Sequence[tuple[Axes, Floats]]) -> dict[tuple[int, int], float]:
+def dependence_strengths(
+    targets: Sequence[tuple[Axes, Floats]],
+) -> dict[tuple[int, int], float]:
     """For each pair of attributes that share a table, how much the better known of them tells of the other."""
-    found: dict[tuple[int, int], float] = {}
+    strengths: dict[tuple[int, int], float] = {}
     for axes, table in targets:
         for first, second in combinations(range(len(axes)), 2):
             pair = table.sum(
                 axis=tuple(k for k in range(table.ndim) if k not in (first, second))
             )
-            told = max(told_of(pair, 0), told_of(pair, 1))
+            coefficient = max(
+                uncertainty_coefficient(pair, 0), uncertainty_coefficient(pair, 1)
+            )
             key = (min(axes[first], axes[second]), max(axes[first], axes[second]))
-            found[key] = max(found.get(key, 0.0), told)
-    return found
+            strengths[key] = max(strengths.get(key, 0.0), coefficient)
+    return strengths
 
 
-def changed_together(
+def attribute_sets(
     targets: Sequence[tuple[Axes, Floats]],
     strength: Mapping[tuple[int, int], float],
     *,
@@ -186,40 +200,40 @@ def changed_together(
     """Sets of attributes: each by itself, each with those that tell most of it, and all that hang together; where any of
     a set of `tied` ones is in it, all of these. strength: the `ties` of the targets."""
     free = sorted({axis for axes, _ in targets for axis in axes})
-    found = []
-    for one in free:
-        nearby = nearest(one, strength)
-        found += [{one, *nearby[:count]} for count in range(len(nearby) + 1)]
-    for threshold in TOGETHER:
-        groups = _hanging_together(free, strength, threshold)
-        found += [set(one) for one in groups if 1 < len(one) < len(free)]
-    whole = [one.union(*(group for group in tied if one & set(group))) for one in found]
-    return list(dict.fromkeys(tuple(sorted(one)) for one in whole))
+    sets = []
+    for axis in free:
+        nearby = nearest(axis, strength)
+        sets += [{axis, *nearby[:count]} for count in range(len(nearby) + 1)]
+    for threshold in JOINT_THRESHOLDS:
+        groups = _components(free, strength, threshold)
+        sets += [set(group) for group in groups if 1 < len(group) < len(free)]
+    whole = [axes.union(*(group for group in tied if axes & set(group))) for axes in sets]
+    return list(dict.fromkeys(tuple(sorted(axes)) for axes in whole))
 
 
-def nearest(one: int, strength: Mapping[tuple[int, int], float]) -> list[int]:
+def nearest(axis: int, strength: Mapping[tuple[int, int], float]) -> list[int]:
     """The attributes that tell most of one or of which it tells most, as `ties` has it; at most `NEAREST`."""
     others = sorted(
-        (pair for pair in strength if one in pair), key=lambda pair: (-strength[pair], pair)
+        (pair for pair in strength if axis in pair), key=lambda pair: (-strength[pair], pair)
     )
-    return [pair[0] if pair[1] == one else pair[1] for pair in others[:NEAREST]]
+    return [pair[0] if pair[1] == axis else pair[1] for pair in others[:MAX_NEIGHBOURS]]
 
 
-def _hanging_together(
+def _components(
     free: Sequence[int], tied: Mapping[tuple[int, int], float], threshold: float
 ) -> list[Axes]:
-    group = {one: one for one in free}
+    group = {axis: axis for axis in free}
     for (first, second), strength in tied.items():
         if strength > threshold and group[first] != group[second]:
             old, new = group[second], group[first]
-            group = {one: new if number == old else number for one, number in group.items()}
+            group = {axis: new if number == old else number for axis, number in group.items()}
     return [
-        tuple(one for one in free if group[one] == number)
+        tuple(axis for axis in free if group[axis] == number)
         for number in sorted(set(group.values()))
     ]
 
 
-def tables_of(sets: Sequence[Axes], board: Board) -> Lists:
+def tables_of(sets: Sequence[Axes], board: CostTables) -> Lists:
     """For each set, one copy of each table that any of its attributes is in."""
     seen: dict[int, frozenset[int]] = {}
     start = 0
@@ -228,4 +242,6 @@ def tables_of(sets: Sequence[Axes], board: Board) -> Lists:
         if start == 0:
             seen[copy], start = axes, len(axes)
         start -= 1
-    return lists([copy for copy, axes in seen.items() if axes & set(one)] for one in sets)
+    return flatten_lists(
+        [copy for copy, axes in seen.items() if axes & set(axes_set)] for axes_set in sets
+    )

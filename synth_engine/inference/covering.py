@@ -13,7 +13,7 @@ from synth_engine.inference.consistency import Axes
 
 
 def covering(
-    sizes: Sequence[int], *, cells: int, rng: np.random.Generator, most: int | None = None
+    sizes: Sequence[int], *, cells: int, rng: np.random.Generator, max_groups: int | None = None
 ) -> list[Axes]:
     """Groups in which every pair of attributes that fits into one stands together in at least one (a greedy covering
     design; ties at random). most: stop after so many, though every attribute is covered first."""
@@ -22,16 +22,16 @@ def covering(
     open_ = np.outer(whole, whole) <= cells
     np.fill_diagonal(open_, False)
     alone = np.ones(number, dtype=bool)
-    found: list[Axes] = []
+    groups: list[Axes] = []
     while open_.any() or alone.any():
-        if most is not None and len(found) >= most and not alone.any():
+        if max_groups is not None and len(groups) >= max_groups and not alone.any():
             break
-        urgent = most is not None and len(found) + 1 >= most
+        urgent = max_groups is not None and len(groups) + 1 >= max_groups
         group = _group(open_, alone, whole, cells=cells, rng=rng, urgent=urgent)
         open_[np.ix_(group, group)] = False
         alone[group] = False
-        found.append(tuple(sorted(group)))
-    return without_parts(found)
+        groups.append(tuple(sorted(group)))
+    return without_parts(groups)
 
 
 def at_random(
@@ -39,23 +39,23 @@ def at_random(
 ) -> list[Axes]:
     """So many different groups, each filled with attributes in random order as long as they fit; fewer where there are no
     more to be found, more where so many do not reach every attribute."""
-    found: dict[Axes, None] = {}
+    groups: dict[Axes, None] = {}
     tries = 0
     missing = set(range(len(sizes)))
-    while (len(found) < number and tries < 20 * number) or missing:
+    while (len(groups) < number and tries < 20 * number) or missing:
         tries += 1
         order = rng.permutation(len(sizes)).tolist()
-        if len(found) >= number or tries >= 20 * number:
-            order.sort(key=lambda place: place not in missing)
+        if len(groups) >= number or tries >= 20 * number:
+            order.sort(key=lambda attribute: attribute not in missing)
         group: list[int] = []
         filled = 1
-        for place in order:
-            if filled * sizes[place] <= cells or not group:
-                group.append(place)
-                filled *= sizes[place]
-        found[tuple(sorted(group))] = None
+        for attribute in order:
+            if filled * sizes[attribute] <= cells or not group:
+                group.append(attribute)
+                filled *= sizes[attribute]
+        groups[tuple(sorted(group))] = None
         missing -= set(group)
-    return without_parts(found)
+    return without_parts(groups)
 
 
 def without_parts(groups: Sequence[Axes] | dict[Axes, None]) -> list[Axes]:
@@ -87,8 +87,8 @@ def _group(
     while True:
         fits = ~inside & (sizes * filled <= cells)
         value = np.where(fits, gains + number * alone * urgent, -1.0)
-        worth = np.where(fits, value / np.maximum(np.log2(sizes), 0.5) + spice / number, -1.0)
-        best = int(np.argmax(worth))
+        score = np.where(fits, value / np.maximum(np.log2(sizes), 0.5) + spice / number, -1.0)
+        best = int(np.argmax(score))
         if value[best] <= 0:
             return group
         group.append(best)

@@ -27,7 +27,7 @@ class Edge:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
+class SamplingStep:
     """An attribute, those it is drawn from, and expected counts over both; the attribute's axis is the last."""
 
     attribute: str
@@ -50,14 +50,14 @@ def is_decomposable(cliques: Sequence[Clique]) -> bool:
 
 def junction_tree(cliques: Sequence[Clique]) -> list[Edge]:
     """The cliques in an order in which each shares as much as can be with one before it; those within others left out."""
-    left = maximal(cliques)
+    remaining = maximal(cliques)
     order: list[Edge] = []
-    shared: dict[Clique, Clique] = dict.fromkeys(left, ())
-    while left:
-        clique = max(left, key=lambda one: len(shared[one]))
-        left.remove(clique)
+    shared: dict[Clique, Clique] = dict.fromkeys(remaining, ())
+    while remaining:
+        clique = max(remaining, key=lambda candidate: len(shared[candidate]))
+        remaining.remove(clique)
         order.append(Edge(clique=clique, separator=shared.pop(clique)))
-        for other in left:
+        for other in remaining:
             common = tuple(name for name in other if name in clique)
             if len(common) > len(shared[other]):
                 shared[other] = common
@@ -69,8 +69,8 @@ def maximal(cliques: Sequence[Clique]) -> list[Clique]:
     sets = [frozenset(clique) for clique in cliques]
     return [
         clique
-        for place, clique in enumerate(cliques)
-        if not any(sets[place] < other for other in sets) and sets[place] not in sets[:place]
+        for index, clique in enumerate(cliques)
+        if not any(sets[index] < other for other in sets) and sets[index] not in sets[:index]
     ]
 
 
@@ -84,13 +84,13 @@ def spanning_tree(weights: Mapping[Clique, float], names: Sequence[str]) -> list
             name = groups[name]
         return name
 
-    found = []
-    for pair in sorted(weights, key=lambda one: -weights[one]):
+    edges = []
+    for pair in sorted(weights, key=lambda candidate: -weights[candidate]):
         first, second = group(pair[0]), group(pair[1])
         if first != second and weights[pair] > 0:
             groups[first] = second
-            found.append(pair)
-    return found
+            edges.append(pair)
+    return edges
 
 
 def fit(
@@ -100,7 +100,7 @@ def fit(
     total: float,
     cliques: Sequence[Clique] = (),
     possible: Mapping[Clique, Mask] | None = None,
-) -> list[Drawn]:
+) -> list[SamplingStep]:
     """Every attribute of `sizes` given a few earlier ones, from noisy tables.
 
     Tables that overlap are first made to agree by weighted least squares, in closed form; then negative counts go by
@@ -117,17 +117,17 @@ def fit(
     tables = residuals.estimate(
         noisy, sizes=sizes, wanted=maximal(chosen), total=total, nonnegative=False
     )
-    return drawing(tables, total=total, possible=possible)
+    return sampling_order(tables, total=total, possible=possible)
 
 
-def drawing(
+def sampling_order(
     tables: Mapping[Clique, Floats],
     *,
     total: float,
     possible: Mapping[Clique, Mask] | None = None,
-) -> list[Drawn]:
+) -> list[SamplingStep]:
     """The order of drawing of decomposable tables that may be negative or disagree where they overlap."""
-    order: list[Drawn] = []
+    order: list[SamplingStep] = []
     for edge in junction_tree(list(tables)):
         given = edge.separator
         fresh = tuple(name for name in edge.clique if name not in given)
@@ -141,12 +141,12 @@ def drawing(
             if mask is None
             else np.asarray(factors.turned(mask, edge.clique, clique), dtype=np.bool_)
         )
-        known = _known(order, given) if given else np.asarray(float(total))
+        known = _separator_table(order, given) if given else np.asarray(float(total))
         table = with_sums(table, known, allowed=allowed)
-        for place, name in enumerate(fresh, start=len(given)):
-            parents = clique[:place]
+        for position, name in enumerate(fresh, start=len(given)):
+            parents = clique[:position]
             order.append(
-                Drawn(
+                SamplingStep(
                     attribute=name,
                     parents=parents,
                     table=factors.margin(table, clique, (*parents, name)),
@@ -155,14 +155,14 @@ def drawing(
     return order
 
 
-def _way(start: str, end: str, above: Mapping[str, str]) -> list[str]:
+def _tree_path(start: str, end: str, above: Mapping[str, str]) -> list[str]:
     """The attributes from one to another, both among them, along the tree; nothing where they are of two trees."""
 
     def upwards(name: str) -> list[str]:
-        found = [name]
-        while found[-1] in above:
-            found.append(above[found[-1]])
-        return found
+        path = [name]
+        while path[-1] in above:
+            path.append(above[path[-1]])
+        return path
 
     up, down = upwards(start), upwards(end)
     meeting = next((name for name in up if name in down), None)
@@ -171,17 +171,19 @@ def _way(start: str, end: str, above: Mapping[str, str]) -> list[str]:
     return [*up[: up.index(meeting) + 1], *reversed(down[: down.index(meeting)])]
 
 
-def _along(way: Sequence[str], tables: Mapping[Clique, Floats], *, last: Floats) -> Floats:
+def _table_along_path(
+    path: Sequence[str], tables: Mapping[Clique, Floats], *, last: Floats
+) -> Floats:
     """The table of the first attribute of a way and the one that `last` gives by its end, multiplied in the order that
     needs least, so that no product of two wide attributes is laid out."""
-    steps = [tables[a, b] if (a, b) in tables else tables[b, a].T for a, b in pairwise(way)]
+    steps = [tables[a, b] if (a, b) in tables else tables[b, a].T for a, b in pairwise(path)]
     given = [
         np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
         for table in steps[1:]
         for sums in [np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape)]
     ]
-    found: Floats = np.linalg.multi_dot([steps[0], *given, last])
-    return found
+    joint: Floats = np.linalg.multi_dot([steps[0], *given, last])
+    return joint
 
 
 def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Floats:
@@ -193,45 +195,45 @@ def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Fl
     """
     rows = int(np.prod(sums.shape, dtype=np.int64))
     wanted = np.maximum(sums.reshape(rows), 0.0)
-    kept = (
+    permitted = (
         np.ones((rows, table.size // rows), dtype=np.bool_)
         if allowed is None
         else allowed.reshape(rows, -1)
     )
-    kept = np.where(kept.any(axis=1, keepdims=True), kept, True)
-    flat = np.zeros(kept.shape)
-    flat[kept] = oneway.project_to_simplex(
-        table.reshape(kept.shape)[kept], total=float(wanted.sum())
+    permitted = np.where(permitted.any(axis=1, keepdims=True), permitted, True)
+    flat = np.zeros(permitted.shape)
+    flat[permitted] = oneway.project_to_simplex(
+        table.reshape(permitted.shape)[permitted], total=float(wanted.sum())
     )
-    others = np.where(kept, flat.sum(axis=0), 0.0)
-    others = np.where(others.sum(axis=1, keepdims=True) > 0, others, kept)
+    others = np.where(permitted, flat.sum(axis=0), 0.0)
+    others = np.where(others.sum(axis=1, keepdims=True) > 0, others, permitted)
     flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, others)
-    found: Floats = flat * (wanted / flat.sum(axis=1))[:, None]
-    return found.reshape(table.shape)
+    scaled: Floats = flat * (wanted / flat.sum(axis=1))[:, None]
+    return scaled.reshape(table.shape)
 
 
-def _known(order: Sequence[Drawn], names: Clique) -> Floats:
+def _separator_table(order: Sequence[SamplingStep], names: Clique) -> Floats:
     """The table of attributes that were in one clique before: of the one drawn last, which was drawn given the others."""
-    for drawn in reversed(order):
-        clique = (*drawn.parents, drawn.attribute)
+    for step in reversed(order):
+        clique = (*step.parents, step.attribute)
         if set(names) <= set(clique):
-            last = drawn
+            last = step
     return factors.margin(last.table, (*last.parents, last.attribute), names)
 
 
 def pair_tables(
-    order: Sequence[Drawn], *, total: float, largest: int | None = None
+    order: Sequence[SamplingStep], *, total: float, largest: int | None = None
 ) -> dict[Clique, Floats]:
     """The table of every two attributes of a network in which each has one parent at most: along the way from one to the
     other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing; those
     with more cells than `largest` are left out, and never laid out on the way to others."""
-    found: dict[Clique, Floats] = {}
+    pairs: dict[Clique, Floats] = {}
     sums: dict[str, Floats] = {}
     above: dict[str, str] = {}
-    for drawn in order:
-        name, table = drawn.attribute, np.maximum(drawn.table, 0.0)
-        if drawn.parents:
-            (parent,) = drawn.parents
+    for step in order:
+        name, table = step.attribute, np.maximum(step.table, 0.0)
+        if step.parents:
+            (parent,) = step.parents
             above[name] = parent
             given = np.divide(
                 table,
@@ -243,23 +245,23 @@ def pair_tables(
             if (
                 largest is not None
                 and known.size * table.shape[-1] > largest
-                and other not in drawn.parents
+                and other not in step.parents
             ):
                 continue
-            if not drawn.parents:
-                found[other, name] = np.multiply.outer(known, table) / max(total, 1.0)
+            if not step.parents:
+                pairs[other, name] = np.multiply.outer(known, table) / max(total, 1.0)
             elif other == parent:
-                found[other, name] = table
-            elif (other, parent) in found or (parent, other) in found:
+                pairs[other, name] = table
+            elif (other, parent) in pairs or (parent, other) in pairs:
                 before = (
-                    found[other, parent] if (other, parent) in found else found[parent, other].T
+                    pairs[other, parent] if (other, parent) in pairs else pairs[parent, other].T
                 )
-                found[other, name] = before @ given
-            elif way := _way(other, parent, above):
-                found[other, name] = _along(way, found, last=given)
+                pairs[other, name] = before @ given
+            elif path := _tree_path(other, parent, above):
+                pairs[other, name] = _table_along_path(path, pairs, last=given)
             else:
-                found[other, name] = np.multiply.outer(known, table.sum(axis=0)) / max(
+                pairs[other, name] = np.multiply.outer(known, table.sum(axis=0)) / max(
                     total, 1.0
                 )
-        sums[name] = table.sum(axis=0) if drawn.parents else table
-    return found
+        sums[name] = table.sum(axis=0) if step.parents else table
+    return pairs

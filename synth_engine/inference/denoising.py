@@ -31,48 +31,52 @@ class Denoised:
     tables: dict[Clique, Floats]
 
 
-def denoised(
+def denoise_tables(
     noisy: Sequence[Noisy], *, sizes: Sizes, along: Mapping[str, int], rows: int | None
 ) -> Denoised:
     """`along`: how many codes of each attribute stand in an order (see `oneway.denoise`); `rows`: the number of records
     where it is public. Every attribute must have been measured, by itself or in a larger table."""
     known = Residuals(sizes, total=rows)
-    for one in noisy:
-        known.add(one)
-    total = rows if rows is not None else oneway.plausible(round(float(known.table(()))))
-    oneways = {name: one_way(known, name, along=along[name], total=total) for name in sizes}
-    merged = combined(noisy, sizes)
+    for measured in noisy:
+        known.add(measured)
+    total = rows if rows is not None else oneway.clip_rows(round(float(known.table(()))))
+    oneways = {
+        name: denoise_column(known, name, along=along[name], total=total) for name in sizes
+    }
+    merged = combine_measurements(noisy, sizes)
     tables: dict[Clique, Floats] = {}
     for clique in sorted((c for c in merged if len(c) > 1), key=len):
-        tables[clique] = table(merged[clique], oneways, tables, total=total)
+        tables[clique] = denoise_table(merged[clique], oneways, tables, total=total)
     return Denoised(total=total, oneways=oneways, tables=tables)
 
 
-def one_way(known: Residuals, name: str, *, along: int, total: int) -> Floats:
+def denoise_column(known: Residuals, name: str, *, along: int, total: int) -> Floats:
     """The one-way table of an attribute from everything that holds it."""
     values, sigma = known.table((name,)), math.sqrt(known.variance((name,)))
     if total <= 0:
         return np.zeros(values.shape)
-    if along >= oneway.SHORTEST_TO_SMOOTH:
+    if along >= oneway.MIN_LENGTH_TO_SMOOTH:
         values[:along] = oneway.shrink(values[:along], sigma=sigma)
     return oneway.project_to_simplex(values, total=float(total))
 
 
-def combined(noisy: Sequence[Noisy], sizes: Sizes) -> dict[Clique, Noisy]:
+def combine_measurements(noisy: Sequence[Noisy], sizes: Sizes) -> dict[Clique, Noisy]:
     """One table for each clique: the mean of its measurements, weighted by their precision."""
-    found: dict[Clique, Noisy] = {}
-    for one in noisy:
-        clique = factors.ordered(one.clique, sizes)
-        values = np.asarray(factors.turned(one.values, one.clique, clique), dtype=np.float64)
-        new, other = (
-            Noisy(clique=clique, values=values, variance=one.variance),
-            found.get(clique),
+    merged: dict[Clique, Noisy] = {}
+    for measured in noisy:
+        clique = factors.ordered(measured.clique, sizes)
+        values = np.asarray(
+            factors.turned(measured.values, measured.clique, clique), dtype=np.float64
         )
-        found[clique] = new if other is None else factors.mean(new, other)
-    return found
+        new, other = (
+            Noisy(clique=clique, values=values, variance=measured.variance),
+            merged.get(clique),
+        )
+        merged[clique] = new if other is None else factors.mean(new, other)
+    return merged
 
 
-def expected(
+def expected_table(
     clique: Clique,
     oneways: Mapping[str, Floats],
     tables: Mapping[Clique, Floats],
@@ -95,7 +99,7 @@ def expected(
     return fit_margins(independent, margins) if margins else independent
 
 
-def table(
+def denoise_table(
     noisy: Noisy,
     oneways: Mapping[str, Floats],
     tables: Mapping[Clique, Floats],
@@ -103,7 +107,7 @@ def table(
     total: float,
 ) -> Floats:
     """One table from its noisy form and what is known of its attributes; of larger ones also of its parts."""
-    baseline = expected(noisy.clique, oneways, tables, total=total)
+    baseline = expected_table(noisy.clique, oneways, tables, total=total)
     if total <= 0:
         return baseline
     pulled = shrink_towards(noisy.values, baseline, sigma=math.sqrt(noisy.variance))

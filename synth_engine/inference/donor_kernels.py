@@ -17,7 +17,7 @@ from synth_engine.inference.swap_kernels import Costs, Places, Records, State, b
 
 
 @compiled
-def counted(columns: Records, axes: Places, sizes: Places, costs: Costs) -> None:
+def count_cells(columns: Records, axes: Places, sizes: Places, costs: Costs) -> None:
     """Adds to `costs[:, 0]` how many records are in each cell of a table of three of the columns; shape (columns, rows)."""
     first, second, third = columns[axes[0]], columns[axes[1]], columns[axes[2]]
     for row in range(columns.shape[1]):
@@ -26,7 +26,7 @@ def counted(columns: Records, axes: Places, sizes: Places, costs: Costs) -> None
 
 
 @compiled
-def weighed(
+def counts_to_costs(
     of_ab: Floats, of_ac: Floats, of_bc: Floats, softness: float, weight: float, costs: Costs
 ) -> None:
     """Makes costs of counts, where the wished counts are the products of three factors."""
@@ -34,31 +34,31 @@ def weighed(
     for a in range(of_ab.shape[0]):
         for b in range(of_ab.shape[1]):
             for c in range(of_ac.shape[1]):
-                wished = of_ab[a, b] * of_ac[a, c] * of_bc[b, c]
-                steep = weight / (wished + softness)
-                costs[cell, 0] = (2 * (costs[cell, 0] - wished) + 1) * steep
+                wanted = of_ab[a, b] * of_ac[a, c] * of_bc[b, c]
+                steep = weight / (wanted + softness)
+                costs[cell, 0] = (2 * (costs[cell, 0] - wanted) + 1) * steep
                 costs[cell, 1] = 2 * steep
                 cell += 1
 
 
 @compiled
-def elsewhere(record: Records, lines: Places, at: int) -> int:
+def base_cell(record: Records, lines: Places, at: int) -> int:
     """The cell of a table that the record were in if the attribute's own value were 0."""
-    found: int = (
+    cell: int = (
         lines[at, 5] + record[lines[at, 0]] * lines[at, 2] + record[lines[at, 1]] * lines[at, 3]
     )
-    return found
+    return cell
 
 
 @compiled
-def taken_from_alike(
+def take_from_neighbours(
     records: Records,
     attribute: int,
     binned: int,
     bounds: Places,
     lines: Places,
     costs: Costs,
-    most: float,
+    max_cost: float,
     window: int,
     state: State,
 ) -> float:
@@ -81,16 +81,16 @@ def taken_from_alike(
             continue
         cost = np.float32(0)
         for at in range(begin, middle):
-            cell = elsewhere(record, lines, at)
+            cell = base_cell(record, lines, at)
             cells[at - begin] = cell
             old, new = cell + now * lines[at, 4], cell + value * lines[at, 4]
             cost += costs[new, 0] + (costs[old, 1] - costs[old, 0])
-        if not cost <= most:
+        if not cost <= max_cost:
             continue
         bin_now, bin_value = np.int64(records[row, binned]), np.int64(records[donor, binned])
         last = end if bin_now != bin_value else middle
         for at in range(middle, last):
-            cell = elsewhere(record, lines, at)
+            cell = base_cell(record, lines, at)
             cells[at - begin] = cell
             old, new = cell + bin_now * lines[at, 4], cell + bin_value * lines[at, 4]
             cost += costs[new, 0] + (costs[old, 1] - costs[old, 0])

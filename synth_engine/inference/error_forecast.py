@@ -29,7 +29,7 @@ people (0.06) and of events (0.17), so that either is off by a factor of 1.7 at 
 public fact."""
 UNLEARNT = 0.45
 """The part of it that a network of few parents leaves even without noise: most pairs share no table."""
-KINDS = 100_000
+MAX_DISTINCT_STRINGS = 100_000
 """How many texts there are in a column of words or searches, about; most of them are rare."""
 _BINS_PER_OCTAVE = 4
 _OCTAVES = 60
@@ -46,10 +46,10 @@ def independent(
 ) -> dict[str, Any]:
     """For columns measured with that noise and drawn independently."""
     errors = {
-        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
         for name, noise in noises.items()
     }
-    return _document(errors, rows=rows, pairs=DEPENDENCE + chance(sizes, rows=rows))
+    return _document(errors, rows=rows, pairs=DEPENDENCE + chance_error(sizes, rows=rows))
 
 
 def network(
@@ -65,19 +65,22 @@ def network(
     if table is None:
         return independent(noises, sizes=sizes, rows=rows)
     noisy = {
-        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
         for name, noise in noises.items()
     }
-    drawn = {
-        name: _drawn_in_groups(size, sizes=sizes, rows=rows) for name, size in sizes.items()
+    sampling = {
+        name: _group_sampling_error(size, sizes=sizes, rows=rows)
+        for name, size in sizes.items()
     }
     errors = {
-        name: min(math.hypot(error, drawn[name]), 1 - 1 / sizes[name])
+        name: min(math.hypot(error, sampling[name]), 1 - 1 / sizes[name])
         for name, error in noisy.items()
     }
-    left = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
-    missed = UNLEARNT + (1 - UNLEARNT) * left / (left + DEPENDENCE)
-    return _document(errors, rows=rows, pairs=(DEPENDENCE + chance(sizes, rows=rows)) * missed)
+    residual = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
+    missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + DEPENDENCE)
+    return _document(
+        errors, rows=rows, pairs=(DEPENDENCE + chance_error(sizes, rows=rows)) * missed
+    )
 
 
 def views(
@@ -91,19 +94,21 @@ def views(
     """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
     column, in records; pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
     errors = {
-        name: column(sizes[name], deviation=deviation / rows)
+        name: column_error(sizes[name], deviation=deviation / rows)
         for name, deviation in deviations.items()
     }
-    found = _document(errors, rows=rows, pairs=0.0)
+    forecast = _document(errors, rows=rows, pairs=0.0)
     if len(sizes) == 1:
-        return found
+        return forecast
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
     known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
     unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(
         covered
     )  # of the others some follows from those that are known
-    apart = min(1.0, found["mean"] + (DEPENDENCE + chance(sizes, rows=rows)) * unlearnt)
-    return found | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * apart}
+    unshared = min(
+        1.0, forecast["mean"] + (DEPENDENCE + chance_error(sizes, rows=rows)) * unlearnt
+    )
+    return forecast | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * unshared}
 
 
 def pairs(
@@ -117,7 +122,7 @@ def pairs(
     records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
     alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less."""
     noisy = {
-        name: column(sizes[name], deviation=noise.mean_deviation / rows)
+        name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
         for name, noise in noises.items()
     }
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
@@ -129,39 +134,39 @@ def pairs(
                 (counts * np.minimum(0.5 * noise.mean_deviation / rows, unknown)).sum()
             )
             errors.append(part * known + (1 - part) * errors[0])
-    return _document(noisy, rows=rows, pairs=min(errors) + unmended(sizes, rows=rows))
+    return _document(noisy, rows=rows, pairs=min(errors) + refinement_error(sizes, rows=rows))
 
 
-def unmended(sizes: Mapping[str, int], *, rows: int) -> float:
+def refinement_error(sizes: Mapping[str, int], *, rows: int) -> float:
     """The distance from their targets at which records are left that are mended towards tables of all pairs. They begin as
     far off as chance makes them, and each code of a record can be mended once: the more cells there are for a code, the
     less of it is made good."""
-    mended = record_refinement.part(rows, len(sizes))
+    refined = record_refinement.rows_refined(rows, len(sizes))
     values = sum(sizes.values())
     cells = (values**2 - sum(size**2 for size in sizes.values())) / 2
-    return chance(sizes, rows=mended) * min(1.0, cells / (mended * len(sizes)))
+    return chance_error(sizes, rows=refined) * min(1.0, cells / (refined * len(sizes)))
 
 
 def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
-    found = _document(errors, rows=rows, pairs=0.0)
-    return found | {"mean_pairs": 1 - (1 - found["mean"]) ** 2 if len(sizes) > 1 else 0.0}
+    forecast = _document(errors, rows=rows, pairs=0.0)
+    return forecast | {"mean_pairs": 1 - (1 - forecast["mean"]) ** 2 if len(sizes) > 1 else 0.0}
 
 
-def with_texts(
+def with_string_column(
     forecast: Mapping[str, Any], name: str, *, least: float, kinds: int
 ) -> dict[str, Any]:
     """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are not found. The i-th
     commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of 3,000 to 5,000,000 draws from the words of
     a language that comes within about 0.15 of what such texts hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
-    kinds, rows = min(kinds, KINDS), forecast["rows"]
-    found = min(float(kinds), rows / (max(least, 1.0) * _harmonic(kinds)))
-    lost = 1.0 if found < 1 else 1 - _harmonic(found) / _harmonic(kinds)
+    kinds, rows = min(kinds, MAX_DISTINCT_STRINGS), forecast["rows"]
+    discovered = min(float(kinds), rows / (max(least, 1.0) * _harmonic(kinds)))
+    lost = 1.0 if discovered < 1 else 1 - _harmonic(discovered) / _harmonic(kinds)
     errors = forecast["attributes"] | {name: max(forecast["attributes"][name], lost)}
     mean = math.fsum(errors.values()) / len(errors)
     together = max(forecast["mean_pairs"], min(1.0, mean)) if len(errors) > 1 else 0.0
-    told = (
+    statement = (
         f"Texts that fewer than about {math.ceil(least):,} records have are not found; texts as frequent as words of a language "
         f"(the i-th commonest of {kinds:,} has a share in proportion to 1/i)."
     )
@@ -170,7 +175,7 @@ def with_texts(
         "attributes": errors,
         "mean": mean,
         "mean_pairs": together,
-        "assumes": f"{told} {forecast['assumes']}",
+        "assumes": f"{statement} {forecast['assumes']}",
     }
 
 
@@ -179,14 +184,14 @@ def _harmonic(number: float) -> float:
     return math.log(number) + 0.57722 + 0.5 / number
 
 
-def column(cells: int, *, deviation: float) -> float:
+def column_error(cells: int, *, deviation: float) -> float:
     """The expected distance of a histogram; `deviation`: mean absolute noise of a cell, as a share of the records.
     Where noise drowns everything, the values that come out commonest are any."""
-    left = np.minimum(deviation, 2 * _shapes(cells)).sum(axis=1)
-    return min(0.5 * float(left.mean()), 1 - 1 / cells)
+    error = np.minimum(deviation, 2 * _shapes(cells)).sum(axis=1)
+    return min(0.5 * float(error.mean()), 1 - 1 / cells)
 
 
-def chance(sizes: Mapping[str, int], *, rows: int) -> float:
+def chance_error(sizes: Mapping[str, int], *, rows: int) -> float:
     """The mean distance of a pair of independent columns from what independence lets one expect: records are whole."""
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
     return float((counts * _by_chance(shares, rows=rows)).sum())
@@ -194,22 +199,22 @@ def chance(sizes: Mapping[str, int], *, rows: int) -> float:
 
 def _by_chance(shares: Floats, *, rows: int) -> Floats:
     """Half of the mean deviation of a cell of that share among so many records; an empty one is off by what it lacks."""
-    found: Floats = np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))
-    return found
+    error: Floats = np.minimum(shares, 0.5 * np.sqrt(2 / math.pi * shares / rows))
+    return error
 
 
 def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> dict[str, Any]:
     mean = math.fsum(errors.values()) / len(errors)
     together = min(1.0, mean + pairs) if len(errors) > 1 else 0.0
     columns = {name: float(error) for name, error in errors.items()}
-    found = {
+    forecast = {
         "measure": "tvd1",
         "rows": rows,
         "attributes": columns,
         "mean": mean,
         "mean_pairs": together,
     }
-    return found | {"assumes": ASSUMES}
+    return forecast | {"assumes": ASSUMES}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -232,31 +237,33 @@ def _cells_of_groups(sizes: tuple[int, ...], *, columns: int) -> tuple[Floats, F
     Shares of a product are sums of logarithms, so the histogram of one column's is folded with itself."""
     bins = np.zeros(_OCTAVES * _BINS_PER_OCTAVE)
     for size in sizes:
-        place = np.rint(-np.log2(_shapes(size)) * _BINS_PER_OCTAVE).astype(np.int64).ravel()
-        bins += np.bincount(np.minimum(place, bins.size - 1), minlength=bins.size)
+        octave = np.rint(-np.log2(_shapes(size)) * _BINS_PER_OCTAVE).astype(np.int64).ravel()
+        bins += np.bincount(np.minimum(octave, bins.size - 1), minlength=bins.size)
     bins /= len(sizes) * len(EXPONENTS)
     counts = functools.reduce(np.convolve, [bins] * columns)
     return 2.0 ** (-np.arange(counts.size) / _BINS_PER_OCTAVE), counts
 
 
-def _drawn_in_groups(cells: int, *, sizes: Mapping[str, int], rows: int) -> float:
+def _group_sampling_error(cells: int, *, sizes: Mapping[str, int], rows: int) -> float:
     """The distance that drawing a column group by group of its parents' values adds: each cell is rounded, up or down,
     with a variance of 1/6 on average or, where it is smaller, of what it holds."""
     parents = min(2, len(sizes) - 1)
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=parents + 1)
     variance = float((counts * np.minimum(rows * shares, 1 / 6)).sum())
-    return math.sqrt(effective(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
+    return (
+        math.sqrt(effective_size(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
+    )
 
 
 def _noise_of_pair(sizes: Mapping[str, int], *, spread: float) -> float:
     """The distance that noise of that spread a cell makes of one direction of a table of two typical columns: an
     edge of the spectrum of noise, over as many cells as hold most records."""
-    values = float(np.mean([effective(size) for size in sizes.values()]))
+    values = float(np.mean([effective_size(size) for size in sizes.values()]))
     return 0.5 * spread * math.sqrt(2 * values) * values
 
 
 @functools.lru_cache(maxsize=1024)
-def effective(cells: int) -> float:
+def effective_size(cells: int) -> float:
     """How many equally common values have the entropy of a typical column."""
     shares = _shapes(cells)
     return float(np.exp(-(shares * np.log(shares)).sum(axis=1)).mean())

@@ -45,11 +45,11 @@ class Noisy:
         )
 
 
-def mean(one: Noisy, other: Noisy) -> Noisy:
+def mean(first: Noisy, second: Noisy) -> Noisy:
     """Two tables of one clique, its axes in the same order, as one: their mean, weighted by precision."""
-    variance = 1 / (1 / one.variance + 1 / other.variance)
-    values = variance * (one.values / one.variance + other.values / other.variance)
-    return Noisy(clique=one.clique, values=values, variance=variance)
+    variance = 1 / (1 / first.variance + 1 / second.variance)
+    values = variance * (first.values / first.variance + second.values / second.variance)
+    return Noisy(clique=first.clique, values=values, variance=variance)
 
 
 def cells(clique: Iterable[str], sizes: Sizes) -> int:
@@ -59,8 +59,8 @@ def cells(clique: Iterable[str], sizes: Sizes) -> int:
 
 def ordered(names: Iterable[str], sizes: Sizes) -> Clique:
     """The attributes once each, in the order of the sizes, which is that of the domain."""
-    asked = set(names)
-    return tuple(name for name in sizes if name in asked)
+    wanted = set(names)
+    return tuple(name for name in sizes if name in wanted)
 
 
 def subsets(clique: Clique) -> Iterator[Clique]:
@@ -71,9 +71,9 @@ def subsets(clique: Clique) -> Iterator[Clique]:
 
 def closure(cliques: Iterable[Clique], sizes: Sizes) -> list[Clique]:
     """Every subset of every clique, once, small ones first, each in the order of the domain."""
-    found = {part for clique in cliques for part in subsets(ordered(clique, sizes))}
-    place = {name: number for number, name in enumerate(sizes)}
-    return sorted(found, key=lambda part: (len(part), [place[name] for name in part]))
+    parts = {part for clique in cliques for part in subsets(ordered(clique, sizes))}
+    position = {name: number for number, name in enumerate(sizes)}
+    return sorted(parts, key=lambda part: (len(part), [position[name] for name in part]))
 
 
 def turned(
@@ -89,17 +89,18 @@ def margin(table: Floats, clique: Clique, onto: Clique) -> Floats:
     """Sums over all attributes that are not in `onto`, axes in the order of `onto`."""
     others = tuple(axis for axis, name in enumerate(clique) if name not in onto)
     sums = table.sum(axis=others) if others else table
-    left = tuple(name for name in clique if name in onto)
-    return np.asarray(turned(sums, left, onto), dtype=np.float64)
+    remaining = tuple(name for name in clique if name in onto)
+    return np.asarray(turned(sums, remaining, onto), dtype=np.float64)
 
 
 def spread(table: Floats, clique: Clique, onto: Clique) -> Floats:
     """The table as one that can be added to or multiplied with one over `onto`: with axes of length 1 in it."""
-    kept = tuple(name for name in onto if name in clique)
-    found = turned(table, clique, kept)
-    shape = iter(found.shape)
+    present = tuple(name for name in onto if name in clique)
+    turned_ = turned(table, clique, present)
+    shape = iter(turned_.shape)
     return np.asarray(
-        found.reshape([next(shape) if name in clique else 1 for name in onto]), dtype=np.float64
+        turned_.reshape([next(shape) if name in clique else 1 for name in onto]),
+        dtype=np.float64,
     )
 
 
@@ -107,7 +108,7 @@ def product(oneways: Sequence[Floats], *, total: float) -> Floats:
     """The table of independent attributes with these counts, which add up to `total` each."""
     if total <= 0:
         return np.zeros(tuple(table.size for table in oneways))
-    found: Floats = np.asarray(float(total))
+    joint: Floats = np.asarray(float(total))
     for table in oneways:
-        found = np.multiply.outer(found, table / total)
-    return found
+        joint = np.multiply.outer(joint, table / total)
+    return joint

@@ -22,42 +22,43 @@ from synth_engine.inference.consistency import Axes
 
 Codes = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.int64]
-Wish = tuple[Axes, Counts]
+Target = tuple[Axes, Counts]
 """Attributes, ascending, and how many records are wanted in each cell of their table; all of them together are as many as
 there are records."""
 
 SWEEPS = 8
-SETTLED = 0.002
+MIN_CHANGED_SHARE = 0.002
 """A sweep that changes fewer records of a table than this part of them, on average, is the last."""
 _GROUPS_OF_TWO = 2
-_MOST_ARCS = 40_000
+_MAX_ARCS = 40_000
 """Beyond it changes of two attributes cost as much as changes of all, or, if that is not enough, every change costs the same:
 that many arcs take a tenth of a second."""
 
 
-def meet(codes: Codes, wishes: Sequence[Wish], *, rng: np.random.Generator) -> Codes:
+def meet_targets(codes: Codes, wishes: Sequence[Target], *, rng: np.random.Generator) -> Codes:
     """The records, shape (attributes, rows), changed until their tables are close to those wished for; the same shape."""
-    found, rows = codes.copy(), codes.shape[1]
+    changed_codes, rows = codes.copy(), codes.shape[1]
     if any(wanted.sum() != rows for _, wanted in wishes):
         raise ValueError("the wishes for a table have another total than its records")
     if not rows or not wishes:
-        return found
+        return changed_codes
     before = math.inf
     for _ in range(SWEEPS):
         changed = sum(
-            _meet_one(found, *wishes[place], rng=rng) for place in rng.permutation(len(wishes))
+            _meet_target(changed_codes, *wishes[index], rng=rng)
+            for index in rng.permutation(len(wishes))
         )
-        if changed <= SETTLED * rows * len(wishes) or changed > 0.98 * before:
+        if changed <= MIN_CHANGED_SHARE * rows * len(wishes) or changed > 0.98 * before:
             break
         before = changed
-    return found
+    return changed_codes
 
 
-def _meet_one(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Generator) -> int:
+def _meet_target(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Generator) -> int:
     """In place; how many records changed."""
     rows = codes.shape[1]
-    listed, sizes = np.array(axes, dtype=np.int64), np.array(wanted.shape, dtype=np.int64)
-    cells = _cells(codes, listed, sizes)
+    axes_array, sizes = np.array(axes, dtype=np.int64), np.array(wanted.shape, dtype=np.int64)
+    cells = _cells(codes, axes_array, sizes)
     excess = np.bincount(cells, minlength=wanted.size) - wanted.ravel()
     sources, sinks = moves(excess.reshape(wanted.shape))
     if sources.size:
@@ -67,7 +68,14 @@ def _meet_one(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Genera
         while math.gcd(step, rows) > 1:
             step += 2
         _change(
-            codes, cells, listed, sizes, ends, sinks[by_source], int(rng.integers(rows)), step
+            codes,
+            cells,
+            axes_array,
+            sizes,
+            ends,
+            sinks[by_source],
+            int(rng.integers(rows)),
+            step,
         )
     return int(sources.size)
 
@@ -77,8 +85,8 @@ def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cov
     """The cell of each record, counted through."""
     rows = codes.shape[1]
     cells = np.zeros(rows, dtype=np.int64)
-    for place in range(axes.size):
-        column, size = codes[axes[place]], sizes[place]
+    for position in range(axes.size):
+        column, size = codes[axes[position]], sizes[position]
         for row in range(rows):
             cells[row] = cells[row] * size + column[row]
     return cells
@@ -88,21 +96,21 @@ def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cov
 def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[no-untyped-def] # pragma: no cover
     """Sends records to the sinks of their cells, those of cell c being `sinks[ends[c - 1] : ends[c]]`. Records are gone
     through in steps that visit each of them once, so that which ones of a cell change follows from nothing in them."""
-    rows, left = cells.size, sinks.size
+    rows, remaining = cells.size, sinks.size
     given = np.empty(ends.size, dtype=np.int64)
     given[0] = 0
     given[1:] = ends[:-1]
     for _ in range(rows):
-        if left == 0:
+        if remaining == 0:
             break
         cell = cells[at]
         if given[cell] < ends[cell]:
             rest = sinks[given[cell]]
             given[cell] += 1
-            left -= 1
-            for place in range(axes.size - 1, -1, -1):
-                codes[axes[place], at] = rest % sizes[place]
-                rest //= sizes[place]
+            remaining -= 1
+            for position in range(axes.size - 1, -1, -1):
+                codes[axes[position], at] = rest % sizes[position]
+                rest //= sizes[position]
         at = (at + step) % rows
 
 
@@ -130,24 +138,24 @@ def moves(excess: Counts) -> tuple[Counts, Counts]:
     if flow.solve() != flow.OPTIMAL:
         raise ValueError("as many records have to be lacking as there are too many")
     carried = flow.flows(arcs)
-    left, right = carried[: leaving.cells.size], carried[leaving.cells.size :]
+    leaving_flow, arriving_flow = carried[: leaving.cells.size], carried[leaving.cells.size :]
     by_hub_out = np.argsort(leaving.hubs, kind="stable")
     by_hub_into = np.argsort(arriving.hubs, kind="stable")
     return (
-        np.repeat(leaving.cells[by_hub_out], left[by_hub_out]),
-        np.repeat(arriving.cells[by_hub_into], right[by_hub_into]),
+        np.repeat(leaving.cells[by_hub_out], leaving_flow[by_hub_out]),
+        np.repeat(arriving.cells[by_hub_into], arriving_flow[by_hub_into]),
     )
 
 
-class _Reached:
+class _HubArcs:
     """Which cells reach which hubs, and the cost of leaving by them."""
 
     def __init__(self, cells: Counts, hubs: Counts, costs: Counts) -> None:
         self.cells, self.hubs, self.costs = cells, hubs, costs
 
-    def only(self, hubs: Counts) -> _Reached:
-        kept = np.isin(self.hubs, hubs)
-        return _Reached(self.cells[kept], self.hubs[kept], self.costs[kept])
+    def only(self, hubs: Counts) -> _HubArcs:
+        useful = np.isin(self.hubs, hubs)
+        return _HubArcs(self.cells[useful], self.hubs[useful], self.costs[useful])
 
 
 class _Hubs:
@@ -159,9 +167,9 @@ class _Hubs:
         real = [axis for axis, size in enumerate(shape) if size > 1]
         together = next(
             (
-                most
-                for most in (_GROUPS_OF_TWO, 1)
-                if cells * math.comb(len(real), most) <= _MOST_ARCS
+                size
+                for size in (_GROUPS_OF_TWO, 1)
+                if cells * math.comb(len(real), size) <= _MAX_ARCS
             ),
             0,
         )
@@ -169,17 +177,17 @@ class _Hubs:
         groups = [group for number in few for group in itertools.combinations(real, number)]
         self._groups = list(dict.fromkeys([*groups, tuple(real)]))
 
-    def reached(self, cells: Counts) -> _Reached:
+    def reached(self, cells: Counts) -> _HubArcs:
         codes = np.unravel_index(cells, self._shape)
         hubs, costs, offset = [], [], 0
         for group in self._groups:
-            kept = [0 if axis in group else column for axis, column in enumerate(codes)]
-            place = np.zeros(cells.size, dtype=np.int64)
-            for size, column in zip(self._shape, kept, strict=True):
-                place = place * size + column
-            hubs.append(offset + place)
+            fixed = [0 if axis in group else column for axis, column in enumerate(codes)]
+            cell = np.zeros(cells.size, dtype=np.int64)
+            for size, column in zip(self._shape, fixed, strict=True):
+                cell = cell * size + column
+            hubs.append(offset + cell)
             costs.append(np.full(cells.size, len(group), dtype=np.int64))
             offset += math.prod(self._shape)
-        return _Reached(
+        return _HubArcs(
             np.tile(cells, len(self._groups)), np.concatenate(hubs), np.concatenate(costs)
         )

@@ -20,7 +20,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 _NEAR = 0.06
 _FINE = 512
 _TABLE = np.exp(-np.arange(64 * _FINE + 1) / _FINE)
-MOST_KEPT = 1 << 22
+MAX_CACHED_PAIRS = 1 << 22
 """Pairs of groups and parts of which distances are kept and not found twice."""
 
 
@@ -59,18 +59,18 @@ class Geography:
         """Of groups from `first` to before `last` and all parts: the sum of weights by distance, up to a factor of the
         group, and the mean distance by those weights. Errors: SpecError where a group has no origin within the farthest
         distance."""
-        if len(self.groups) * self.parts > MOST_KEPT:
-            return self.seen_from(self.vectors[0][first:last])
-        mass, apart = self._all_rows
-        return mass[first:last], apart[first:last]
+        if len(self.groups) * self.parts > MAX_CACHED_PAIRS:
+            return self.view_from(self.vectors[0][first:last])
+        mass, distance = self._all_rows
+        return mass[first:last], distance[first:last]
 
     @cached_property
     def _all_rows(self) -> tuple[Floats, Floats]:
-        return self.seen_from(self.vectors[0])
+        return self.view_from(self.vectors[0])
 
-    def seen_from(self, vectors: Floats) -> tuple[Floats, Floats]:
+    def view_from(self, vectors: Floats) -> tuple[Floats, Floats]:
         """The same from any points, as vectors of length 1."""
-        mass, apart = _rows(
+        mass, distance = _rows(
             vectors,
             self._by_axis,
             self.weights,
@@ -85,19 +85,19 @@ class Geography:
                 "a group has no origin within the farthest distance",
                 repair="allow a larger one",
             )
-        return mass, apart
+        return mass, distance
 
     def centres(self, label: Whole, weights: Floats) -> Floats:
         """The middle of each set of groups, by weight, as vectors of length 1."""
         sums = np.array([np.bincount(label, weights * axis) for axis in self.vectors[0].T]).T
-        found: Floats = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        return found
+        middles: Floats = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return middles
 
-    def placed(self, groups: Whole, parts: Whole, counts: Whole) -> Whole:
+    def assign_origins(self, groups: Whole, parts: Whole, counts: Whole) -> Whole:
         """An origin for each of `counts` records of a group in a part, one after another: spread over the part's origins
         by weight and distance, from near to far, as evenly as whole records can be."""
         order, starts = self._members
-        found: Whole = _placed(
+        origins: Whole = _assign_origins(
             groups,
             parts,
             counts,
@@ -110,7 +110,7 @@ class Geography:
             self.farthest,
             _TABLE,
         )
-        return found
+        return origins
 
 
 def _unit(at: Floats) -> Floats:
@@ -125,14 +125,14 @@ def _unit(at: Floats) -> Floats:
 
 
 @numba.njit(cache=True)
-def _distances(x: float, y: float, z: float, origins: Floats, found: Floats) -> float:
+def _distances(x: float, y: float, z: float, origins: Floats, out: Floats) -> float:
     """Miles to each origin, of which vectors of length 1 are given by axis, into `found`; returns the least."""
     least = math.inf
-    for place in range(origins.shape[1]):
+    for origin in range(origins.shape[1]):
         square = (
-            (x - origins[0, place]) ** 2
-            + (y - origins[1, place]) ** 2
-            + (z - origins[2, place]) ** 2
+            (x - origins[0, origin]) ** 2
+            + (y - origins[1, origin]) ** 2
+            + (z - origins[2, origin]) ** 2
         )
         square /= 4
         half = math.sqrt(square)
@@ -140,20 +140,20 @@ def _distances(x: float, y: float, z: float, origins: Floats, found: Floats) -> 
             half *= 1 + square * (1 / 6 + square * (3 / 40 + square * (15 / 336)))
         else:
             half = math.asin(min(1.0, half))
-        found[place] = 2 * EARTH_RADIUS_MILES * half
-        least = min(least, found[place])
+        out[origin] = 2 * EARTH_RADIUS_MILES * half
+        least = min(least, out[origin])
     return least
 
 
 @numba.njit(cache=True)
-def _decayed(more: float, table: Floats) -> float:
+def _decay(more: float, table: Floats) -> float:
     """exp(-more) from a table with steps of 1 / _FINE, between which it is as if straight: to 1e-6. Not below its last entry."""
     at = more * _FINE
     first = int(at)
-    found: float = table[min(first, table.size - 1)]
+    value: float = table[min(first, table.size - 1)]
     if first < table.size - 1:
-        found += (at - first) * (table[first + 1] - found)
-    return found
+        value += (at - first) * (table[first + 1] - value)
+    return value
 
 
 @numba.njit(cache=True)
@@ -167,40 +167,40 @@ def _rows(
     farthest: float,
     table: Floats,
 ) -> tuple[Floats, Floats]:
-    mass, apart = np.zeros((len(groups), parts)), np.zeros((len(groups), parts))
+    mass, distance = np.zeros((len(groups), parts)), np.zeros((len(groups), parts))
     far = np.empty(origins.shape[1])
     for group in range(len(groups)):
         near = _distances(groups[group, 0], groups[group, 1], groups[group, 2], origins, far)
-        for place in range(far.size):
-            if far[place] <= farthest:
+        for origin in range(far.size):
+            if far[origin] <= farthest:
                 # Relative to the nearest, so that no group whose origins are all far is lost.
-                share = weights[place] * _decayed((far[place] - near) / scale, table)
-                mass[group, part[place]] += share
-                apart[group, part[place]] += share * far[place]
-        for one in range(parts):
-            if mass[group, one] > 0:
-                apart[group, one] /= mass[group, one]
-    return mass, apart
+                share = weights[origin] * _decay((far[origin] - near) / scale, table)
+                mass[group, part[origin]] += share
+                distance[group, part[origin]] += share * far[origin]
+        for region in range(parts):
+            if mass[group, region] > 0:
+                distance[group, region] /= mass[group, region]
+    return mass, distance
 
 
 @numba.njit(cache=True)
-def _in_order(far: Floats, near: float) -> Whole:
+def _order_by_distance(far: Floats, near: float) -> Whole:
     """Places from near to far, up to a 256th of the range: in time that grows with their number alone."""
     width = (far.max() - near) / 256 + 1e-12
     ends = np.zeros(258, dtype=np.int64)
-    for one in far:
-        ends[int((one - near) / width) + 1] += 1
+    for distance in far:
+        ends[int((distance - near) / width) + 1] += 1
     ends = np.cumsum(ends)
-    found = np.empty(far.size, dtype=np.int64)
-    for place in range(far.size):
-        bucket = int((far[place] - near) / width)
-        found[ends[bucket]] = place
+    order = np.empty(far.size, dtype=np.int64)
+    for origin in range(far.size):
+        bucket = int((far[origin] - near) / width)
+        order[ends[bucket]] = origin
         ends[bucket] += 1
-    return found
+    return order
 
 
 @numba.njit(cache=True)
-def _placed(
+def _assign_origins(
     groups: Whole,
     parts: Whole,
     counts: Whole,
@@ -214,35 +214,35 @@ def _placed(
     table: Floats,
 ) -> Whole:
     """origins: by axis, part by part; weights and order likewise."""
-    found = np.empty(counts.sum(), dtype=np.int64)
+    chosen = np.empty(counts.sum(), dtype=np.int64)
     done = 0
     for cell in range(len(counts)):
         first, last = starts[parts[cell]], starts[parts[cell] + 1]
         if last - first == 1:
-            found[done : done + counts[cell]] = order[first]
+            chosen[done : done + counts[cell]] = order[first]
             done += counts[cell]
             continue
         far = np.empty(last - first)
         group = groups[cell]
         near = _distances(at[group, 0], at[group, 1], at[group, 2], origins[:, first:last], far)
-        by_distance = _in_order(far, near)
+        by_distance = _order_by_distance(far, near)
         share = np.empty(far.size)
-        for place in range(far.size):
-            member = by_distance[place]
+        for position in range(far.size):
+            member = by_distance[position]
             within = far[member] <= farthest or near > farthest
-            share[place] = (
-                weights[first + member] * _decayed((far[member] - near) / scale, table)
+            share[position] = (
+                weights[first + member] * _decay((far[member] - near) / scale, table)
                 if within
                 else 0.0
             )
         step = share.sum() / counts[cell]
         ahead = step * ((cell * GOLDEN) % 1.0)
-        passed, place = share[0], 0
+        passed, position = share[0], 0
         for _ in range(counts[cell]):
-            while passed <= ahead and place < far.size - 1:
-                place += 1
-                passed += share[place]
-            found[done] = order[first + by_distance[place]]
+            while passed <= ahead and position < far.size - 1:
+                position += 1
+                passed += share[position]
+            chosen[done] = order[first + by_distance[position]]
             done += 1
             ahead += step
-    return found
+    return chosen

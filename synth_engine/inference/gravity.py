@@ -18,17 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain.resolution import cells
-from synth_engine.inference.geography import GOLDEN, MOST_KEPT, Floats, Geography, Whole
+from synth_engine.inference.geography import GOLDEN, MAX_CACHED_PAIRS, Floats, Geography, Whole
 
 _EDGES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40]) / 6
 """Of distances with a factor each, in scales of the public decay."""
 _ROUNDS = 30
-_MOST_AREAS, _GROUPS_EACH = 128, 8
-_COMMON = 50.0
+_MAX_AREAS, _GROUPS_PER_AREA = 128, 8
+_AREA_PSEUDO_RECORDS = 50.0
 """As many records must groups near each other have for what they have in common to count for half."""
-_DOUBT = 10.0
+_PSEUDO_GROUPS = 10.0
 """As many groups of each size as if they were all unlike their q are counted in."""
-_AT_ONCE = 1 << 20
+_MAX_BLOCK_CELLS = 1 << 20
 _STEPS, _LAST = 32, 65_535
 """Distances are put in order by steps of 1/32 mile."""
 
@@ -56,23 +56,23 @@ class Draw:
 class Gravity:
     """`worth`: of each part; `factors`: of each distance; `common`: of areas of groups by parts; `area`: of each group."""
 
-    worth: Floats
+    attraction: Floats
     factors: Floats
     common: Floats
     area: Whole
     edges: Floats
 
     @classmethod
-    def public(cls, draw: Draw, place: Geography) -> Gravity:
+    def public(cls, draw: Draw, geography: Geography) -> Gravity:
         """Nothing but the public decay."""
-        parts = place.parts + draw.beyond
+        parts = geography.parts + draw.beyond
         area = np.zeros(draw.sizes.size, dtype=np.int64)
-        edges = _EDGES * place.scale
-        worth = np.where(
-            np.arange(parts) < place.parts, 1.0, 0.0
+        edges = _EDGES * geography.scale
+        attraction = np.where(
+            np.arange(parts) < geography.parts, 1.0, 0.0
         )  # what lies nowhere has no distance to judge it by
         return cls(
-            worth=worth,
+            attraction=attraction,
             factors=np.ones(edges.size + 2),
             common=np.ones((1, parts)),
             area=area,
@@ -80,134 +80,146 @@ class Gravity:
         )
 
     def shares(
-        self, mass: Floats, apart: Floats, areas: npt.NDArray[Any] | slice
+        self, mass: Floats, distance: Floats, areas: npt.NDArray[Any] | slice
     ) -> tuple[Floats, Whole]:
         """q of each row, and the place of each distance among the factors."""
-        at = bins(apart, self.edges)
-        found = mass * self.worth * self.factors[at] * self.common[areas]
-        return found / found.sum(axis=1, keepdims=True), at
+        at = distance_bins(distance, self.edges)
+        weights = mass * self.attraction * self.factors[at] * self.common[areas]
+        return weights / weights.sum(axis=1, keepdims=True), at
 
 
-def bins(apart: Floats, edges: Floats) -> Whole:
+def distance_bins(distance: Floats, edges: Floats) -> Whole:
     """Parts that lie nowhere (NaN) have the last place to themselves."""
-    found = np.searchsorted(edges, np.nan_to_num(apart), side="right")
-    return np.where(np.isnan(apart), edges.size + 1, found).astype(np.int64)
+    positions = np.searchsorted(edges, np.nan_to_num(distance), side="right")
+    return np.where(np.isnan(distance), edges.size + 1, positions).astype(np.int64)
 
 
-def with_beyond(mass: Floats, apart: Floats, beyond: int) -> tuple[Floats, Floats]:
+def with_beyond(mass: Floats, distance: Floats, beyond: int) -> tuple[Floats, Floats]:
     """Parts that lie nowhere added: each has the mean mass of the others, and no distance."""
     rows = len(mass)
     extra = np.repeat(mass.mean(axis=1, keepdims=True), beyond, axis=1)
-    return np.hstack([mass, extra]), np.hstack([apart, np.full((rows, beyond), np.nan)])
+    return np.hstack([mass, extra]), np.hstack([distance, np.full((rows, beyond), np.nan)])
 
 
-def fitted(draw: Draw, place: Geography, *, area: Whole) -> Gravity:
+def fit(draw: Draw, geography: Geography, *, area: Whole) -> Gravity:
     """The model that makes the draw likely. area: of each group, among the areas that have something in common, from 0 on."""
-    parts, areas = place.parts + draw.beyond, int(area.max()) + 1
-    centres = place.centres(area, np.maximum(draw.sizes, 1e-3).astype(np.float64))
-    mass, apart = with_beyond(*place.seen_from(centres), draw.beyond)
-    start = Gravity.public(draw, place)
-    worth, factors = np.ones(parts), start.factors
-    at = bins(apart, start.edges)
+    parts, areas = geography.parts + draw.beyond, int(area.max()) + 1
+    centres = geography.centres(area, np.maximum(draw.sizes, 1e-3).astype(np.float64))
+    mass, distance = with_beyond(*geography.view_from(centres), draw.beyond)
+    start = Gravity.public(draw, geography)
+    attraction, factors = np.ones(parts), start.factors
+    at = distance_bins(distance, start.edges)
     key = area[draw.groups] * parts + draw.parts
     n, alpha = draw.sizes[draw.groups], draw.alpha[draw.groups]
-    kept: Floats = np.zeros((areas, parts))
+    of_parts: Floats = np.zeros((areas, parts))
     for _ in range(_ROUNDS):
-        q = _of_rows(mass * worth * factors[at])
-        likely = n * q.ravel()[key]
+        q = _row_shares(mass * attraction * factors[at])
+        likelihood = n * q.ravel()[key]
         of_records = np.bincount(
-            key, draw.counts * likely / (likely + alpha), areas * parts
+            key, draw.counts * likelihood / (likelihood + alpha), areas * parts
         ).astype(np.float64)
-        kept = of_records.reshape(areas, parts)
-        expected = q * kept.sum(axis=1, keepdims=True)
+        of_parts = of_records.reshape(areas, parts)
+        expected = q * of_parts.sum(axis=1, keepdims=True)
         places = factors.size
-        factors = factors * (np.bincount(at.ravel(), kept.ravel(), places) + 1)
+        factors = factors * (np.bincount(at.ravel(), of_parts.ravel(), places) + 1)
         factors /= np.bincount(at.ravel(), expected.ravel(), places) + 1
-        expected = _of_rows(mass * worth * factors[at]) * kept.sum(axis=1, keepdims=True)
-        worth = worth * (kept.sum(axis=0) + 1) / (expected.sum(axis=0) + 1)
-    q = _of_rows(mass * worth * factors[at])
-    near = (_COMMON * q + kept) / (_COMMON + kept.sum(axis=1, keepdims=True))
+        expected = _row_shares(mass * attraction * factors[at]) * of_parts.sum(
+            axis=1, keepdims=True
+        )
+        attraction = attraction * (of_parts.sum(axis=0) + 1) / (expected.sum(axis=0) + 1)
+    q = _row_shares(mass * attraction * factors[at])
+    near = (_AREA_PSEUDO_RECORDS * q + of_parts) / (
+        _AREA_PSEUDO_RECORDS + of_parts.sum(axis=1, keepdims=True)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         common = np.where(q > 0, near / q, 1.0)
-    return Gravity(worth=worth, factors=factors, common=common, area=area, edges=start.edges)
+    return Gravity(
+        attraction=attraction, factors=factors, common=common, area=area, edges=start.edges
+    )
 
 
-def _of_rows(found: Floats) -> Floats:
-    shares: Floats = found / found.sum(axis=1, keepdims=True)
+def _row_shares(weights: Floats) -> Floats:
+    shares: Floats = weights / weights.sum(axis=1, keepdims=True)
     return shares
 
 
-def believed(
-    draw: Draw, place: Geography, model: Gravity, *, filtered: bool, shrunk: bool
+def posterior_counts(
+    draw: Draw, geography: Geography, model: Gravity, *, filtered: bool, shrunk: bool
 ) -> tuple[Whole, Whole, Whole]:
     """Groups, parts and counts of cells after the draw was weighed against the model; each group keeps its size. filtered: what
     the prior explains better than a record is spread by q. shrunk: groups are drawn towards their q as far as groups of
     their size are like theirs."""
-    rows = _Rows(draw, place, model)
-    trust = (
-        _trust(draw, rows, parts=place.parts + draw.beyond)
+    rows = _Rows(draw, geography, model)
+    shrinkage = (
+        _shrinkage_weights(draw, rows, parts=geography.parts + draw.beyond)
         if shrunk
         else np.ones(draw.sizes.size)
     )
     weighed: list[tuple[Whole, Whole, Whole]] = []
     for group, where in draw.rows():
-        q, apart = rows.row(group)
+        q, distance = rows.row(group)
         parts, n = draw.parts[where], draw.sizes[group]
-        likely = np.where((parts >= place.parts) & (q[parts] == 0), np.inf, n * q[parts])
+        likelihood = np.where(
+            (parts >= geography.parts) & (q[parts] == 0), np.inf, n * q[parts]
+        )
         with np.errstate(divide="ignore"):
-            of_records = 1 / (1 + draw.alpha[group] / likely) if filtered else likely > 0
-        own = draw.counts[where] * of_records * trust[group]
-        wished = max(0.0, n - own.sum()) * q
-        wished[parts] += own
-        counts = spread(wished, by=apart, total=int(n), start=(group * GOLDEN) % 1.0)
-        found = np.flatnonzero(counts)
-        weighed.append((np.full(found.size, group), found, counts[found]))
+            of_records = (
+                1 / (1 + draw.alpha[group] / likelihood) if filtered else likelihood > 0
+            )
+        own = draw.counts[where] * of_records * shrinkage[group]
+        wanted = max(0.0, n - own.sum()) * q
+        wanted[parts] += own
+        counts = round_in_order(wanted, by=distance, total=int(n), start=(group * GOLDEN) % 1.0)
+        nonempty = np.flatnonzero(counts)
+        weighed.append((np.full(nonempty.size, group), nonempty, counts[nonempty]))
     groups, parts, counts = (
-        np.concatenate(each).astype(np.int64) for each in zip(*weighed, strict=True)
+        np.concatenate(cells_of).astype(np.int64) for cells_of in zip(*weighed, strict=True)
     )
     return groups, parts, counts
 
 
-def spread(wished: Floats, *, by: Floats, total: int, start: float) -> Whole:
+def round_in_order(wanted: Floats, *, by: Floats, total: int, start: float) -> Whole:
     """Whole numbers that add up to `total`, near to `wished` ones: every (sum / total)-th record in the order of `by`, from
     `start` of a step on, so that means of `by` hardly change. Averaged over starts from 0 to 1 they are the wished ones."""
     steps = np.minimum(np.nan_to_num(by, nan=np.inf) * _STEPS, _LAST).astype(np.uint16)
     order = np.argsort(
         steps, kind="stable"
     )  # of short whole numbers: in time that grows with their number alone
-    sums = np.cumsum(wished[order])
+    sums = np.cumsum(wanted[order])
     marks = (np.arange(total) + start) * (sums[-1] / total)
     chosen = order[np.minimum(np.searchsorted(sums, marks, side="right"), sums.size - 1)]
-    return np.bincount(chosen, minlength=wished.size).astype(np.int64)
+    return np.bincount(chosen, minlength=wanted.size).astype(np.int64)
 
 
 def areas(at: Sequence[tuple[float, float, float]]) -> Whole:
     """Areas of groups near each other, some groups each."""
     return np.array(
-        cells(at, max(1, min(_MOST_AREAS, len(at) // _GROUPS_EACH))), dtype=np.int64
+        cells(at, max(1, min(_MAX_AREAS, len(at) // _GROUPS_PER_AREA))), dtype=np.int64
     )
 
 
 class _Rows:
     """q and distances of each group; found once where there are not too many."""
 
-    def __init__(self, draw: Draw, place: Geography, model: Gravity) -> None:
-        self._draw, self._place, self._model = draw, place, model
-        few = draw.sizes.size * place.parts <= MOST_KEPT
-        self._most = draw.sizes.size if few else max(1, _AT_ONCE // place.parts)
+    def __init__(self, draw: Draw, geography: Geography, model: Gravity) -> None:
+        self._draw, self._place, self._model = draw, geography, model
+        few = draw.sizes.size * geography.parts <= MAX_CACHED_PAIRS
+        self._most = draw.sizes.size if few else max(1, _MAX_BLOCK_CELLS // geography.parts)
         self._first, self._block = 0, (np.empty((0, 0)), np.empty((0, 0)))
 
     def row(self, group: int) -> tuple[Floats, Floats]:
         if not self._first <= group < self._first + len(self._block[0]):
             self._first = group // self._most * self._most
             last = min(self._first + self._most, self._draw.sizes.size)
-            mass, apart = with_beyond(*self._place.rows(self._first, last), self._draw.beyond)
-            q, _ = self._model.shares(mass, apart, self._model.area[self._first : last])
-            self._block = q, apart
+            mass, distance = with_beyond(
+                *self._place.rows(self._first, last), self._draw.beyond
+            )
+            q, _ = self._model.shares(mass, distance, self._model.area[self._first : last])
+            self._block = q, distance
         return self._block[0][group - self._first], self._block[1][group - self._first]
 
 
-def _trust(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
+def _shrinkage_weights(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
     """Of each group, the part of its own draw that is kept beside q: variance of its mean distance that is of the group over
     that of all, after the filter has taken its part."""
     seen, chance, own = (np.zeros(draw.sizes.size) for _ in range(3))
@@ -216,9 +228,9 @@ def _trust(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
     share = n / (n + total)
     by_chance = (2 * n + total) / (n * (1 + n + total))
     for group, where in draw.rows():
-        q, apart = rows.row(group)
+        q, distance = rows.row(group)
         far = np.nan_to_num(
-            apart - np.nansum(q * apart) / max(q[~np.isnan(apart)].sum(), 1e-300)
+            distance - np.nansum(q * distance) / max(q[~np.isnan(distance)].sum(), 1e-300)
         )
         mixed = share[group] * q + (1 - share[group]) / q.size
         mean = float(mixed @ far)
@@ -227,27 +239,29 @@ def _trust(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
             float(mixed @ far**2) - mean**2,
             float(q @ far**2) - float(q @ far) ** 2,
         )
-    return _believed_part(draw.sizes, seen, chance, own, share, by_chance)
+    return _credibility(draw.sizes, seen, chance, own, share, by_chance)
 
 
-def _believed_part(
+def _credibility(
     sizes: Whole, seen: Floats, chance: Floats, own: Floats, share: Floats, by_chance: Floats
 ) -> Floats:
     n = np.maximum(sizes, 1)
     more = (seen - chance * by_chance) * n
     room = share**2 * own * (1 - by_chance) * n
-    found = np.ones(sizes.size)
+    weights = np.ones(sizes.size)
     classes = np.floor(np.log2(n)).astype(np.int64)
-    for one in np.unique(classes[sizes > 0]):
-        here = (classes == one) & (sizes > 0)
+    for size_class in np.unique(classes[sizes > 0]):
+        here = (classes == size_class) & (sizes > 0)
         typical = room[here].mean()
         if typical <= 0:
             continue
-        unlike = (more[here].sum() + _DOUBT * typical) / (room[here].sum() + _DOUBT * typical)
+        unlike = (more[here].sum() + _PSEUDO_GROUPS * typical) / (
+            room[here].sum() + _PSEUDO_GROUPS * typical
+        )
         unlike = np.clip(unlike, 1 / n[here], 1.0)
         of_group = share[here] ** 2 * own[here] * unlike
         of_chance = np.maximum(chance[here] - of_group, 0) * by_chance[here]
         with np.errstate(invalid="ignore"):
             part = of_group / (of_group + of_chance)
-        found[here] = np.where(own[here] > 0, np.minimum(1.0, part / share[here]), 1.0)
-    return found
+        weights[here] = np.where(own[here] > 0, np.minimum(1.0, part / share[here]), 1.0)
+    return weights

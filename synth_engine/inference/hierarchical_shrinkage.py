@@ -12,7 +12,7 @@ from synth_engine.inference.factors import Floats
 _FLOOR = 1e-12
 
 
-def spread(
+def shrink_by_node(
     values: npt.NDArray[np.number],
     depths: Iterable[npt.NDArray[np.intp]],
     *,
@@ -32,38 +32,38 @@ def spread(
     for nodes in depths:
         number = int(nodes.max(initial=-1)) + 1
         first = np.unique(nodes, return_index=True)[1]
-        held, records = (
+        members, records = (
             np.bincount(nodes, minlength=number),
             np.bincount(nodes, weights=counts, minlength=number),
         )
         new = (
-            held < np.bincount(above)[above[first]]
+            members < np.bincount(above)[above[first]]
         )  # a node that is all of the one above says nothing more
-        given, noise = shares[first], held[:, None] * variance
+        given, noise = shares[first], members[:, None] * variance
         own = np.stack(
             [np.bincount(nodes, weights=column, minlength=number) for column in values.T],
             axis=1,
         )
-        apart = own - records[:, None] * given
+        excess = own - records[:, None] * given
         chance = records[:, None] ** 2 * given * (1 - given)
         unlike = max(
-            0.0, float((apart**2 - noise)[new].sum() / max(float(chance[new].sum()), _FLOOR))
+            0.0, float((excess**2 - noise)[new].sum() / max(float(chance[new].sum()), _FLOOR))
         )
         moved = (
             unlike
             * chance
             / np.maximum(unlike * chance + noise, _FLOOR)
-            * apart
+            * excess
             / np.maximum(records, 1)[:, None]
         )
         moved[~new] = 0.0
-        shares = np.array([_shares(one) for one in given + moved])[nodes]
+        shares = np.array([_shares(row) for row in given + moved])[nodes]
         above = nodes
-    found: Floats = counts[:, None] * shares
-    return found
+    expected: Floats = counts[:, None] * shares
+    return expected
 
 
 def _shares(counts: Floats) -> Floats:
-    found = np.maximum(counts, 0.0)
-    total = float(found.sum())
-    return found / total if total > 0 else np.full(found.shape, 1 / found.size)
+    positive = np.maximum(counts, 0.0)
+    total = float(positive.sum())
+    return positive / total if total > 0 else np.full(positive.shape, 1 / positive.size)

@@ -16,9 +16,9 @@ def compiled(function: Function) -> Function:
     The order of additions is that of the source, and nothing runs in parallel: the same numbers on every machine.
     """
     try:
-        found = numba.njit(cache=True)(function)
+        machine_code = numba.njit(cache=True)(function)
     except (
         RuntimeError
     ):  # neither beside the source nor in the user's own folder: compiled anew in each process
-        found = numba.njit(function)
-    return cast(Function, found)
+        machine_code = numba.njit(function)
+    return cast(Function, machine_code)

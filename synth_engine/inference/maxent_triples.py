@@ -15,7 +15,7 @@ Pair = tuple[int, int]
 Triple = tuple[int, int, int]
 Factors = tuple[Floats, Floats, Floats]
 
-MOST = 500
+MAX_TRIPLES = 500
 """Triples that are looked at, at most: all of 15 attributes."""
 ROUNDS = 4
 """Of fitting; what more of them change is far below the noise of any count."""
@@ -26,26 +26,28 @@ def triples(strengths: Mapping[Pair, float]) -> list[Triple]:
 
     strengths: how much one attribute of a pair tells of the other, the smaller one first; not negative.
     """
-    strongest = sorted(strengths, key=lambda pair: (-strengths[pair], pair))[:MOST]
-    attributes = sorted({one for pair in strengths for one in pair})
-    told: dict[Triple, float] = {}
+    strongest = sorted(strengths, key=lambda pair: (-strengths[pair], pair))[:MAX_TRIPLES]
+    attributes = sorted({triple for pair in strengths for triple in pair})
+    strength_of: dict[Triple, float] = {}
     for first, second in strongest:
         for third in attributes:
             sides = [_pair(first, third), _pair(second, third)]
             if third not in (first, second) and all(side in strengths for side in sides):
                 a, b, c = sorted((first, second, third))
-                told[a, b, c] = strengths[first, second] + sum(
+                strength_of[a, b, c] = strengths[first, second] + sum(
                     strengths[side] for side in sides
                 )
-    return sorted(sorted(told, key=lambda one: (-told[one], one))[:MOST])
+    return sorted(
+        sorted(strength_of, key=lambda triple: (-strength_of[triple], triple))[:MAX_TRIPLES]
+    )
 
 
-def _pair(one: int, other: int) -> Pair:
-    return (one, other) if one < other else (other, one)
+def _pair(first: int, second: int) -> Pair:
+    return (first, second) if first < second else (second, first)
 
 
-def pairs_of(one: Triple) -> Iterator[Pair]:
-    first, second, third = one
+def pairs_of(triple: Triple) -> Iterator[Pair]:
+    first, second, third = triple
     yield from ((first, second), (first, third), (second, third))
 
 
@@ -65,22 +67,22 @@ def factors(pairs: Sequence[Floats], *, rounds: int = ROUNDS) -> Factors:
     return of_ab, of_ac, of_bc
 
 
-def _ratio(wished: Floats, sums: Floats) -> Floats:
-    return np.divide(wished, sums, out=np.zeros_like(sums), where=sums > 0)
+def _ratio(wanted: Floats, sums: Floats) -> Floats:
+    return np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
 
 
-def product(found: Factors) -> Floats:
+def product(pair_factors: Factors) -> Floats:
     """The table itself; float64, one axis for each attribute."""
-    first, second, third = found
+    first, second, third = pair_factors
     return np.asarray(first[:, :, None] * second[:, None, :] * third[None, :, :])
 
 
 @compiled
-def _times(left: Floats, right: Floats) -> Floats:
+def _times(first: Floats, second: Floats) -> Floats:
     """The matrix product, added up in one order on every machine, as that of a library is not."""
-    found = np.zeros((left.shape[0], right.shape[1]))
-    for row in range(left.shape[0]):
-        for along in range(left.shape[1]):
-            for column in range(right.shape[1]):
-                found[row, column] += left[row, along] * right[along, column]
-    return found
+    result = np.zeros((first.shape[0], second.shape[1]))
+    for row in range(first.shape[0]):
+        for along in range(first.shape[1]):
+            for column in range(second.shape[1]):
+                result[row, column] += first[row, along] * second[along, column]
+    return result

@@ -22,14 +22,14 @@ Singles = npt.NDArray[np.float32]
 
 COMPONENTS = 24
 STEPS = 300
-COARSEST = 2
+COMPONENT_LEVEL = 2
 """The resolution at which components are described: the third of `bins.LEVELS`."""
-_PULL = 50.0
-_RATE, _LEAST_RATE = 0.1, 1e-3
+_ONEWAY_WEIGHT = 50.0
+_RATE, _MIN_RATE = 0.1, 1e-3
 _INDEPENDENCE = 2.0
 """The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from independence."""
 _SPREAD = 0.5
-_NEVER = -1e9
+_LOG_ZERO = -1e9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ class _Blocks:
     views: one for each attribute and resolution in use; `of` is its attribute, `sums` what adds up its bins.
     """
 
-    wished: Singles
+    wanted: Singles
     weight: Singles
     sides: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
     of: npt.NDArray[np.intp]
@@ -87,38 +87,38 @@ def fit(
     rng: np.random.Generator,
 ) -> Mixture:
     """columns: one-way counts; levels: the bins of each attribute at every resolution; rows: their sum."""
-    coarse = [one[COARSEST] for one in levels]
+    coarse = [one[COMPONENT_LEVEL] for one in levels]
     shares = [
-        binning.summed(column, [bins]) / rows
+        binning.sum_into_bins(column, [bins]) / rows
         for column, bins in zip(columns, coarse, strict=True)
     ]
     width = max(share.size for share in shares)
     ones = np.zeros((len(shares), width), dtype=np.float32)
-    logits = np.full((len(shares), width, COMPONENTS), _NEVER, dtype=np.float32)
-    for place, share in enumerate(shares):
-        ones[place, : share.size] = share
+    logits = np.full((len(shares), width, COMPONENTS), _LOG_ZERO, dtype=np.float32)
+    for axis, share in enumerate(shares):
+        ones[axis, : share.size] = share
         start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(
             0, _SPREAD, (share.size, COMPONENTS)
         )
-        logits[place, : share.size] = start
+        logits[axis, : share.size] = start
     weights = rng.normal(0, _SPREAD / 5, COMPONENTS).astype(np.float32)
     if pairs:
         blocks = _blocks(columns, levels, pairs, rows=rows, width=width)
         _descend(logits, weights, ones=ones, blocks=blocks)
-    found = _softmax(logits, axis=1).astype(np.float64)
+    within_components = _softmax(logits, axis=1).astype(np.float64)
     return Mixture(
         shares=_softmax(weights, axis=0).astype(np.float64),
         columns=tuple(
-            found[place][bins] * _within(column, bins)[:, None]
-            for place, (column, bins) in enumerate(zip(columns, coarse, strict=True))
+            within_components[axis][bins] * _within(column, bins)[:, None]
+            for axis, (column, bins) in enumerate(zip(columns, coarse, strict=True))
         ),
     )
 
 
 def _within(column: Floats, bins: Bins) -> Floats:
     """The share of each code within its bin."""
-    held, codes = np.bincount(bins, weights=column)[bins], np.bincount(bins)[bins]
-    return np.where(held > 0, column / np.maximum(held, 1e-12), 1 / codes)
+    of_bin, codes = np.bincount(bins, weights=column)[bins], np.bincount(bins)[bins]
+    return np.where(of_bin > 0, column / np.maximum(of_bin, 1e-12), 1 / codes)
 
 
 def _blocks(
@@ -130,38 +130,41 @@ def _blocks(
     width: int,
 ) -> _Blocks:
     views: dict[tuple[int, int], int] = {}
-    wished = np.zeros((len(pairs), width, width), dtype=np.float32)
-    weight = np.zeros_like(wished)
+    wanted = np.zeros((len(pairs), width, width), dtype=np.float32)
+    weight = np.zeros_like(wanted)
     sides: tuple[list[int], list[int]] = ([], [])
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         used = [
-            (axis, max(level, COARSEST))
+            (axis, max(level, COMPONENT_LEVEL))
             for axis, level in zip(pair.axes, pair.levels, strict=True)
         ]
         for side, seen in zip(sides, used, strict=True):
             side.append(views.setdefault(seen, len(views)))
         between = [
-            binning.relation(levels[axis][level], levels[axis][view])
+            binning.coarse_of_fine(levels[axis][level], levels[axis][view])
             for (axis, view), level in zip(used, pair.levels, strict=True)
         ]
-        values = binning.summed(pair.values, between)
+        values = binning.sum_into_bins(pair.values, between)
         margins = [
-            binning.summed(columns[axis], [levels[axis][view]]) / rows for axis, view in used
+            binning.sum_into_bins(columns[axis], [levels[axis][view]]) / rows
+            for axis, view in used
         ]
         product = np.multiply.outer(*margins)
-        apart = np.multiply.outer(*(binning.spread(margin * rows) for margin in margins))
+        dependence = np.multiply.outer(
+            *(binning.dependence_weights(margin * rows) for margin in margins)
+        )
         noise = rows**2 * values.size / (pair.variance * pair.values.size)
-        prior = 1 / ((_INDEPENDENCE * pair.distance * apart) ** 2 + 1e-14)
-        rectangle = np.s_[place, : values.shape[0], : values.shape[1]]
-        wished[rectangle] = (values / rows * noise + product * prior) / (noise + prior)
+        prior = 1 / ((_INDEPENDENCE * pair.distance * dependence) ** 2 + 1e-14)
+        rectangle = np.s_[index, : values.shape[0], : values.shape[1]]
+        wanted[rectangle] = (values / rows * noise + product * prior) / (noise + prior)
         weight[rectangle] = noise + prior
     weight /= np.median([one[one > 0].min() for one in weight])
     sums = np.zeros((len(views), width, width), dtype=np.float32)
     for (axis, level), number in views.items():
-        bins = binning.relation(levels[axis][COARSEST], levels[axis][level])
+        bins = binning.coarse_of_fine(levels[axis][COMPONENT_LEVEL], levels[axis][level])
         sums[number, bins, np.arange(bins.size)] = 1
     return _Blocks(
-        wished=wished,
+        wanted=wanted,
         weight=weight,
         sides=(np.array(sides[0]), np.array(sides[1])),
         of=np.array([axis for axis, _ in views]),
@@ -177,23 +180,23 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
     for step in range(1, STEPS + 1):
         columns, shares = _softmax(logits, axis=1), _softmax(weights, axis=0)
         seen = blocks.sums @ columns[blocks.of]
-        left, right = (seen[side] for side in blocks.sides)
-        weighted = left * shares
-        wrong = (weighted @ right.transpose(0, 2, 1) - blocks.wished) * blocks.weight
-        to_left, to_right = wrong @ right, wrong.transpose(0, 2, 1) @ weighted
-        of_shares = (to_left * left).sum(axis=(0, 1))
+        first, second = (seen[side] for side in blocks.sides)
+        weighted = first * shares
+        wrong = (weighted @ second.transpose(0, 2, 1) - blocks.wanted) * blocks.weight
+        to_left, to_right = wrong @ second, wrong.transpose(0, 2, 1) @ weighted
+        of_shares = (to_left * first).sum(axis=(0, 1))
         tables = len(wrong)
         back = to_view[0] @ (to_left * shares).reshape(tables, -1) + to_view[
             1
         ] @ to_right.reshape(tables, -1)
         back = blocks.sums.transpose(0, 2, 1) @ back.reshape(seen.shape)
         gradient = (to_attribute @ back.reshape(len(back), -1)).reshape(logits.shape)
-        pull = (columns @ shares - ones) * np.float32(_PULL)
+        pull = (columns @ shares - ones) * np.float32(_ONEWAY_WEIGHT)
         gradient += pull[:, :, None] * shares
         of_shares += np.einsum("aw,awk->k", pull, columns)
         gradient = columns * (gradient - (gradient * columns).sum(axis=1, keepdims=True))
         of_shares = shares * (of_shares - (of_shares * shares).sum())
-        rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / STEPS)) + _LEAST_RATE
+        rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / STEPS)) + _MIN_RATE
         for value, slope, (mean, square) in zip(
             (logits, weights), (gradient, of_shares), moments, strict=True
         ):
@@ -204,11 +207,11 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
 
 
 def _indicator(places: npt.NDArray[np.intp], size: int) -> Singles:
-    found = np.zeros((size, places.size), dtype=np.float32)
-    found[places, np.arange(places.size)] = 1
-    return found
+    indicator = np.zeros((size, places.size), dtype=np.float32)
+    indicator[places, np.arange(places.size)] = 1
+    return indicator
 
 
 def _softmax(logits: Singles, *, axis: int) -> Singles:
-    found = np.exp(logits - logits.max(axis=axis, keepdims=True))
-    return found / found.sum(axis=axis, keepdims=True)  # type: ignore[no-any-return]
+    exponentials = np.exp(logits - logits.max(axis=axis, keepdims=True))
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)  # type: ignore[no-any-return]

@@ -15,8 +15,8 @@ from synth_engine.measurement import Counts, Measurement, Noise
 
 Floats = npt.NDArray[np.float64]
 
-SHORTEST_TO_SMOOTH = 8
-MOST_RECORDS = 10**9
+MIN_LENGTH_TO_SMOOTH = 8
+MAX_RECORDS = 10**9
 """A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
 _ROUNDS = 30
 _SPREADS = 2.0 ** np.arange(-1, 12)
@@ -50,7 +50,7 @@ def denoise(values: Counts, *, noise: Noise, total: int, along: int) -> Floats:
     if total <= 0:
         return np.zeros(values.shape)
     smooth = values.astype(np.float64)
-    if along >= SHORTEST_TO_SMOOTH:
+    if along >= MIN_LENGTH_TO_SMOOTH:
         smooth[:along] = shrink(smooth[:along], sigma=math.sqrt(noise.variance))
     return project_to_simplex(smooth, total=float(total))
 
@@ -76,18 +76,22 @@ def shrink(values: Floats, *, sigma: float) -> Floats:
     steps and peaks, longer ones (Daubechies 1988) what is smooth: which does is told by the likelihood of the noisy
     coefficients, and the answers of several that do about as well are averaged by it.
     """
-    found = [_shrunk(values, sigma=sigma, filter_=one) for one in _FILTERS]
-    likelihoods = np.array([likelihood for _, likelihood in found])
+    estimates = [
+        _shrink_with_filter(values, sigma=sigma, filter_=estimate) for estimate in _FILTERS
+    ]
+    likelihoods = np.array([likelihood for _, likelihood in estimates])
     weights = np.exp(likelihoods - likelihoods.max())
     weights /= weights.sum()
     averaged: Floats = sum(
-        (weight * one for weight, (one, _) in zip(weights, found, strict=True)),
+        (weight * estimate for weight, (estimate, _) in zip(weights, estimates, strict=True)),
         np.zeros(values.size),
     )
     return averaged
 
 
-def _shrunk(values: Floats, *, sigma: float, filter_: Floats) -> tuple[Floats, float]:
+def _shrink_with_filter(
+    values: Floats, *, sigma: float, filter_: Floats
+) -> tuple[Floats, float]:
     """By one filter, and the logarithm of the likelihood. Of a transform of 2^j shifts that is the mean over them."""
     high = filter_[::-1] * (-1.0) ** np.arange(filter_.size)
     longer = filter_.size > _FILTERS[0].size  # they reach over the ends sooner
@@ -95,20 +99,24 @@ def _shrunk(values: Floats, *, sigma: float, filter_: Floats) -> tuple[Floats, f
     smooth = np.concatenate([values, values[::-1]])
     details = []
     for level in range(levels):
-        shifts = [np.roll(smooth, -(place << level)) for place in range(filter_.size)]
+        shifts = [np.roll(smooth, -(shift << level)) for shift in range(filter_.size)]
         details.append(
-            sum((a * one for a, one in zip(high, shifts, strict=True)), np.zeros(smooth.size))
+            sum(
+                (a * shifted for a, shifted in zip(high, shifts, strict=True)),
+                np.zeros(smooth.size),
+            )
         )
         smooth = sum(
-            (a * one for a, one in zip(filter_, shifts, strict=True)), np.zeros(smooth.size)
+            (a * shifted for a, shifted in zip(filter_, shifts, strict=True)),
+            np.zeros(smooth.size),
         )
     total = 0.0
     for level in reversed(range(levels)):
         detail, likelihood = posterior_mean(details[level], sigma=sigma)
         total += likelihood / (2 << level)
         back = np.zeros(smooth.size)
-        for place, (low, up) in enumerate(zip(filter_, high, strict=True)):
-            back += np.roll(low * smooth + up * detail, place << level)
+        for shift, (low, up) in enumerate(zip(filter_, high, strict=True)):
+            back += np.roll(low * smooth + up * detail, shift << level)
         smooth = back / 2
     return smooth[: values.size], total
 
@@ -138,13 +146,13 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     return estimate, evidence
 
 
-def total(measurements: Sequence[Measurement]) -> int:
+def estimate_rows(measurements: Sequence[Measurement]) -> int:
     """The mean of noisy totals weighted by their precision, not below 0 and not above what can be drawn."""
     precision = np.array([1 / (m.values.size * m.noise.variance) for m in measurements])
     totals = np.array([float(m.values.sum()) for m in measurements])
-    return plausible(round(float(precision @ totals / precision.sum())))
+    return clip_rows(round(float(precision @ totals / precision.sum())))
 
 
-def plausible(records: int) -> int:
+def clip_rows(records: int) -> int:
     """The nearest number that a table can have."""
-    return min(max(0, records), MOST_RECORDS)
+    return min(max(0, records), MAX_RECORDS)

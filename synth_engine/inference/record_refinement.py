@@ -23,27 +23,27 @@ from synth_engine.inference.swap_kernels import Places
 
 SOFTNESS = 3.0
 """Added to each target where a difference is weighed, so that empty cells do not count for everything."""
-TAKEN = 2
+EXCHANGES_PER_CELL = 2
 """Changes tried for each cell of the records by taking what another record has."""
-NARROW = 16
+FULL_EFFORT_ATTRIBUTES = 16
 """Of tables with more attributes fewer such changes are tried: each touches more tables, and offers do more there."""
-PASSES = 8
+MAX_PASSES = 8
 """How often at most every cell is then offered what is wanted most."""
-ENOUGH = 0.004
+MIN_GAIN = 0.004
 """A pass that gains less than this part of all that was gained is the last."""
-WORK = 90_000_000
+MAX_TABLE_LOOKUPS = 90_000_000
 """Tables looked at in one pass, up to which all records are finished: a few seconds."""
-FEWEST = 20_000
+MIN_ROWS_REFINED = 20_000
 """Records that are finished however many attributes there are."""
 
 
-def part(rows: int, attributes: int) -> int:
+def rows_refined(rows: int, attributes: int) -> int:
     """How many of so many records are finished one by one. The others are copies of these: that comes much nearer to the
     targets in the same time than a few changes to each of all."""
-    return min(rows, max(FEWEST, WORK // max(1, attributes) ** 2))
+    return min(rows, max(MIN_ROWS_REFINED, MAX_TABLE_LOOKUPS // max(1, attributes) ** 2))
 
 
-def finish(
+def refine(
     codes: Codes,
     *,
     targets: Sequence[tuple[Axes, Floats]],
@@ -71,21 +71,21 @@ def finish(
     if not targets or rows < 2:
         return codes.copy()
     width = len({axis for axes, _ in targets for axis in axes})
-    finished = rows if proposals is not None else part(rows, width)
+    finished = rows if proposals is not None else rows_refined(rows, width)
     begun = codes[:, :finished]
     given = [1.0] * len(targets) if weights is None else weights
-    found = cost_tables.laid_out(
+    tables = cost_tables.build(
         begun, targets, allowed=allowed, weights=given, softness=softness
     )
-    strengths = cost_tables.ties(targets)
-    sets = cost_tables.changed_together(targets, strengths, tied=tied)
+    strengths = cost_tables.dependence_strengths(targets)
+    sets = cost_tables.attribute_sets(targets, strengths, tied=tied)
     records = np.ascontiguousarray(begun.T)
-    _mend(records, found, sets, rng=rng, proposals=proposals, width=width)
-    del found
-    mended = np.ascontiguousarray(records.T)
+    _refine_in_place(records, tables, sets, rng=rng, proposals=proposals, width=width)
+    del tables
+    refined = np.ascontiguousarray(records.T)
     if ordered is not None:
-        mended = refine_triples.mended(
-            mended,
+        refined = refine_triples.refine(
+            refined,
             targets=targets,
             strengths=strengths,
             ordered=ordered,
@@ -96,16 +96,18 @@ def finish(
             tied=tied,
         )
     if finished < rows:
-        mended = mended[
+        refined = refined[
             :,
-            np.concatenate([np.arange(finished), _copied(finished, rows - finished, rng=rng)]),
+            np.concatenate(
+                [np.arange(finished), _copy_order(finished, rows - finished, rng=rng)]
+            ),
         ]
-    return mended
+    return refined
 
 
-def _mend(
+def _refine_in_place(
     records: Codes,
-    found: cost_tables.Board,
+    tables: cost_tables.CostTables,
     sets: Sequence[Axes],
     *,
     rng: np.random.Generator,
@@ -114,32 +116,36 @@ def _mend(
 ) -> None:
     """Changes the records, shape (rows, attributes), where they stand."""
     rows = len(records)
-    free = np.array([one[0] for one in sets if len(one) == 1], dtype=np.int64)
+    free = np.array([members[0] for members in sets if len(members) == 1], dtype=np.int64)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
-    taken = int(TAKEN * rows * width * min(1.0, NARROW / width) ** 2)
-    left = PASSES * rows
+    taken = int(
+        EXCHANGES_PER_CELL * rows * width * min(1.0, FULL_EFFORT_ATTRIBUTES / width) ** 2
+    )
+    passes_left = MAX_PASSES * rows
     if proposals is not None:
         taken = min(taken, proposals // 2)
-        left = (proposals - taken) // max(1, free.size)
+        passes_left = (proposals - taken) // max(1, free.size)
     together: tuple[Any, ...] = (
-        *found.arrays,
-        *cost_tables.lists(sets),
-        *cost_tables.tables_of(sets, found),
+        *tables.arrays,
+        *cost_tables.flatten_lists(sets),
+        *cost_tables.tables_of(sets, tables),
     )
-    offers: tuple[Any, ...] = (*found.arrays, *found.own, found.chances)
-    gained = swap_kernels.taken_together(records, taken, state, *together)
-    while left and free.size:
-        order = rng.permutation(rows)[:left]
-        left -= order.size
-        more = swap_kernels.most_wanted(records, order, free, found.sizes, state, *offers)
+    offers: tuple[Any, ...] = (*tables.arrays, *tables.own, tables.chances)
+    gained = swap_kernels.exchange_sets(records, taken, state, *together)
+    while passes_left and free.size:
+        order = rng.permutation(rows)[:passes_left]
+        passes_left -= order.size
+        more = swap_kernels.take_most_lacking(
+            records, order, free, tables.sizes, state, *offers
+        )
         gained += more
-        if more <= ENOUGH * gained:
+        if more <= MIN_GAIN * gained:
             break
 
 
-def _copied(finished: int, lacking: int, *, rng: np.random.Generator) -> Places:
+def _copy_order(finished: int, missing: int, *, rng: np.random.Generator) -> Places:
     """Which records are copied, in random order: each as often as any other, or once more."""
-    whole, rest = divmod(lacking, finished)
+    whole, rest = divmod(missing, finished)
     chosen = [*[np.arange(finished)] * whole, rng.permutation(finished)[:rest]]
     copied: Places = rng.permutation(np.concatenate(chosen))
     return copied

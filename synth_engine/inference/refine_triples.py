@@ -26,17 +26,17 @@ from synth_engine.inference.swap_kernels import Costs, Places
 
 LEVELS = (64, 32, 16, 8)
 """About how many bins an attribute has: the first of which the tables of three find room."""
-CELLS = 8_000_000
+MAX_CELLS = 8_000_000
 """Of all tables of three together: 64 MB."""
 WEIGHT = 0.15
 """Of a table of three, where one of two has 1."""
-MOST = 0.2
+MAX_PAIR_COST = 0.2
 """A change that costs more than that in pairs is not looked at any further."""
-PASSES = 6
+MAX_PASSES = 6
 """How often every cell of the records is offered another value; for many attributes fewer times."""
-WIDE = 16
+FULL_EFFORT_ATTRIBUTES = 16
 """Attributes from which on there are fewer passes: each change then touches more tables."""
-ENOUGH = 0.02
+MIN_GAIN = 0.02
 """A pass that gains less than this part of all that was gained is the last."""
 WINDOW = 200
 """How far from each other records may stand of which one takes a value from the other, sorted by what they share."""
@@ -44,79 +44,83 @@ WINDOW = 200
 
 def passes(attributes: int) -> int:
     """How many there are at most."""
-    return max(1, -(-PASSES * WIDE // max(WIDE, attributes)))
+    return max(
+        1, -(-MAX_PASSES * FULL_EFFORT_ATTRIBUTES // max(FULL_EFFORT_ATTRIBUTES, attributes))
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Wished:
+class ImpliedTriples:
     """Tables of three that follow from pairs: which, by bins of these attributes, and the pairs by these bins."""
 
     triples: Sequence[Triple]
     bins: Mapping[int, Bins]
     pairs: Mapping[Pair, Floats]
 
-    def shape(self, one: Triple) -> tuple[int, ...]:
-        return tuple(int(self.bins[axis].max()) + 1 for axis in one)
+    def shape(self, triple: Triple) -> tuple[int, ...]:
+        return tuple(int(self.bins[axis].max()) + 1 for axis in triple)
 
-    def factors(self, one: Triple) -> maxent_triples.Factors:
+    def factors(self, triple: Triple) -> maxent_triples.Factors:
         return maxent_triples.factors(
-            [self.pairs[pair] for pair in maxent_triples.pairs_of(one)]
+            [self.pairs[pair] for pair in maxent_triples.pairs_of(triple)]
         )
 
 
-def wished(
+def implied_triples(
     targets: Sequence[tuple[Axes, Floats]],
     *,
     ordered: Sequence[bool],
     strengths: Mapping[Pair, float],
     rows: int,
-    cells: int = CELLS,
-) -> Wished:
+    cells: int = MAX_CELLS,
+) -> ImpliedTriples:
     """What the pairs among the targets say of three attributes, in as many bins as there is room for, and then as many
     tables. Targets add up to `rows`, those of three attributes are not foreseen again."""
     pairs = _pairs(targets, rows=rows)
     known = {tuple(sorted(axes)) for axes, _ in targets}
-    found = [
-        one
-        for one in maxent_triples.triples({pair: strengths[pair] for pair in pairs})
-        if one not in known
+    triples = [
+        triple
+        for triple in maxent_triples.triples({pair: strengths[pair] for pair in pairs})
+        if triple not in known
     ]
-    one_way = {
-        axis: table.sum(axis=1 - place)
+    histograms = {
+        axis: table.sum(axis=1 - position)
         for pair, table in pairs.items()
-        for place, axis in enumerate(pair)
+        for position, axis in enumerate(pair)
     }
-    used = sorted({axis for one in found for axis in one})
+    used = sorted({axis for triple in triples for axis in triple})
     bins: dict[int, Bins] = {}
     for level in LEVELS:
         bins = {
-            a: binning.nested(one_way[a], ordered=ordered[a], levels=(level,))[0] for a in used
+            a: binning.nested_bins(histograms[a], ordered=ordered[a], levels=(level,))[0]
+            for a in used
         }
-        sizes = [prod(int(bins[axis].max()) + 1 for axis in one) for one in found]
+        sizes = [prod(int(bins[axis].max()) + 1 for axis in triple) for triple in triples]
         if sum(sizes) <= cells:
             break
-    fitting = np.cumsum(sizes if found else []) <= cells
-    kept = [one for one, fits in zip(found, fitting, strict=True) if fits]
-    sides = {pair for one in kept for pair in maxent_triples.pairs_of(one)}
-    return Wished(
-        triples=kept,
+    fitting = np.cumsum(sizes if triples else []) <= cells
+    chosen = [triple for triple, fits in zip(triples, fitting, strict=True) if fits]
+    sides = {pair for triple in chosen for pair in maxent_triples.pairs_of(triple)}
+    return ImpliedTriples(
+        triples=chosen,
         bins=bins,
         pairs={
-            pair: binning.summed(pairs[pair], [bins[axis] for axis in pair]) for pair in sides
+            pair: binning.sum_into_bins(pairs[pair], [bins[axis] for axis in pair])
+            for pair in sides
         },
     )
 
 
 def _pairs(targets: Sequence[tuple[Axes, Floats]], *, rows: int) -> dict[Pair, Floats]:
     """The tables of two attributes with something in them, the first attribute first, as counts of so many rows."""
-    found: dict[Pair, Floats] = {}
+    pairs: dict[Pair, Floats] = {}
     for axes, table in targets:
         total = float(table.sum())
         if len(axes) == 2 and total > 0:
             first, second = axes
             turned = (table if first < second else table.T) * (rows / total)
-            found.setdefault((min(axes), max(axes)), turned)
-    return found
+            pairs.setdefault((min(axes), max(axes)), turned)
+    return pairs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,7 +135,7 @@ class _Layout:
     bounds: Places
 
 
-def mended(
+def refine(
     codes: Codes,
     *,
     targets: Sequence[tuple[Axes, Floats]],
@@ -148,53 +152,57 @@ def mended(
     strengths: the `ties` of the targets. ordered: of each attribute, whether neighbouring codes mean neighbouring values.
     """
     rows = codes.shape[1]
-    found = wished(targets, ordered=ordered, strengths=strengths, rows=rows)
-    kept = {axis for group in tied for axis in group}
+    implied = implied_triples(targets, ordered=ordered, strengths=strengths, rows=rows)
+    fixed = {axis for group in tied for axis in group}
     free = [
         axis
-        for axis in sorted({axis for one in found.triples for axis in one})
-        if axis not in kept
+        for axis in sorted({axis for triple in implied.triples for axis in triple})
+        if axis not in fixed
     ]
     if not free:
         return codes.copy()
-    layout = _laid_out(
-        codes, targets, found, allowed=allowed, weights=weights, softness=softness
+    layout = _build_layout(
+        codes, targets, implied, allowed=allowed, weights=weights, softness=softness
     )
     near = {axis: cost_tables.nearest(axis, strengths) for axis in free}
-    return _walked(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
+    return _refine_layout(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
 
 
-def _laid_out(
+def _build_layout(
     codes: Codes,
     targets: Sequence[tuple[Axes, Floats]],
-    found: Wished,
+    implied: ImpliedTriples,
     *,
     allowed: Sequence[tuple[Axes, Truth]],
     weights: Sequence[float],
     softness: float,
 ) -> _Layout:
-    columns, binned = _with_bins(codes, found.bins)
+    columns, binned = _with_bins(codes, implied.bins)
     tables = [*targets, *allowed]
-    shapes = [table.shape for _, table in tables] + [found.shape(one) for one in found.triples]
-    axes = [one for one, _ in tables] + [
-        tuple(binned[axis] for axis in one) for one in found.triples
+    shapes = [table.shape for _, table in tables] + [
+        implied.shape(target_axes) for target_axes in implied.triples
+    ]
+    axes = [target_axes for target_axes, _ in tables] + [
+        tuple(binned[axis] for axis in target_axes) for target_axes in implied.triples
     ]
     starts = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     costs = np.zeros((starts[-1], 2), dtype=np.float32)
-    for (one, table), weight, start in zip(targets, weights, starts, strict=False):
+    for (target_axes, table), weight, start in zip(targets, weights, starts, strict=False):
         for column, part in enumerate(
-            cost_tables.costs_of(codes, one, table, weight=weight, softness=softness)
+            cost_tables.costs_of(codes, target_axes, table, weight=weight, softness=softness)
         ):
             costs[start : start + part.size, column] = part.ravel()
     for (_, may), start in zip(allowed, starts[len(targets) :], strict=False):
         costs[start : start + may.size, 0] = np.where(may, 0.0, np.inf).ravel()
-    for one, start, end in zip(
-        found.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False
+    for target_axes, start, end in zip(
+        implied.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False
     ):
         own = costs[start:end]
-        places = np.array([binned[axis] for axis in one], dtype=np.int64)
-        donor_kernels.counted(columns, places, np.array(found.shape(one), dtype=np.int64), own)
-        donor_kernels.weighed(*found.factors(one), softness, WEIGHT, own)
+        places = np.array([binned[axis] for axis in target_axes], dtype=np.int64)
+        donor_kernels.count_cells(
+            columns, places, np.array(implied.shape(target_axes), dtype=np.int64), own
+        )
+        donor_kernels.counts_to_costs(*implied.factors(target_axes), softness, WEIGHT, own)
     lines, bounds = _lines(axes, shapes, starts, binned=binned, coarse=len(tables))
     return _Layout(columns=columns, binned=binned, costs=costs, lines=lines, bounds=bounds)
 
@@ -202,10 +210,10 @@ def _laid_out(
 def _with_bins(codes: Codes, bins: Mapping[int, Bins]) -> tuple[Codes, list[int]]:
     """The codes, and below them the bins of attributes whose bins are not their codes; and where each attribute's are."""
     columns, binned = list(codes), list(range(len(codes)))
-    for axis, one in bins.items():
-        if int(one.max()) + 1 < one.size:
+    for axis, of_code in bins.items():
+        if int(of_code.max()) + 1 < of_code.size:
             binned[axis] = len(columns)
-            columns.append(one[codes[axis]].astype(np.uint16))
+            columns.append(of_code[codes[axis]].astype(np.uint16))
     return np.array(columns), binned
 
 
@@ -220,14 +228,16 @@ def _lines(
     """The lists of `donors` and where they begin and end; the tables from `coarse` on are of bins."""
     fine: list[list[list[int]]] = [[] for _ in range(max(binned, default=0) + 1)]
     of_bins: list[list[list[int]]] = [[] for _ in fine]
-    for number, (one, shape) in enumerate(zip(axes, shapes, strict=True)):
-        strides = [prod(shape[place + 1 :]) for place in range(len(shape))]
-        for place, axis in enumerate(one):
-            others = [(one[k], strides[k]) for k in range(len(one)) if k != place]
+    for number, (table_axes, shape) in enumerate(zip(axes, shapes, strict=True)):
+        strides = [prod(shape[position + 1 :]) for position in range(len(shape))]
+        for position, axis in enumerate(table_axes):
+            others = [
+                (table_axes[k], strides[k]) for k in range(len(table_axes)) if k != position
+            ]
             (first, step), (second, other) = (
                 others if len(others) == 2 else (others[0], (others[0][0], 0))
             )
-            line = [first, second, step, other, strides[place], starts[number]]
+            line = [first, second, step, other, strides[position], starts[number]]
             (of_bins if number >= coarse else fine)[axis].append(line)
     lines: list[list[int]] = []
     bounds = []
@@ -238,7 +248,7 @@ def _lines(
     return np.array(lines, dtype=np.int64), np.array(bounds, dtype=np.int64)
 
 
-def _walked(
+def _refine_layout(
     layout: _Layout,
     free: Sequence[int],
     near: Mapping[int, Sequence[int]],
@@ -249,23 +259,23 @@ def _walked(
     """The columns when nothing much is left to gain. Records are sorted anew for every attribute, and put back in order."""
     records = np.ascontiguousarray(layout.columns.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
-    place, gained = np.arange(len(records)), 0.0
+    position, gained = np.arange(len(records)), 0.0
     for _ in range(limit):
         order, more = rng.permutation(len(records)), 0.0
-        records, place = records[order], place[order]
+        records, position = records[order], position[order]
         for axis in free:
             order = _sorted(records, near[axis])
-            records, place = records[order], place[order]
-            more += donor_kernels.taken_from_alike(
+            records, position = records[order], position[order]
+            more += donor_kernels.take_from_neighbours(
                 records, axis, layout.binned[axis], layout.bounds[axis], layout.lines, layout.costs,
-                MOST, WINDOW, state,
+                MAX_PAIR_COST, WINDOW, state,
             )  # fmt: skip
         gained += more
-        if more <= ENOUGH * gained:
+        if more <= MIN_GAIN * gained:
             break
-    found = np.empty_like(records)
-    found[place] = records
-    return np.ascontiguousarray(found.T)
+    columns = np.empty_like(records)
+    columns[position] = records
+    return np.ascontiguousarray(columns.T)
 
 
 def _sorted(records: Codes, keys: Sequence[int]) -> Places:

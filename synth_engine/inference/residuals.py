@@ -25,7 +25,7 @@ from synth_engine.measurement import Clique
 ROUNDS = 400
 TOLERANCE = 1e-3
 """A cell below zero by less, in counts, is as good as zero."""
-UNSEEN = 100.0
+UNMEASURED_VARIANCE = 100.0
 """What nothing was measured of is pulled to zero as by a table with so many times the variance of the noisiest."""
 
 Parts = dict[Clique, Floats]
@@ -97,15 +97,15 @@ class Residuals:
     def variance(self, clique: Clique) -> float:
         """The mean variance of a cell of `table`; infinite if some part of the clique was not measured."""
         inner = factors.ordered(clique, self._sizes)
-        found = 0.0
+        summed = 0.0
         for part in factors.subsets(inner):
             if part == () and self._total is not None:
                 continue
             if part not in self._weights:
                 return math.inf
             free = math.prod(self._sizes[name] - 1 for name in part)
-            found += free / (self._weights[part] * self._merged(inner, part))
-        return found / factors.cells(inner, self._sizes)
+            summed += free / (self._weights[part] * self._merged(inner, part))
+        return summed / factors.cells(inner, self._sizes)
 
     def nonnegative(
         self,
@@ -127,12 +127,12 @@ class Residuals:
             if clique in inner and not mask.all()
         }
         tables = list(dict.fromkeys(inner.values()))
-        found = _Dual(self, tables, masks).solve(
+        solution = _Dual(self, tables, masks).solve(
             rounds=rounds, tolerance=tolerance, start=start or Multipliers()
         )
         return {
             clique: np.asarray(
-                factors.turned(found[inner[clique]], inner[clique], clique), dtype=np.float64
+                factors.turned(solution[inner[clique]], inner[clique], clique), dtype=np.float64
             )
             for clique in wanted
         }
@@ -157,7 +157,7 @@ class Residuals:
         if part in self._weights:
             return 1 / self._weights[part]
         smallest = min(self._merged(table, part) for table in tables if set(part) <= set(table))
-        return UNSEEN * (self._noisiest or 1.0) * smallest
+        return UNMEASURED_VARIANCE * (self._noisiest or 1.0) * smallest
 
     def _whole(self, known: Parts, clique: Clique) -> Floats:
         return whole(known, clique, self._sizes)
@@ -165,17 +165,17 @@ class Residuals:
 
 def parts(values: Floats, clique: Clique) -> Parts:
     """The residual of every subset: the sums over the other attributes, less their mean along each axis."""
-    found: Parts = {(): values}
+    residuals: Parts = {(): values}
     for name in clique:
         after: Parts = {}
-        for part, table in found.items():
+        for part, table in residuals.items():
             sums = table.sum(axis=len(part))
             after[part] = sums
             after[(*part, name)] = table - np.expand_dims(
                 sums / table.shape[len(part)], len(part)
             )
-        found = after
-    return found
+        residuals = after
+    return residuals
 
 
 def whole(known: Parts, clique: Clique, sizes: Sizes) -> Floats:
@@ -238,7 +238,7 @@ class _Dual:
         for _ in range(rounds):
             tables = self._primal(ahead)
             new = {
-                c: self._kept(c, ahead[c] - tables[c] / self._curvature[c])
+                c: self._clip(c, ahead[c] - tables[c] / self._curvature[c])
                 for c in self._tables
             }
             moved = {c: (ahead[c] - new[c]) * self._curvature[c] for c in self._tables}
@@ -256,21 +256,21 @@ class _Dual:
         return {c: self._cut(c, table) for c, table in self._primal(old).items()}
 
     def _primal(self, multipliers: Mapping[Clique, Floats]) -> dict[Clique, Floats]:
-        found = dict(self._means)
+        adjusted = dict(self._means)
         for clique, values in multipliers.items():
             for part, residual in parts(values, clique).items():
                 if self._spreads[part]:
-                    found[part] = found[part] + residual * (
+                    adjusted[part] = adjusted[part] + residual * (
                         self._spreads[part] / self._merged[clique, part]
                     )
         return {
             clique: whole(
-                {part: found[part] for part in factors.subsets(clique)}, clique, self._sizes
+                {part: adjusted[part] for part in factors.subsets(clique)}, clique, self._sizes
             )
             for clique in self._tables
         }
 
-    def _kept(self, clique: Clique, multipliers: Floats) -> Floats:
+    def _clip(self, clique: Clique, multipliers: Floats) -> Floats:
         positive: Floats = np.maximum(multipliers, 0.0)
         mask = self._masks.get(clique)
         return positive if mask is None else np.where(mask, positive, multipliers)

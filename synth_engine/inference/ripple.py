@@ -14,13 +14,13 @@ import numba
 import numpy as np
 
 from synth_engine.inference import oneway
-from synth_engine.inference.consistency import Axes, Floats, View, agree, shared
+from synth_engine.inference.consistency import Axes, Floats, View, make_consistent, shared_sets
 
 ROUNDS = 3
 THRESHOLD = 0.02
 """Of the standard deviation of a cell's noise: how far below zero a cell may stay in between. Of the values tried from
 0.003 to 1 the small ones were best, and alike."""
-_MOST_TURNS = 200
+_MAX_TURNS_PER_CELL = 200
 """So many times as many cells as a table has may be emptied; then the rest is cut at once. A table whose total is not
 above zero has no end."""
 
@@ -31,29 +31,29 @@ def without_negatives(values: Floats, *, threshold: float) -> Floats:
     steps and may be stopped before its end. A table whose total is not above zero becomes empty."""
     flat = np.ascontiguousarray(values, dtype=np.float64).ravel().copy()
     sizes = np.array(values.shape, dtype=np.int64)
-    if flat.sum() <= 0 or not _ripple(flat, sizes, threshold, _MOST_TURNS * flat.size):
+    if flat.sum() <= 0 or not _ripple(flat, sizes, threshold, _MAX_TURNS_PER_CELL * flat.size):
         return _cut(values)
     return flat.reshape(values.shape)
 
 
-def plausible(views: Sequence[View], *, total: float | None = None) -> list[View]:
+def nonnegative_views(views: Sequence[View], *, total: float | None = None) -> list[View]:
     """Views without a negative cell that agree as well as may be: agreement, then ripple and agreement a few times over,
     and at last what is still below zero, which is little, cut. All have the same total, the public one if it is given,
     or none at all where the views say that there are no records."""
-    order: list[Axes] = shared([view.axes for view in views])
-    found = agree(views, total=total, order=order)
+    order: list[Axes] = shared_sets([view.axes for view in views])
+    adjusted = make_consistent(views, total=total, order=order)
     for _ in range(ROUNDS):
-        found = [
+        adjusted = [
             replace(
                 view,
                 values=without_negatives(
                     view.values, threshold=THRESHOLD * math.sqrt(view.variance)
                 ),
             )
-            for view in found
+            for view in adjusted
         ]
-        found = agree(found, total=total, order=order)
-    return [replace(view, values=_cut(view.values)) for view in found]
+        adjusted = make_consistent(adjusted, total=total, order=order)
+    return [replace(view, values=_cut(view.values)) for view in adjusted]
 
 
 def _cut(values: Floats) -> Floats:

@@ -27,7 +27,7 @@ def _grid(half: float, points: int) -> Floats:
 
 GRID = _grid(3.0, 41)
 """Ratios from 1/20 to 20, closest together around 1."""
-WIDE = _grid(5.0, 53)
+WIDE_GRID = _grid(5.0, 53)
 """From 1/150 to 150, for attributes that nearly determine each other."""
 _ROUNDS = 15
 _STEADY = 0.01
@@ -36,27 +36,27 @@ _TRUSTED = 50.0
 """Cells that what is known of ratios in other tables counts for."""
 _NARROW = 0.5
 _BLOCK = 1 << 16
-LEAST = 1e-6
+MIN_EXPECTED = 1e-6
 """No cell is expected to hold less."""
 _FITTED = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Read:
+class RatioEstimate:
     """ratios: of each cell to its expectation, in the shape of the table; prior: what they are like, on the grid."""
 
     ratios: Floats
     prior: Floats
 
 
-def start(grid: Floats) -> Floats:
+def initial_prior(grid: Floats) -> Floats:
     """What ratios are taken to be like before any is seen; adds up to 1."""
     near: Floats = np.exp(-0.5 * (np.log(grid) / _NARROW) ** 2)
     near /= near.sum()
     return near
 
 
-def shrunk(
+def estimate_ratios(
     values: Floats,
     expected: Floats,
     *,
@@ -64,22 +64,22 @@ def shrunk(
     law: Law = "gaussian",
     grid: Floats = GRID,
     known: Floats | None = None,
-) -> Read:
+) -> RatioEstimate:
     """Read a table. variance: of the noise of one cell; grid: the ratios that there may be; known: what those of other
     tables are like, on the same grid, which then counts as much as `_TRUSTED` cells of this one."""
-    cells, means = values.ravel(), np.maximum(expected.ravel(), LEAST)
+    cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
     steady = np.full(grid.size, _STEADY) if known is None else _TRUSTED * known + _STEADY / 10
-    prior = start(grid)
+    prior = initial_prior(grid)
     blocks = [np.s_[at : at + _BLOCK] for at in range(0, cells.size, _BLOCK)]
     likelihoods = [
-        _likelihood(cells[one], means[one], grid, variance=variance, law=law)[0]
-        for one in blocks
+        _likelihood(cells[block], means[block], grid, variance=variance, law=law)[0]
+        for block in blocks
     ]
     for _ in range(_ROUNDS):
-        found = sum((_posterior(one, prior).sum(axis=0) for one in likelihoods), steady)
-        prior = found / found.sum()
-    ratios: Floats = np.concatenate([_posterior(one, prior) @ grid for one in likelihoods])
-    return Read(ratios=ratios.reshape(values.shape), prior=prior)
+        weights = sum((_posterior(block, prior).sum(axis=0) for block in likelihoods), steady)
+        prior = weights / weights.sum()
+    ratios: Floats = np.concatenate([_posterior(block, prior) @ grid for block in likelihoods])
+    return RatioEstimate(ratios=ratios.reshape(values.shape), prior=prior)
 
 
 def evidence(
@@ -93,12 +93,12 @@ def evidence(
 ) -> float:
     """How likely noisy cells are, as a logarithm, if their ratios to what is expected are like that: of two expectations of
     one table the larger foresaw it better."""
-    cells, means = values.ravel(), np.maximum(expected.ravel(), LEAST)
+    cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
     total = 0.0
     for at in range(0, cells.size, _BLOCK):
-        one = np.s_[at : at + _BLOCK]
+        block = np.s_[at : at + _BLOCK]
         likelihood, largest = _likelihood(
-            cells[one], means[one], grid, variance=variance, law=law
+            cells[block], means[block], grid, variance=variance, law=law
         )
         total += float((np.log(likelihood @ prior) + largest[:, 0]).sum())
     return total
@@ -108,11 +108,11 @@ def _likelihood(
     cells: Floats, means: Floats, grid: Floats, *, variance: float, law: Law
 ) -> tuple[Floats, Floats]:
     """Of every ratio, as a part of the largest one of the cell; and the logarithms of the largest."""
-    apart = cells[:, None] - means[:, None] * grid
+    difference = cells[:, None] - means[:, None] * grid
     logs = (
-        -np.abs(apart) / np.sqrt(variance / 2)
+        -np.abs(difference) / np.sqrt(variance / 2)
         if law == "laplace"
-        else -0.5 / variance * apart**2
+        else -0.5 / variance * difference**2
     )
     largest = logs.max(axis=1, keepdims=True)
     return np.exp(logs - largest), largest
@@ -120,18 +120,18 @@ def _likelihood(
 
 def _posterior(likelihood: Floats, prior: Floats) -> Floats:
     joint = likelihood * prior
-    found: Floats = joint / joint.sum(axis=1, keepdims=True)
-    return found
+    posterior: Floats = joint / joint.sum(axis=1, keepdims=True)
+    return posterior
 
 
 def fitted(
     table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]], *, rounds: int = _FITTED
 ) -> Floats:
     """The table scaled until its sums are those given, as `tables.fit_margins` does it, but a few rounds only."""
-    found: Floats = np.maximum(table, 1e-9)
+    scaled: Floats = np.maximum(table, 1e-9)
     for _ in range(rounds):
         for axes, margin in margins:
             others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-            sums = found.sum(axis=others, keepdims=True)
-            found = found * (margin.reshape(sums.shape) / np.maximum(sums, 1e-9))
-    return found
+            sums = scaled.sum(axis=others, keepdims=True)
+            scaled = scaled * (margin.reshape(sums.shape) / np.maximum(sums, 1e-9))
+    return scaled

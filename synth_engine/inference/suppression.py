@@ -28,11 +28,11 @@ class Group:
 
 
 @dataclass(kw_only=True)
-class _Table:
+class _Suppression:
     counts: Floats
     own: list[Floats]
     least: float
-    found: Floats
+    published: Floats
     groups: list[Group] = field(default_factory=list)
 
     def divide(self, above: tuple[int, ...], records: float) -> None:
@@ -44,46 +44,48 @@ class _Table:
             return
         small = np.flatnonzero(~large)
         together = float(sizes[small].sum())
-        kept = float(sizes[large].sum()) + (together if together >= self.least else 0.0)
+        published_records = float(sizes[large].sum()) + (
+            together if together >= self.least else 0.0
+        )
         if together >= self.least:
-            self._publish_together(above, small, records * together / kept)
+            self._publish_together(above, small, records * together / published_records)
         for code in np.flatnonzero(large):
-            self.divide((*above, int(code)), records * float(sizes[code]) / kept)
+            self.divide((*above, int(code)), records * float(sizes[code]) / published_records)
 
     def _publish(self, above: tuple[int, ...], records: float) -> None:
         self.groups.append(Group(values=above, among=(), count=records))
-        self.found[above] = records * _product(self.own[len(above) :])
+        self.published[above] = records * _product(self.own[len(above) :])
 
     def _publish_together(
         self, above: tuple[int, ...], codes: npt.NDArray[np.intp], records: float
     ) -> None:
         self.groups.append(Group(values=above, among=tuple(codes.tolist()), count=records))
         shares = _whole(self.own[len(above)][codes])
-        self.found[above][codes] = records * _product([shares, *self.own[len(above) + 1 :]])
+        self.published[above][codes] = records * _product([shares, *self.own[len(above) + 1 :]])
 
 
-def generalised(counts: Floats, *, least: float) -> tuple[Floats, list[Group]]:
+def suppress_small_groups(counts: Floats, *, least: float) -> tuple[Floats, list[Group]]:
     """The table as it is published, and its groups, each of at least `least` records unless there are fewer in all.
     counts: not negative, one axis for each column, in the order in which they were chosen."""
     own = [
         _whole(counts.sum(axis=tuple(a for a in range(counts.ndim) if a != axis)))
         for axis in range(counts.ndim)
     ]
-    table = _Table(counts=counts, own=own, least=least, found=np.zeros_like(counts))
+    table = _Suppression(counts=counts, own=own, least=least, published=np.zeros_like(counts))
     table.divide((), float(counts.sum()))
-    return table.found, table.groups
+    return table.published, table.groups
 
 
 def _whole(parts: Floats) -> Floats:
     """Shares that add up to 1; alike where there is nothing."""
-    found: Floats = (
+    normalized: Floats = (
         parts / parts.sum() if parts.sum() > 0 else np.full(parts.size, 1 / parts.size)
     )
-    return found
+    return normalized
 
 
 def _product(shares: Sequence[Floats]) -> Floats:
-    found: Floats = np.ones(())
-    for one in shares:
-        found = np.multiply.outer(found, one)
-    return found
+    joint: Floats = np.ones(())
+    for part in shares:
+        joint = np.multiply.outer(joint, part)
+    return joint

@@ -36,19 +36,19 @@ def below(state: State, limit: int) -> int:
     mixed = (mixed ^ (mixed >> _30)) * _FIRST
     mixed = (mixed ^ (mixed >> _27)) * _SECOND
     mixed ^= mixed >> _31
-    found: int = np.int64(((mixed >> _32) * np.uint64(limit)) >> _32)  # type: ignore[assignment]
-    return found
+    number: int = np.int64(((mixed >> _32) * np.uint64(limit)) >> _32)  # type: ignore[assignment]
+    return number
 
 
 @compiled
-def place(record: Records, copies: Places, copy: int) -> int:
+def line_start(record: Records, copies: Places, copy: int) -> int:
     """Where the line of costs begins for the record, in one copy."""
-    found: int = (
+    start: int = (
         copies[copy, 5]
         + record[copies[copy, 1]] * copies[copy, 3]
         + record[copies[copy, 2]] * copies[copy, 4]
     )
-    return found
+    return start
 
 
 @compiled
@@ -63,11 +63,11 @@ def change(
 ) -> None:
     """Gives the record another value, and keeps the costs of all tables up to date."""
     for at in range(first[attribute], first[attribute + 1]):
-        cell = place(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
         costs[cell, 0] -= costs[cell, 1]
     record[attribute] = value
     for at in range(first[attribute], first[attribute + 1]):
-        cell = place(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
         costs[cell, 0] += costs[cell, 1]
 
 
@@ -93,12 +93,12 @@ def cost_of_exchange(
 ) -> float:
     """What it costs that the record takes the values in the members of a set; nothing is changed in the end."""
     for at, copy in enumerate(tables):
-        cells[at] = place(record, copies, copy) + record[copies[copy, 0]]
+        cells[at] = line_start(record, copies, copy) + record[copies[copy, 0]]
     if not exchange(record, values, members):
         return 0.0
     cost = np.float32(0)
     for at, copy in enumerate(tables):
-        cell, old = place(record, copies, copy) + record[copies[copy, 0]], cells[at]
+        cell, old = line_start(record, copies, copy) + record[copies[copy, 0]], cells[at]
         if cell != old:
             cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
     exchange(record, values, members)
@@ -106,7 +106,7 @@ def cost_of_exchange(
 
 
 @compiled
-def taken_together(
+def exchange_sets(
     records: Records,
     proposals: int,
     state: State,
@@ -141,7 +141,7 @@ def taken_together(
 
 
 @compiled
-def most_wanted(
+def take_most_lacking(
     records: Records,
     order: Places,
     free: Places,
@@ -161,10 +161,10 @@ def most_wanted(
     for row in order:
         record = records[row]
         for attribute in free:
-            drawn, at = below(state, 1 << 30), own_first[attribute]
-            while chances[at] <= drawn:
+            draw, at = below(state, 1 << 30), own_first[attribute]
+            while chances[at] <= draw:
                 at += 1
-            start = place(record, copies, own[at])
+            start = line_start(record, copies, own[at])
             value, now = 0, record[attribute]
             least = costs[start, 0]
             for code in range(1, sizes[attribute]):
@@ -175,7 +175,7 @@ def most_wanted(
                 continue
             cost = np.float32(0)
             for at in range(own_first[attribute], own_first[attribute + 1]):
-                start = place(record, copies, own[at])
+                start = line_start(record, copies, own[at])
                 cost += costs[start + value, 0] + (
                     costs[start + now, 1] - costs[start + now, 0]
                 )

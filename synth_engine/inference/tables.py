@@ -29,19 +29,22 @@ def shrink_towards(values: npt.NDArray[np.number], baseline: Floats, *, sigma: f
     rows, columns = math.prod(values.shape[:-1]), values.shape[-1]
     difference = (values - baseline).reshape(rows, columns)
     turned = rows > columns
-    left, singular, right = np.linalg.svd(
+    left_vectors, singular, right_vectors = np.linalg.svd(
         difference.T if turned else difference, full_matrices=False
     )
-    kept = (
-        left * _shrunk(singular, short=min(rows, columns), long=max(rows, columns), sigma=sigma)
-    ) @ right
+    signal = (
+        left_vectors
+        * _shrink_singular_values(
+            singular, short=min(rows, columns), long=max(rows, columns), sigma=sigma
+        )
+    ) @ right_vectors
     estimate: Floats = np.maximum(
-        baseline + (kept.T if turned else kept).reshape(values.shape), 0.0
+        baseline + (signal.T if turned else signal).reshape(values.shape), 0.0
     )
     return estimate
 
 
-def _shrunk(singular: Floats, *, short: int, long: int, sigma: float) -> Floats:
+def _shrink_singular_values(singular: Floats, *, short: int, long: int, sigma: float) -> Floats:
     """The optimal shrinkage of singular values in the Frobenius norm, for a matrix of that shape."""
     unit = sigma * math.sqrt(long)
     scaled, aspect = singular / unit, short / long

@@ -18,37 +18,37 @@ from synth_engine.inference.jit import compiled
 Counts = npt.NDArray[np.int64]
 
 
-def centred(counts: Counts, *, parents: Counts, sums: Counts, starts: Counts) -> Counts:
+def centre_counts(counts: Counts, *, parents: Counts, sums: Counts, starts: Counts) -> Counts:
     """Whole numbers from 0 to what each parent has that add up to it. parents: of each child, increasing, every number of a
     parent at least once; sums: of each parent, not negative; starts: at which child of its own each parent begins."""
     first = np.searchsorted(parents, np.arange(sums.size + 1))
-    return _centred(np.clip(counts, 0, sums[parents]), first, sums, starts)
+    return _centre(np.clip(counts, 0, sums[parents]), first, sums, starts)
 
 
 @compiled
-def _centred(counts: Counts, first: Counts, sums: Counts, starts: Counts) -> Counts:
-    found = counts.copy()
+def _centre(counts: Counts, first: Counts, sums: Counts, starts: Counts) -> Counts:
+    allocated = counts.copy()
     for parent in range(sums.size):
-        low, size, most = first[parent], first[parent + 1] - first[parent], sums[parent]
-        total = found[low : low + size].sum()
-        step = 1 if total < most else -1
-        short = (most - total) * step
+        low, size, parent_count = first[parent], first[parent + 1] - first[parent], sums[parent]
+        total = allocated[low : low + size].sum()
+        step = 1 if total < parent_count else -1
+        short = (parent_count - total) * step
         while short > 0:
             able, least = 0, short
-            for place in range(low, low + size):
-                room = most - found[place] if step > 0 else found[place]
+            for child in range(low, low + size):
+                room = parent_count - allocated[child] if step > 0 else allocated[child]
                 if room > 0:
                     able += 1
                     least = min(least, room)
             rounds = min(least, short // able)  # whole ones, in which each that can be moved is
             for turn in range(size):
-                place = low + (starts[parent] + turn) % size
-                room = most - found[place] if step > 0 else found[place]
+                child = low + (starts[parent] + turn) % size
+                room = parent_count - allocated[child] if step > 0 else allocated[child]
                 if room > 0 and short > 0:
                     moved = max(rounds, 1)
-                    found[place] += step * moved
+                    allocated[child] += step * moved
                     short -= moved
-    return found
+    return allocated
 
 
 class Allocation:
@@ -67,7 +67,7 @@ class Allocation:
         )
         self._opens = np.ones(1, dtype=np.bool_)
         self.total = 0
-        self.asked = self._below()
+        self.requested = self._below()
 
     def _below(self) -> Level:
         """The children of the nodes that are to be divided, as far as these have any."""
@@ -91,17 +91,17 @@ class Allocation:
     def divide(self, counts: Counts, *, rng: np.random.Generator) -> None:
         """By noisy counts of the nodes that are asked for, in their order. rng: with which child each node begins its turns;
         of the post-processing."""
-        level = self.asked
+        level = self.requested
         if counts.shape != (len(level),):
             raise ValueError("there are other counts than nodes")
         sums = self._counts[self._opens]
         sizes = np.bincount(level.parents)
         starts = rng.integers(sizes)
-        given = centred(counts, parents=level.parents, sums=sums, starts=starts)
+        given = centre_counts(counts, parents=level.parents, sums=sums, starts=starts)
         self._keep(~self._opens)
         self._level, self._prefixes, self._counts = level.level, level.prefixes, given
         self._opens = level.opens & (given > self._stop)
-        self.asked = self._below()
+        self.requested = self._below()
 
     def _keep(self, closed: npt.NDArray[np.bool_]) -> None:
         self._found.append((self._level, self._prefixes[closed], self._counts[closed]))
@@ -109,9 +109,11 @@ class Allocation:
     def leaves(self) -> tuple[Counts, Prefixes, Counts]:
         """Depths, smallest codes and counts of the nodes that were not divided, as far as they have
         records; the root where there is none."""
-        found = [*self._found, (self._level, self._prefixes, self._counts)]
-        levels = np.concatenate([np.full(counts.size, level) for level, _, counts in found])
-        prefixes, counts = (np.concatenate([one[part] for one in found]) for part in (1, 2))
+        closed = [*self._found, (self._level, self._prefixes, self._counts)]
+        levels = np.concatenate([np.full(counts.size, level) for level, _, counts in closed])
+        prefixes, counts = (
+            np.concatenate([level_part[part] for level_part in closed]) for part in (1, 2)
+        )
         some = counts > 0
         if not some.any():
             return (

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.inference.consistency import Axes, Floats
-from synth_engine.inference.flow import Codes, Wish
+from synth_engine.inference.flow import Codes, Target
 
 STARTS = 8
 """Orders that begin with different tables, each for an equal part of the records."""
 
 
 def draw(
-    wishes: Sequence[Wish],
+    wishes: Sequence[Target],
     *,
     rows: int,
     attributes: int,
@@ -36,52 +36,54 @@ def draw(
     for axes, wanted in wishes:
         sizes[list(axes)] = wanted.shape
     ends = np.linspace(0, rows, starts + 1).astype(np.int64)
-    left = [wanted.ravel() + rng.random(wanted.size) for _, wanted in wishes]
+    remaining = [wanted.ravel() + rng.random(wanted.size) for _, wanted in wishes]
     for start, end in itertools.pairwise(ends.tolist()):
         if end > start:
             part = codes[:, start:end]
-            _draw_part(part, [axes for axes, _ in wishes], left, sizes=sizes, rng=rng)
+            _draw_part(part, [axes for axes, _ in wishes], remaining, sizes=sizes, rng=rng)
     return np.ascontiguousarray(codes[:, rng.permutation(rows)])
 
 
-def ordered(groups: Sequence[Axes], *, rng: np.random.Generator) -> list[int]:
+def draw_order(groups: Sequence[Axes], *, rng: np.random.Generator) -> list[int]:
     """The places of groups in an order that begins with any, goes on with the one that adds the fewest attributes, and
     leaves out those that add none."""
     places = rng.permutation(len(groups)).tolist()
     known: set[int] = set()
-    found: list[int] = []
-    while places := [place for place in places if set(groups[place]) - known]:
+    order: list[int] = []
+    while places := [index for index in places if set(groups[index]) - known]:
         best = (
-            min(places, key=lambda place: len(set(groups[place]) - known))
-            if found
+            min(places, key=lambda index: len(set(groups[index]) - known))
+            if order
             else places[0]
         )
-        found.append(best)
+        order.append(best)
         known |= set(groups[best])
-    return found
+    return order
 
 
 def _draw_part(
     codes: Codes,
     groups: Sequence[Axes],
-    left: list[Floats],
+    remaining: list[Floats],
     *,
     sizes: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> None:
     """Fills the records of one order, and takes them off what is left."""
-    order = ordered(groups, rng=rng)
-    order += [place for place in range(len(groups)) if place not in set(order)]
+    order = draw_order(groups, rng=rng)
+    order += [index for index in range(len(groups)) if index not in set(order)]
     known: set[int] = set()
     tables, axes, widths, fixed = [], [], [], []
-    for place in order:
-        group = groups[place]
+    for index in order:
+        group = groups[index]
         old = [axis for axis in group if axis in known]
         new = [axis for axis in group if axis not in known]
         known |= set(new)
         shape = [int(sizes[axis]) for axis in group]
         turned = (
-            left[place].reshape(shape).transpose([group.index(axis) for axis in (*old, *new)])
+            remaining[index]
+            .reshape(shape)
+            .transpose([group.index(axis) for axis in (*old, *new)])
         )
         tables.append(np.ascontiguousarray(turned).ravel())
         axes.append([*old, *new])
@@ -89,22 +91,22 @@ def _draw_part(
         fixed.append(len(old))
     flat = np.concatenate(tables)
     offsets = np.cumsum([0, *(table.size for table in tables)])
-    listed = np.full((len(order), max(widths)), -1, dtype=np.int64)
-    for number, one in enumerate(axes):
-        listed[number, : len(one)] = one
-    _fill(codes, flat, offsets, listed, np.array(widths), np.array(fixed), sizes)
-    for number, place in enumerate(order):
-        group = groups[place]
+    axes_of = np.full((len(order), max(widths)), -1, dtype=np.int64)
+    for number, table_axes in enumerate(axes):
+        axes_of[number, : len(table_axes)] = table_axes
+    _fill(codes, flat, offsets, axes_of, np.array(widths), np.array(fixed), sizes)
+    for number, index in enumerate(order):
+        group = groups[index]
         turned = flat[offsets[number] : offsets[number + 1]].reshape(
             [int(sizes[axis]) for axis in axes[number]]
         )
-        left[place] = np.ascontiguousarray(
+        remaining[index] = np.ascontiguousarray(
             turned.transpose([axes[number].index(axis) for axis in group])
         ).ravel()
 
 
 @numba.njit(cache=True)
-def _fill(codes, flat, offsets, listed, widths, fixed, sizes):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
+def _fill(codes, flat, offsets, axes_of, widths, fixed, sizes):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
     """Table by table for each record; attributes that are known already come first in every table. The largest cell of the
     first table is kept at the root of a tree of maxima."""
     first = offsets[1] - offsets[0]
@@ -115,36 +117,44 @@ def _fill(codes, flat, offsets, listed, widths, fixed, sizes):  # type: ignore[n
     for cell in range(first):
         tree[base + cell] = cell
     for node in range(base - 1, 0, -1):
-        one, other = tree[2 * node], tree[2 * node + 1]
-        tree[node] = one if other < 0 or (one >= 0 and flat[one] >= flat[other]) else other
+        first_child, second_child = tree[2 * node], tree[2 * node + 1]
+        tree[node] = (
+            first_child
+            if second_child < 0
+            or (first_child >= 0 and flat[first_child] >= flat[second_child])
+            else second_child
+        )
     for row in range(codes.shape[1]):
         for number in range(widths.size):
             start, width, old = offsets[number], widths[number], fixed[number]
-            place = 0
+            index = 0
             for i in range(old):
-                axis = listed[number, i]
-                place = place * sizes[axis] + codes[axis, row]
+                axis = axes_of[number, i]
+                index = index * sizes[axis] + codes[axis, row]
             span = 1
             for i in range(old, width):
-                span *= sizes[listed[number, i]]
-            best = start + place * span
+                span *= sizes[axes_of[number, i]]
+            best = start + index * span
             if number == 0:
                 best = tree[1]
             elif span > 1:
-                for cell in range(start + place * span, start + (place + 1) * span):
+                for cell in range(start + index * span, start + (index + 1) * span):
                     if flat[cell] > flat[best]:
                         best = cell
             flat[best] -= 1.0
             rest = (best - start) % span
             for i in range(width - 1, old - 1, -1):
-                axis = listed[number, i]
+                axis = axes_of[number, i]
                 codes[axis, row] = rest % sizes[axis]
                 rest //= sizes[axis]
             if number == 0:
                 node = (base + best) // 2
                 while node > 0:
-                    one, other = tree[2 * node], tree[2 * node + 1]
+                    first_child, second_child = tree[2 * node], tree[2 * node + 1]
                     tree[node] = (
-                        one if other < 0 or (one >= 0 and flat[one] >= flat[other]) else other
+                        first_child
+                        if second_child < 0
+                        or (first_child >= 0 and flat[first_child] >= flat[second_child])
+                        else second_child
                     )
                     node //= 2

@@ -19,15 +19,15 @@ import numpy.typing as npt
 from synth_engine.inference import covering, error_forecast
 from synth_engine.inference.consistency import Axes, Floats
 
-SMALLEST_K, LARGEST_K = 3, 8
-PAIRS = 0.002
+MIN_K, MAX_K = 3, 8
+PAIR_CONTINGENCY = 0.002
 """Of two attributes, how far typical tables of people are from independence: the mean square contingency, beyond chance."""
-FADING = 0.1
+INTERACTION_DECAY = 0.1
 """By how much interactions of one attribute more are weaker."""
-MOST_VIEWS = 400
-LARGEST_VIEW = 1 << 14
+MAX_VIEWS = 400
+MAX_VIEW_CELLS = 1 << 14
 """Where nobody gives a bound: larger ones take long and, on the tables tried, gain nothing."""
-MOST_CELLS = 1 << 22
+MAX_TOTAL_CELLS = 1 << 22
 """Of all views together."""
 _SAMPLED = 24
 """Marginals of each k that stand for all of them."""
@@ -63,12 +63,14 @@ def candidates(
     numbers = (
         [views] if views else sorted({max(1, len(sizes) // 2), len(sizes), 2 * len(sizes)})
     )
-    found: dict[tuple[Axes, ...], Design] = {}
+    designs: dict[tuple[Axes, ...], Design] = {}
     for bound in bounds:
         groups: list[tuple[str, list[Axes]]] = []
         if "covering" in kinds:
             rng = random(f"covering {bound}")
-            whole = covering.covering(sizes, cells=bound, rng=rng, most=views or MOST_VIEWS)
+            whole = covering.covering(
+                sizes, cells=bound, rng=rng, max_groups=views or MAX_VIEWS
+            )
             groups.append(("covering", whole))
         if "random" in kinds:
             groups += [
@@ -82,25 +84,25 @@ def candidates(
                     ),
                 )
                 for number in numbers
-                if number <= MOST_VIEWS
+                if number <= MAX_VIEWS
             ]
         for kind, one in groups:
             design = Design(kind=kind, cells=bound, groups=tuple(one))
-            if sum(design.counts(sizes)) <= MOST_CELLS or len(bounds) == 1:
-                found.setdefault(tuple(sorted(one)), design)
-    return list(found.values())
+            if sum(design.counts(sizes)) <= MAX_TOTAL_CELLS or len(bounds) == 1:
+                designs.setdefault(tuple(sorted(one)), design)
+    return list(designs.values())
 
 
 def _bounds(sizes: Sequence[int]) -> list[int]:
     """Powers of two from the smallest table of two attributes to the largest that is worth it."""
     least = sorted(size for size in sizes if size > 1)[:2]
     low = max(2, math.prod(least) if least else 2).bit_length()
-    high = min(LARGEST_VIEW, math.prod(sizes)).bit_length()
+    high = min(MAX_VIEW_CELLS, math.prod(sizes)).bit_length()
     return [1 << power for power in range(low, max(low, high) + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assessed:
+class AssessedDesign:
     """A design and its expected error: the mean, over marginals of k attributes and over k from 3 to 8, of the expected sum
     of squared errors of a marginal, in parts of the sum of squares of the marginal itself. noise: what noise adds to it,
     times the square of the number of records; lost: what no view covers."""
@@ -114,33 +116,33 @@ class Assessed:
         return self.noise * scale / rows**2 + self.lost
 
 
-def assess(design: Design, *, sizes: Sequence[int], variances: Floats) -> Assessed:
+def assess(design: Design, *, sizes: Sequence[int], variances: Floats) -> AssessedDesign:
     """variances: of the noise in the cells of each view."""
     number = len(sizes)
-    effective = np.array([error_forecast.effective(size) for size in sizes])
+    effective = np.array([error_forecast.effective_size(size) for size in sizes])
     member = np.zeros((len(design.groups), number), dtype=bool)
-    for place, group in enumerate(design.groups):
-        member[place, list(group)] = True
+    for index, group in enumerate(design.groups):
+        member[index, list(group)] = True
     precision = 1 / (np.exp(member @ np.log(effective)) * variances)
-    found = [
+    parts = [
         _parts(member[:, chosen], precision, effective[chosen])
-        for k in range(min(SMALLEST_K, number), min(LARGEST_K, number) + 1)
+        for k in range(min(MIN_K, number), min(MAX_K, number) + 1)
         for chosen in [_marginals(number, k)]
     ]
-    noise, lost = np.mean(found, axis=0).tolist()
-    return Assessed(design=design, noise=noise, lost=lost)
+    noise, lost = np.mean(parts, axis=0).tolist()
+    return AssessedDesign(design=design, noise=noise, lost=lost)
 
 
 @functools.lru_cache(maxsize=512)
 def _marginals(number: int, k: int) -> npt.NDArray[np.int64]:
     """Sets of k attributes, one in each row, drawn by a rule that everybody can repeat."""
     rng = np.random.Generator(np.random.PCG64(number * 100 + k))
-    drawn = {
+    sampled = {
         tuple(sorted(rng.choice(number, k, replace=False).tolist())) for _ in range(_SAMPLED)
     }
-    found = np.array(sorted(drawn), dtype=np.int64)
-    found.setflags(write=False)
-    return found
+    marginals = np.array(sorted(sampled), dtype=np.int64)
+    marginals.setflags(write=False)
+    return marginals
 
 
 def _parts(
@@ -163,5 +165,9 @@ def _parts(
         order.reshape(-1, 2, 1 << bit)[:, 1] += 1
     covered = by_set > 0
     noise = float((dimensions[covered] / by_set[covered]).sum())
-    lost = float((PAIRS * FADING ** (np.tile(order, marginals)[~covered] - 2)).sum())
+    lost = float(
+        (
+            PAIR_CONTINGENCY * INTERACTION_DECAY ** (np.tile(order, marginals)[~covered] - 2)
+        ).sum()
+    )
     return noise / marginals, lost / marginals

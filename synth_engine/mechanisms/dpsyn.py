@@ -16,7 +16,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
-from synth_engine.inference.view_design import Assessed, Design
+from synth_engine.inference.view_design import AssessedDesign, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
@@ -84,7 +84,7 @@ class DPSyn(Mechanism):
             "number": {
                 "type": "integer",
                 "minimum": 0,
-                "maximum": view_design.MOST_VIEWS,
+                "maximum": view_design.MAX_VIEWS,
                 "default": 0,
                 "title": "Number of groups",
                 "description": "More groups say more, and each with more noise. 0: as the least error is expected.",
@@ -172,15 +172,19 @@ class DPSyn(Mechanism):
         amount = _amount(budget, domain)
         scale = amount**-2 if pure else 1 / amount
         assessed = _assessed(sizes, self.views, self.cells, self.number, pure)
-        most = min(
-            view_design.MOST_CELLS * BYTES, (self.memory_mb or pairs.AUTO_MEMORY) * 10**6
+        max_bytes = min(
+            view_design.MAX_TOTAL_CELLS * BYTES,
+            (self.memory_mb or pairs.DEFAULT_MEMORY_MB) * 10**6,
         )
-        fitting = [one for one in assessed if memory(one.design, sizes) <= most]
+        fitting = [
+            candidate for candidate in assessed if memory(candidate.design, sizes) <= max_bytes
+        ]
         if not fitting:
-            least = min(memory(one.design, sizes) for one in assessed)
-            pairs.require_memory(least, megabytes=most // 10**6, domain=domain)
+            least = min(memory(candidate.design, sizes) for candidate in assessed)
+            pairs.require_memory(least, megabytes=max_bytes // 10**6, domain=domain)
         return min(
-            fitting, key=lambda one: float(f"{one.error(rows=rows, scale=scale):.6e}")
+            fitting,
+            key=lambda candidate: float(f"{candidate.error(rows=rows, scale=scale):.6e}"),
         ).design
 
 
@@ -202,17 +206,17 @@ def _amount(budget: Budget, domain: Domain) -> float:
 @functools.lru_cache(maxsize=64)
 def _assessed(
     sizes: tuple[int, ...], views: str, cells: int, number: int, pure: bool
-) -> list[Assessed]:
+) -> list[AssessedDesign]:
     """Designs, with their errors for an epsilon or rho of one."""
-    found = []
+    assessed = []
     for design in _candidates(sizes, views, cells, number):
         weights = np.array(
             [float(weight) for weight in _weights(design.counts(sizes), pure=pure)]
         )
         parts = weights / weights.sum()
         variances = 2 / parts**2 if pure else 1 / (2 * parts)
-        found.append(view_design.assess(design, sizes=sizes, variances=variances))
-    return found
+        assessed.append(view_design.assess(design, sizes=sizes, variances=variances))
+    return assessed
 
 
 @functools.lru_cache(maxsize=64)
@@ -254,18 +258,18 @@ class DPSynPlan(Plan):
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
-        place = {name: axis for axis, name in enumerate(self.domain.sizes)}
+        axis_of = {name: axis for axis, name in enumerate(self.domain.sizes)}
         noisy = [
             View(
-                axes=tuple(place[name] for name in m.clique),
+                axes=tuple(axis_of[name] for name in m.clique),
                 values=m.values.astype(np.float64),
                 variance=m.noise.variance,
             )
             for m in answers.measurements
         ]
         public = self.domain.rows
-        views = ripple.plausible(noisy, total=None if public is None else float(public))
-        rows = public if public is not None else oneway.total(answers.measurements)
+        views = ripple.nonnegative_views(noisy, total=None if public is None else float(public))
+        rows = public if public is not None else oneway.estimate_rows(answers.measurements)
         targets = tuple(
             Table(clique=c, weights=whole_weights(v.values))
             for c, v in zip(self.cliques, views, strict=True)
@@ -297,11 +301,11 @@ class DPSynPlan(Plan):
         columns: dict[Clique, float] = {(name,): 0.0 for name in sizes}
         pairs: dict[Clique, float] = {}
         for clique, noise in zip(self.cliques, self.noises, strict=True):
-            each = 1 / (math.prod(sizes[name] for name in clique) * noise.variance)
+            precision = 1 / (math.prod(sizes[name] for name in clique) * noise.variance)
             for name in clique:
-                columns[(name,)] += each * sizes[name]
+                columns[(name,)] += precision * sizes[name]
             for pair in itertools.combinations(clique, 2):
-                pairs[pair] = pairs.get(pair, 0.0) + each * sizes[pair[0]] * sizes[pair[1]]
+                pairs[pair] = pairs.get(pair, 0.0) + precision * sizes[pair[0]] * sizes[pair[1]]
         deviations = {name: _deviation(precision) for (name,), precision in columns.items()}
         known = [_deviation(precision) for precision in pairs.values()]
         return error_forecast.views(

@@ -15,7 +15,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import estimate
 from synth_engine.inference import error_forecast, oneway
-from synth_engine.inference.suppression import Group, generalised
+from synth_engine.inference.suppression import Group, suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Noise, Session
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
@@ -29,9 +29,9 @@ TOTAL_SHARE = Fraction(3, 100)
 """Of the budget for the number of records, where that is not public."""
 CHOICE_SHARE = Fraction(1, 10)
 """Of the budget for all choices together: one record moves a score by one, and scores differ by many records."""
-LARGEST_GROUPS = 100_000
+MAX_GROUP_CELLS = 100_000
 """Cells of the table of groups."""
-DROWNED = 2.0
+MIN_DEVIATIONS = 2.0
 """Groups of fewer records than so many standard deviations of their noise are not told apart."""
 _DIGITS = 10**9
 
@@ -122,10 +122,10 @@ class GeneralizePlan(Plan):
     def choices(self, records: int) -> tuple[int, Fraction]:
         """How many columns are chosen at most where there are about so many records, and the scale of each choice."""
         smallest = np.sort(np.array(list(self.domain.sizes.values()), dtype=np.float64))
-        most = int((np.cumprod(smallest) <= self._most(records)).sum())
-        most = min(most, self.config.columns or most)
-        part = self.loss.of(self.loss.amount * CHOICE_SHARE / max(most, 1))
-        return most, budget_allocation.selection_scale(part, self.sensitivity, monotonic=True)
+        number = int((np.cumprod(smallest) <= self._max_cells(records)).sum())
+        number = min(number, self.config.columns or number)
+        part = self.loss.of(self.loss.amount * CHOICE_SHARE / max(number, 1))
+        return number, budget_allocation.selection_scale(part, self.sensitivity, monotonic=True)
 
     def candidates(self, chosen: Sequence[str], records: int) -> tuple[str, ...]:
         """Columns by which the groups may be divided next: `k` records are left for each on average."""
@@ -134,11 +134,11 @@ class GeneralizePlan(Plan):
         return tuple(
             name
             for name, size in sizes
-            if name not in chosen and cells * size <= self._most(records)
+            if name not in chosen and cells * size <= self._max_cells(records)
         )
 
-    def _most(self, records: int) -> float:
-        return min(records / self.config.k, LARGEST_GROUPS)
+    def _max_cells(self, records: int) -> float:
+        return min(records / self.config.k, MAX_GROUP_CELLS)
 
     def noises(self, chosen: Sequence[str]) -> dict[tuple[str, ...], Noise]:
         """Of each table that is measured: what is left of the budget in proportion to the roots of their sizes, which
@@ -147,21 +147,21 @@ class GeneralizePlan(Plan):
         if self.config.rest == "histogram" or not chosen:
             cliques += [(name,) for name in self.domain.sizes if name not in chosen]
         total = 0 if self.domain.rows is not None else TOTAL_SHARE
-        left = self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
+        remaining = self.loss.of(self.loss.amount * (1 - CHOICE_SHARE - total))
         roots = [math.isqrt(self.domain.cells(clique) * _DIGITS**2) for clique in cliques]
-        found = budget_allocation.noises(
-            left, [Fraction(root, _DIGITS) for root in roots], domain=self.domain
+        noises = budget_allocation.noises(
+            remaining, [Fraction(root, _DIGITS) for root in roots], domain=self.domain
         )
-        return dict(zip(cliques, found, strict=True))
+        return dict(zip(cliques, noises, strict=True))
 
     def run(self, session: Session) -> Answers:
         noise = self.total_noise()
         totals = () if noise is None else (session.measure((), noise=noise),)
         records = self._records(totals)
-        most, scale = self.choices(records)
+        number, scale = self.choices(records)
         chosen: list[str] = []
         selections: list[int] = []
-        while len(chosen) < most and (candidates := self.candidates(chosen, records)):
+        while len(chosen) < number and (candidates := self.candidates(chosen, records)):
             selections.append(session.select_split(tuple(chosen), candidates, scale=scale))
             chosen.append(candidates[selections[-1]])
         tables = tuple(
@@ -176,17 +176,19 @@ class GeneralizePlan(Plan):
         return (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.plausible(int(totals[0].values))
+            else oneway.clip_rows(int(totals[0].values))
         )
 
-    def _apart(self, answers: Answers) -> tuple[int, list[str], tuple[Measurement, ...]]:
+    def _split_answers(
+        self, answers: Answers
+    ) -> tuple[int, list[str], tuple[Measurement, ...]]:
         """About how many records there are, the columns chosen, and the tables that were measured."""
         totals = answers.measurements[: self.domain.rows is None]
         if [m.clique for m in totals] == [()] * (self.domain.rows is None):
             records, chosen = self._records(totals), list[str]()
-            for place in answers.selections:
+            for index in answers.selections:
                 candidates = self.candidates(chosen, records)
-                chosen += candidates[place : place + 1]
+                chosen += candidates[index : index + 1]
             tables = answers.measurements[len(totals) :]
             if len(chosen) == len(answers.selections) and [m.clique for m in tables] == list(
                 self.noises(chosen)
@@ -198,7 +200,7 @@ class GeneralizePlan(Plan):
 
     def groups(self, answers: Answers) -> tuple[list[str], list[Group]]:
         """The published table: the columns chosen, in their order, and the groups; none where no column was chosen."""
-        _, chosen, tables = self._apart(answers)
+        _, chosen, tables = self._split_answers(answers)
         if not chosen:
             return [], []
         return chosen, self._published(tables[0], rows=self._rows(answers))[1]
@@ -216,43 +218,43 @@ class GeneralizePlan(Plan):
         return (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.total(answers.measurements)
+            else oneway.estimate_rows(answers.measurements)
         )
 
     def _published(
         self, table: Measurement, *, rows: int
     ) -> tuple[npt.NDArray[np.float64], list[Group]]:
         counts = table.values.astype(np.float64).ravel()
-        one = np.zeros(counts.size, dtype=np.int64)
-        settled = estimate.project_nonnegative(
-            counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=one
+        root = np.zeros(counts.size, dtype=np.int64)
+        projected = estimate.project_nonnegative(
+            counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=root
         )
-        least = max(float(self.config.k), DROWNED * math.sqrt(table.noise.variance))
-        return generalised(settled.reshape(table.values.shape), least=least)
+        least = max(float(self.config.k), MIN_DEVIATIONS * math.sqrt(table.noise.variance))
+        return suppress_small_groups(projected.reshape(table.values.shape), least=least)
 
     def fit(self, answers: Answers) -> Model:
-        _, chosen, tables = self._apart(answers)
+        _, chosen, tables = self._split_answers(answers)
         rows = self._rows(answers)
         network, weights = [], []
         if chosen:
             published, _ = self._published(tables[0], rows=rows)
-            for place, name in enumerate(chosen, start=1):
-                network.append(Node(attribute=name, parents=tuple(chosen[: place - 1])))
-                weights.append(published.sum(axis=tuple(range(place, len(chosen)))))
+            for length, name in enumerate(chosen, start=1):
+                network.append(Node(attribute=name, parents=tuple(chosen[: length - 1])))
+                weights.append(published.sum(axis=tuple(range(length, len(chosen)))))
         measured = {m.clique: m for m in tables}
         for name in self.domain.sizes:
             if name not in chosen:
                 network.append(Node(attribute=name, parents=()))
                 weights.append(self._alone(name, measured.get((name,)), rows=rows))
-        found = tuple(
-            Table(clique=(*node.parents, node.attribute), weights=whole_weights(one))
-            for node, one in zip(network, weights, strict=True)
+        tables_ = tuple(
+            Table(clique=(*node.parents, node.attribute), weights=whole_weights(values))
+            for node, values in zip(network, weights, strict=True)
         )
         return Model(
             mechanism=self.mechanism,
             domain=self.domain,
             rows=rows,
-            tables=found,
+            tables=tables_,
             network=tuple(network),
         )
 
@@ -265,19 +267,19 @@ class GeneralizePlan(Plan):
         return oneway.denoise(table.values, noise=table.noise, total=rows, along=along)
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
-        found = self._guess(rows)
-        most, _ = self.choices(found)
-        cells = int(max(1.0, self._most(found)))
-        asked = resources.of_groups(
-            found, [(cells,)] * (most * len(self.domain.names) + 1), in_memory_at_once=False
+        records = self._guess(rows)
+        number, _ = self.choices(records)
+        cells = int(max(1.0, self._max_cells(records)))
+        queries = resources.of_groups(
+            records, [(cells,)] * (number * len(self.domain.names) + 1), in_memory_at_once=False
         )
-        return super().needs(rows) + asked
+        return super().needs(rows) + queries
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As if no column were chosen: which ones are is not known beforehand. Where columns that are not chosen have any value,
         as if nothing were measured."""
-        found = self._guess(rows)
+        records = self._guess(rows)
         if self.config.rest == "any":
-            return error_forecast.uniform(sizes=self.domain.sizes, rows=found)
+            return error_forecast.uniform(sizes=self.domain.sizes, rows=records)
         noises = {clique[0]: noise for clique, noise in self.noises(()).items()}
-        return error_forecast.independent(noises, sizes=self.domain.sizes, rows=found)
+        return error_forecast.independent(noises, sizes=self.domain.sizes, rows=records)

@@ -96,9 +96,9 @@ class Independent(Mechanism):
         if within is not None:
             return self._after_another_stage(domain, spec, within)
         if self._open(spec):
-            found = _more_accurate(domain, spec)
+            calibration = _more_accurate(domain, spec)
         else:
-            found = (
+            calibration = (
                 _gaussian(domain, spec) if self.noise == "gaussian" else _laplace(domain, spec)
             )
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
@@ -107,15 +107,15 @@ class Independent(Mechanism):
                 query=Query(verb="measure", clique=(a.name,), cells=a.size),
                 event=noise.event(sensitivity),
             )
-            for a, noise in zip(domain.modelled, found.noises, strict=True)
+            for a, noise in zip(domain.modelled, calibration.noises, strict=True)
         )
         return IndependentPlan(
             config=self,
             domain=domain,
             spec=spec,
             calls=calls,
-            noises=found.noises,
-            found_by=found.certificate,
+            noises=calibration.noises,
+            found_by=calibration.certificate,
         )
 
     def _after_another_stage(self, domain: Domain, spec: Spec, within: Budget) -> Plan:
@@ -149,7 +149,7 @@ class Independent(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _Calibration:
     noises: tuple[Noise, ...]
     certificate: Certificate
 
@@ -160,7 +160,7 @@ class _Found:
         )
 
 
-def _more_accurate(domain: Domain, spec: Spec) -> _Found:
+def _more_accurate(domain: Domain, spec: Spec) -> _Calibration:
     """Of many columns Gaussian noise is the better one unless epsilon is so large that plain shares of it do; then
     how far Laplace noise could shrink is not looked into."""
     sizes = [a.size for a in domain.modelled]
@@ -169,11 +169,11 @@ def _more_accurate(domain: Domain, spec: Spec) -> _Found:
     return min(_gaussian(domain, spec), laplace, key=lambda found: found.error(sizes))
 
 
-def _laplace(domain: Domain, spec: Spec) -> _Found:
+def _laplace(domain: Domain, spec: Spec) -> _Calibration:
     return _fixed("discrete-laplace", domain=domain, spec=spec)
 
 
-def _gaussian(domain: Domain, spec: Spec) -> _Found:
+def _gaussian(domain: Domain, spec: Spec) -> _Calibration:
     return _fixed("discrete-gaussian", domain=domain, spec=spec)
 
 
@@ -191,9 +191,9 @@ def _weights(domain: Domain, law: NoiseLaw) -> dict[str, Fraction]:
     }
 
 
-def _fixed(law: NoiseLaw, *, domain: Domain, spec: Spec) -> _Found:
+def _fixed(law: NoiseLaw, *, domain: Domain, spec: Spec) -> _Calibration:
     weights = tuple(_weights(domain, law).values())
-    found = static_calibration.noise(
+    calibration = static_calibration.noise(
         law,
         weights,
         epsilon=spec.epsilon,
@@ -201,9 +201,9 @@ def _fixed(law: NoiseLaw, *, domain: Domain, spec: Spec) -> _Found:
         unit=domain.unit,
         relation=domain.relation,
     )
-    return _Found(
-        noises=tuple(Noise(law=law, scale=scale) for scale in found.scales),
-        certificate=found.certificate,
+    return _Calibration(
+        noises=tuple(Noise(law=law, scale=scale) for scale in calibration.scales),
+        certificate=calibration.certificate,
     )
 
 
@@ -231,7 +231,7 @@ class IndependentPlan(Plan):
         return (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.total(answers.measurements)
+            else oneway.estimate_rows(answers.measurements)
         )
 
     def _histogram(self, measurement: Measurement, *, rows: int) -> npt.NDArray[np.float64]:

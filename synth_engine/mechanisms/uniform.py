@@ -57,7 +57,7 @@ class Random(Mechanism):
         law: static_calibration.NoiseLaw = (
             "discrete-laplace" if spec.delta == 0 else "discrete-gaussian"
         )
-        found = static_calibration.noise(
+        calibration = static_calibration.noise(
             law,
             (Fraction(1),),
             epsilon=spec.epsilon,
@@ -65,7 +65,7 @@ class Random(Mechanism):
             unit=domain.unit,
             relation=domain.relation,
         )
-        noise = Noise(law=law, scale=found.scales[0])
+        noise = Noise(law=law, scale=calibration.scales[0])
         sensitivity = histogram_sensitivity(domain.unit, domain.relation)
         call = Call(
             query=Query(verb="measure", clique=(), cells=1), event=noise.event(sensitivity)
@@ -76,7 +76,7 @@ class Random(Mechanism):
             spec=spec,
             calls=(call,),
             noise=noise,
-            found_by=found.certificate,
+            found_by=calibration.certificate,
         )
 
     def forecast(
@@ -115,7 +115,7 @@ class RandomPlan(Plan):
         )
 
     def fit(self, answers: Answers) -> Model:
-        return model(self.domain, rows=oneway.plausible(int(answers.measurements[0].values)))
+        return model(self.domain, rows=oneway.clip_rows(int(answers.measurements[0].values)))
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         return error_forecast.uniform(sizes=self.domain.sizes, rows=self._guess(rows))

@@ -87,7 +87,7 @@ class WeakDomain(Mechanism):
             return WeakDomainPlan(
                 config=self, domain=domain, spec=spec, cap=within, steps=steps
             )
-        found = static_calibration.noise(
+        calibration = static_calibration.noise(
             "discrete-laplace",
             tuple(weights),
             epsilon=spec.epsilon,
@@ -95,7 +95,9 @@ class WeakDomain(Mechanism):
             unit=domain.unit,
             relation=domain.relation,
         )
-        noises = tuple(Noise(law="discrete-laplace", scale=scale) for scale in found.scales)
+        noises = tuple(
+            Noise(law="discrete-laplace", scale=scale) for scale in calibration.scales
+        )
         steps = tuple(
             _step(domain, name, noise) for name, noise in zip(names, noises, strict=True)
         )
@@ -107,7 +109,7 @@ class WeakDomain(Mechanism):
             spec=spec,
             calls=calls,
             steps=steps,
-            found_by=found.certificate,
+            found_by=calibration.certificate,
         )
 
 
@@ -131,7 +133,7 @@ def _weight(attribute: Attribute | None) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Count:
+class CountQuestion:
     """A table of an attribute that is known, or the number of records."""
 
     clique: tuple[str, ...]
@@ -146,9 +148,9 @@ class _Count:
         return session.measure(self.clique, noise=self.noise)
 
 
-def _step(domain: Domain, name: str | None, noise: Noise) -> Question | _Count:
+def _step(domain: Domain, name: str | None, noise: Noise) -> Question | CountQuestion:
     if name is None:
-        return _Count(clique=(), cells=1, noise=noise)
+        return CountQuestion(clique=(), cells=1, noise=noise)
     attribute = domain.attribute(name)
     if isinstance(attribute, Undeclared):
         return Question(
@@ -156,14 +158,14 @@ def _step(domain: Domain, name: str | None, noise: Noise) -> Question | _Count:
             noise=noise,
             threshold=domain_learning.threshold(attribute, noise),
         )
-    return _Count(clique=(name,), cells=attribute.size, noise=noise)
+    return CountQuestion(clique=(name,), cells=attribute.size, noise=noise)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeakDomainPlan(Plan):
     """`weak-domain` with its noise set."""
 
-    steps: tuple[Question | _Count, ...]
+    steps: tuple[Question | CountQuestion, ...]
 
     @property
     def questions(self) -> list[Question]:
@@ -187,13 +189,13 @@ class WeakDomainPlan(Plan):
                 "these answers are not of this plan", repair="use the answers of this release"
             )
         learned = domain_learning.learn_attributes(
-            self.questions, [given[asked.attribute.name] for asked in self.questions]
+            self.questions, [given[question.attribute.name] for question in self.questions]
         )
         domain = self.domain.resolve(learned)
         rows = (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.total(answers.measurements)
+            else oneway.estimate_rows(answers.measurements)
         )
         tables = tuple(
             Table(
@@ -222,15 +224,17 @@ class WeakDomainPlan(Plan):
         return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        guess = domain_learning.expected_domain(self.domain)
+        stand_in = domain_learning.expected_domain(self.domain)
         noises = {
             step.clique[0]: step.noise
             for step in self.steps
-            if isinstance(step, _Count) and step.clique
+            if isinstance(step, CountQuestion) and step.clique
         }
-        noises |= {asked.attribute.name: asked.noise for asked in self.questions}
-        found = error_forecast.independent(noises, sizes=guess.sizes, rows=self._guess(rows))
-        return found | {
+        noises |= {question.attribute.name: question.noise for question in self.questions}
+        forecast = error_forecast.independent(
+            noises, sizes=stand_in.sizes, rows=self._guess(rows)
+        )
+        return forecast | {
             "learning": {
                 "share": None,
                 "columns": domain_learning.describe(self.questions),
@@ -240,15 +244,17 @@ class WeakDomainPlan(Plan):
 
 
 def _frequencies(
-    declared: Weak, settled: Attribute, answer: Discovery, *, rows: int
+    declared: Weak, resolved: Attribute, answer: Discovery, *, rows: int
 ) -> npt.NDArray[np.float64]:
     """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
     ranks = [rank for rank, _ in answer.ranked_counts]
-    codes = codec.resolved_codes(declared, settled, ranks)
+    codes = codec.resolved_codes(declared, resolved, ranks)
     counts = np.bincount(
-        codes, weights=[count for _, count in answer.ranked_counts], minlength=settled.size
+        codes, weights=[count for _, count in answer.ranked_counts], minlength=resolved.size
     ).astype(np.float64)
-    elsewhere = settled.other_code if settled.other_code is not None else settled.missing_code
+    elsewhere = (
+        resolved.other_code if resolved.other_code is not None else resolved.missing_code
+    )
     if elsewhere is not None:
         counts[elsewhere] = max(0.0, rows - (counts.sum() - counts[elsewhere]))
     return counts

@@ -169,7 +169,7 @@ class Model:
         if type(rows) is not int or not 0 <= rows <= MAX_SAMPLE_ROWS:
             raise SpecError(f"rows must be a whole number from 0 to {MAX_SAMPLE_ROWS}")
         whole = (
-            record_refinement.part(POPULATION, len(self.domain.sizes))
+            record_refinement.rows_refined(POPULATION, len(self.domain.sizes))
             if self._mended
             else POPULATION
         )
@@ -255,12 +255,12 @@ class Model:
         )
         records = np.array([codes[name] for name in names])
         rows = records.shape[1]
-        wishes: list[flow.Wish] = []
+        wishes: list[flow.Target] = []
         for table in self.targets:
             counts = round_to_total(table.weights.ravel(), rows).reshape(table.weights.shape)
             wishes.append((tuple(names.index(name) for name in table.clique), counts))
         if self.synthesis == "mcf":
-            records = flow.meet(records, wishes, rng=rng)
+            records = flow.meet_targets(records, wishes, rng=rng)
         else:
             records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
         return dict(zip(names, records, strict=True))

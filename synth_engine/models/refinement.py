@@ -12,7 +12,7 @@ from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.inference.cost_tables import Axes, Truth
-from synth_engine.inference.record_refinement import finish
+from synth_engine.inference.record_refinement import refine
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
 from synth_engine.models.binning import in_order
@@ -39,7 +39,7 @@ def finished(
     allowed, tied = _kept(domain, merged, place) if enforce else ([], [])
     free = sorted({axis for one, _ in axes for axis in one})
     in_sequence = {attribute.name: in_order(attribute) for attribute in domain.modelled}
-    found = finish(
+    found = refine(
         np.array([codes[name] for name in names]),
         targets=axes,
         rng=rng,

@@ -137,7 +137,7 @@ def of_finish(
 ) -> ResourceEstimate:
     """To change drawn rows until they have target tables of these shapes."""
     finished, cells = (
-        record_refinement.part(rows, attributes),
+        record_refinement.rows_refined(rows, attributes),
         sum(prod(shape) for shape in shapes),
     )
     memory = _BYTES_OF_THE_FINISH + _BYTES_OF_A_TARGET * cells + 3 * 2 * rows * attributes
@@ -153,12 +153,12 @@ def _of_triples(
     rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
 ) -> ResourceEstimate:
     """To mend tables of three attributes as well, as many as so many pairs can have among them, all of the mean size."""
-    triples = min(maxent_triples.MOST, int(sqrt(2 * len(shapes)) ** 3 / 6))
+    triples = min(maxent_triples.MAX_TRIPLES, int(sqrt(2 * len(shapes)) ** 3 / 6))
     most = refine_triples.LEVELS[0]
     side = sum(sqrt(prod(min(size, most) for size in shape[:2])) for shape in shapes) / max(
         1, len(shapes)
     )
-    cells = min(refine_triples.CELLS, int(triples * side**3))
+    cells = min(refine_triples.MAX_CELLS, int(triples * side**3))
     if not cells:
         return ResourceEstimate(memory_bytes=0, seconds=0.0)
     seconds_per_record = _SORTED * attributes + (

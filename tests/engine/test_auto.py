@@ -16,7 +16,7 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import allocation, bins, mixture, shrinkage
-from synth_engine.inference.allocation import Side, Wish
+from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Noise
 from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.auto.selection import Columns
@@ -221,9 +221,9 @@ def test_bins_are_nested_keep_common_codes_apart_and_merge_no_more_than_a_quarte
     histogram = rng.random(200) ** 8 * 1000
     histogram[17] = histogram.sum()
     for ordered, rare in itertools.product((True, False), (True, False)):
-        levels = bins.nested(histogram, ordered=ordered, rare=rare, levels=(100, 32, 8))
+        levels = bins.nested_bins(histogram, ordered=ordered, rare=rare, levels=(100, 32, 8))
         for fine, coarse in itertools.pairwise(levels):
-            assert np.array_equal(bins.relation(fine, coarse)[fine], coarse)
+            assert np.array_equal(bins.coarse_of_fine(fine, coarse)[fine], coarse)
         for level in levels:
             held = np.bincount(level, weights=histogram)
             assert np.array_equal(np.unique(level), np.arange(level.max() + 1))
@@ -231,7 +231,7 @@ def test_bins_are_nested_keep_common_codes_apart_and_merge_no_more_than_a_quarte
             assert rare or held[np.bincount(level) > 1].max() <= histogram.sum() / 4 + 1
     table = rng.random((200, 3))
     assert np.allclose(
-        bins.summed(table, [levels[-1], np.arange(3)]).sum(axis=0), table.sum(axis=0)
+        bins.sum_into_bins(table, [levels[-1], np.arange(3)]).sum(axis=0), table.sum(axis=0)
     )
 
 
@@ -241,10 +241,10 @@ SHARES = [0.16, 0.16, 0.16, 0.12, 0.11, 0.10, 0.09, 0.06, 0.04]
 
 def test_the_same_bins_have_the_same_numbers() -> None:
     """How finely a table was counted is told by how many bins it has, and by nothing else."""
-    levels = bins.nested(np.array(SHARES) * 1000, ordered=False)
+    levels = bins.nested_bins(np.array(SHARES) * 1000, ordered=False)
     assert levels[-1].max() == levels[-2].max() < len(SHARES) - 1
     assert levels[-1].tolist() == levels[-2].tolist()
-    for level in bins.nested(np.array([18.0, 19, 20, 21, 22]), ordered=False):
+    for level in bins.nested_bins(np.array([18.0, 19, 20, 21, 22]), ordered=False):
         assert level.tolist() == [0, 1, 2, 3, 4]
 
 
@@ -293,9 +293,9 @@ def test_where_no_relation_can_be_told_all_that_is_left_goes_to_columns() -> Non
 
 
 def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:
-    side = Side(sizes=(allocation.sizes_of(np.full(10, 100.0)),), lost=(0.0,))
+    side = Side(sizes=(allocation.cells_by_octave(np.full(10, 100.0)),), lost=(0.0,))
     wishes = [
-        Wish(
+        TableOption(
             number=n,
             distance=far,
             weight=1.0,
@@ -326,9 +326,9 @@ def test_shrinkage_finds_ratios_and_leaves_expectations_that_noise_hides(
         if law == "gaussian"
         else rng.laplace(0, 40 / 2**0.5, true.shape)
     )
-    ratios = shrinkage.shrunk(true + noise, expected, variance=1600.0, law=law).ratios
+    ratios = shrinkage.estimate_ratios(true + noise, expected, variance=1600.0, law=law).ratios
     assert np.abs(ratios * expected - true).mean() < 0.5 * np.abs(noise).mean()
-    drowned = shrinkage.shrunk(
+    drowned = shrinkage.estimate_ratios(
         expected + rng.normal(0, 1e5, true.shape), expected, variance=1e10, law=law
     ).ratios
     assert np.ptp(drowned) < 0.2
@@ -342,7 +342,7 @@ def test_a_mixture_learns_from_tables_what_a_pair_without_one_looks_like() -> No
         for _ in range(3)
     ]
     columns = [np.bincount(one, minlength=6).astype(np.float64) for one in codes]
-    levels = [bins.nested(one, ordered=False) for one in columns]
+    levels = [bins.nested_bins(one, ordered=False) for one in columns]
 
     def counted(a: int, b: int) -> np.ndarray:
         return (
@@ -377,7 +377,7 @@ def test_of_two_expectations_the_likelier_is_the_one_that_foresaw_the_table() ->
     right = rng.integers(50, 2_000, (12, 9)).astype(np.float64)
     wrong = np.full(right.shape, right.mean())
     noisy = right + rng.normal(0, 30, right.shape)
-    near = shrinkage.start(shrinkage.GRID)
+    near = shrinkage.initial_prior(shrinkage.GRID)
     likely = [
         shrinkage.evidence(noisy, one, variance=900.0, prior=near) for one in (right, wrong)
     ]
@@ -393,6 +393,6 @@ def test_what_is_known_of_other_tables_steadies_a_small_one() -> None:
     for _ in range(50):
         noisy = expected + rng.normal(0, 100, expected.shape)
         for errors, known in ((alone, None), (told, certain)):
-            read = shrinkage.shrunk(noisy, expected, variance=10_000.0, known=known)
+            read = shrinkage.estimate_ratios(noisy, expected, variance=10_000.0, known=known)
             errors.append(np.abs(read.ratios - 1).mean())
     assert np.mean(told) < 0.5 * np.mean(alone)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth_engine.inference import decomposable, factors
-from synth_engine.inference.decomposable import Drawn
+from synth_engine.inference.decomposable import SamplingStep
 from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Clique
 
@@ -39,7 +39,7 @@ def test_what_is_decomposable(cliques: list[Clique], expected: bool) -> None:
         assert decomposable.is_decomposable(order) is expected
 
 
-def joint(order: list[Drawn], total: float) -> Floats:
+def joint(order: list[SamplingStep], total: float) -> Floats:
     """The table of all attributes that drawing in this order has."""
     found = np.full(tuple(SIZES.values()), total)
     for drawn in order:
@@ -174,7 +174,7 @@ def test_pairs_that_are_too_large_are_left_out_and_the_others_stay_what_they_wer
         whole_of = sums[above[name]] if parents else np.asarray(7.0)
         table = whole_of[..., None] * rng.dirichlet(np.ones(size), size=whole_of.shape)
         sums[name] = table.reshape(-1, size).sum(axis=0)
-        order.append(Drawn(attribute=name, parents=parents, table=table))
+        order.append(SamplingStep(attribute=name, parents=parents, table=table))
     whole = decomposable.pair_tables(order, total=7.0)
     some = decomposable.pair_tables(order, total=7.0, largest=200)
     edges = {(parent, name) for name, parent in above.items()}

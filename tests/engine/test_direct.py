@@ -19,7 +19,7 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Categorical, Domain, Order, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import StringHierarchy
-from synth_engine.inference.topdown_allocation import Allocation, centred
+from synth_engine.inference.topdown_allocation import Allocation, centre_counts
 from synth_engine.measurement import Answers
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
@@ -54,7 +54,7 @@ def test_turns_are_those_of_the_paper(families: list[tuple[list[int], int]]) -> 
     counts = np.array([count for counts, _ in families for count in counts])
     sums = np.array([most for _, most in families])
     starts = np.array([place % len(counts) for place, (counts, _) in enumerate(families)])
-    found = centred(counts, parents=parents, sums=sums, starts=starts)
+    found = centre_counts(counts, parents=parents, sums=sums, starts=starts)
     wished = [
         by_turns(counts, most, int(start))
         for (counts, most), start in zip(families, starts, strict=True)
@@ -68,8 +68,8 @@ def test_records_are_handed_down_to_the_last() -> None:
     allocation = Allocation(points, depth=4, stop=6)
     allocation.begin(500)
     depths = 0
-    while len(allocation.asked):
-        allocation.divide(rng.integers(-20, 90, len(allocation.asked)), rng=rng)
+    while len(allocation.requested):
+        allocation.divide(rng.integers(-20, 90, len(allocation.requested)), rng=rng)
         depths += 1
     levels, cells, counts = allocation.leaves()
     assert (
@@ -92,7 +92,7 @@ def test_texts_are_handed_down_sign_by_sign_until_they_end() -> None:
     allocation = Allocation(words, depth=2, stop=0)
     allocation.begin(5)
     allocation.divide(np.array([5, 0]), rng=np.random.default_rng(1))
-    assert words.decode(allocation.asked.prefixes) == ["a", "aa", "ab"]
+    assert words.decode(allocation.requested.prefixes) == ["a", "aa", "ab"]
     allocation.divide(np.array([2, 3, 0]), rng=np.random.default_rng(1))
     levels, prefixes_, counts = allocation.leaves()
     assert (words.decode(prefixes_), counts.tolist(), levels.tolist()) == (

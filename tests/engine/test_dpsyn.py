@@ -126,7 +126,9 @@ def test_the_design_chosen_has_the_least_expected_error() -> None:
     both = 1 / (1 / one + 1 / other)
     by_hand = both + (e - 1) * (one + both + other) + (e - 1) ** 2 * (one + other)
     assert found.noise == pytest.approx(by_hand)
-    assert found.lost == pytest.approx(view_design.PAIRS * (1 + view_design.FADING))
+    assert found.lost == pytest.approx(
+        view_design.PAIR_CONTINGENCY * (1 + view_design.INTERACTION_DECAY)
+    )
     assert found.error(rows=100, scale=2.0) == pytest.approx(2 * by_hand / 10**4 + found.lost)
 
 

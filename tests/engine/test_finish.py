@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from synth_engine.inference import record_refinement as finishing
-from synth_engine.inference.record_refinement import SOFTNESS, _copied, finish, part
+from synth_engine.inference.record_refinement import SOFTNESS, _copy_order, refine, rows_refined
 
 ROOT = Path(__file__).parents[2]
 SIZES = (5, 4, 3, 6)
@@ -63,7 +63,7 @@ def targets() -> Targets:
 
 def test_counts_come_near_to_all_pairs(targets: Targets) -> None:
     start = uniform()
-    found = finish(start, targets=targets, rng=np.random.default_rng(2))
+    found = refine(start, targets=targets, rng=np.random.default_rng(2))
     assert distance(start, targets) > 0.2
     assert distance(found, targets) < 0.01
     assert found.shape == start.shape and found.dtype == np.uint16
@@ -72,7 +72,7 @@ def test_counts_come_near_to_all_pairs(targets: Targets) -> None:
 
 def test_counts_come_near_to_triples() -> None:
     wished: Targets = [(axes, count(dependent(), axes)) for axes in [(0, 1, 2), (3, 1, 0)]]
-    found = finish(uniform(), targets=wished, rng=np.random.default_rng(2))
+    found = refine(uniform(), targets=wished, rng=np.random.default_rng(2))
     assert distance(found, wished) < 0.02
 
 
@@ -81,7 +81,7 @@ def test_the_loss_never_rises(targets: Targets) -> None:
     start = uniform()
     losses = [loss(start, targets)]
     for proposals in (1, 10, 100, 1_000, 10_000):
-        found = finish(
+        found = refine(
             start, targets=targets, rng=np.random.default_rng(4), proposals=proposals
         )
         losses.append(loss(found, targets))
@@ -94,7 +94,7 @@ def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(
     start = uniform()
     kept = start.copy()
     found = [
-        finish(start, targets=targets, rng=np.random.default_rng(seed), proposals=5_000)
+        refine(start, targets=targets, rng=np.random.default_rng(seed), proposals=5_000)
         for seed in (7, 7, 8)
     ]
     assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], found[2])
@@ -104,7 +104,7 @@ def test_the_same_generator_gives_the_same_rows_and_leaves_the_given_ones(
 def test_targets_are_shares_or_counts_alike(targets: Targets) -> None:
     shares = [(axes, table / table.sum()) for axes, table in targets]
     found = [
-        finish(uniform(), targets=t, rng=np.random.default_rng(7), proposals=5_000)
+        refine(uniform(), targets=t, rng=np.random.default_rng(7), proposals=5_000)
         for t in (targets, shares)
     ]
     assert distance(found[0], targets) == pytest.approx(distance(found[1], targets), abs=0.002)
@@ -112,7 +112,7 @@ def test_targets_are_shares_or_counts_alike(targets: Targets) -> None:
 
 def test_attributes_without_a_target_stay(targets: Targets) -> None:
     start = uniform()
-    found = finish(
+    found = refine(
         start, targets=[one for one in targets if 2 not in one[0]], rng=np.random.default_rng(2)
     )
     assert np.array_equal(found[2], start[2]) and not np.array_equal(found[0], start[0])
@@ -124,7 +124,7 @@ def test_cells_that_may_not_be_entered_stay_empty(targets: Targets) -> None:
     may[:2, 3:] = False
     start = uniform()
     start[0][~may[start[0], start[3]]] = 4
-    found = finish(
+    found = refine(
         start, targets=targets, rng=np.random.default_rng(2), allowed=[((0, 3), may)]
     )
     assert may[found[0], found[3]].all()
@@ -135,7 +135,7 @@ def test_a_target_that_weighs_more_is_met_better(targets: Targets) -> None:
     other = [(axes, count(dependent(9), axes)[::-1]) for axes in PAIRS[:1]]
     both = [*targets, *other]
     light, heavy = (
-        finish(
+        refine(
             uniform(),
             targets=both,
             rng=np.random.default_rng(2),
@@ -156,14 +156,19 @@ def test_a_target_that_weighs_more_is_met_better(targets: Targets) -> None:
 )
 def test_tables_of_the_wrong_shape_are_refused(wrong: Targets) -> None:
     with pytest.raises(ValueError, match="of the finish"):
-        finish(uniform(), targets=wrong, rng=np.random.default_rng(0))
+        refine(uniform(), targets=wrong, rng=np.random.default_rng(0))
 
 
 def test_of_very_many_rows_a_part_is_finished_and_copied() -> None:
     """Each of the first rows as often as any other, or once more, in no order."""
-    rows = part(10**9, len(SIZES)) // 4_000
-    assert part(10**9, 100) == part(10**9, 1_000) < part(10**9, 30) < part(10**9, 10)
-    copied = _copied(rows, 5 * rows // 2, rng=np.random.default_rng(0))
+    rows = rows_refined(10**9, len(SIZES)) // 4_000
+    assert (
+        rows_refined(10**9, 100)
+        == rows_refined(10**9, 1_000)
+        < rows_refined(10**9, 30)
+        < rows_refined(10**9, 10)
+    )
+    copied = _copy_order(rows, 5 * rows // 2, rng=np.random.default_rng(0))
     assert set(np.bincount(copied, minlength=rows).tolist()) == {2, 3}
     assert abs(float(np.corrcoef(copied, np.arange(copied.size))[0, 1])) < 0.05
 
@@ -171,9 +176,9 @@ def test_of_very_many_rows_a_part_is_finished_and_copied() -> None:
 def test_the_copies_have_the_targets_too(
     targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finishing, "WORK", 0)
-    monkeypatch.setattr(finishing, "FEWEST", 900)
-    found = finish(uniform(), targets=targets, rng=np.random.default_rng(2))
+    monkeypatch.setattr(finishing, "MAX_TABLE_LOOKUPS", 0)
+    monkeypatch.setattr(finishing, "MIN_ROWS_REFINED", 900)
+    found = refine(uniform(), targets=targets, rng=np.random.default_rng(2))
     assert found.shape == (len(SIZES), ROWS)
     assert len(np.unique(found, axis=1).T) == len(np.unique(found[:, :900], axis=1).T)
     assert distance(found, targets) < 0.02
@@ -181,9 +186,9 @@ def test_the_copies_have_the_targets_too(
 
 def test_nothing_to_do() -> None:
     start = uniform()
-    assert np.array_equal(finish(start, targets=[], rng=np.random.default_rng(0)), start)
+    assert np.array_equal(refine(start, targets=[], rng=np.random.default_rng(0)), start)
     none = start[:, :0]
-    assert finish(
+    assert refine(
         none, targets=[((0, 1), np.ones((5, 4)))], rng=np.random.default_rng(0)
     ).shape == (4, 0)
 

@@ -59,14 +59,14 @@ def test_the_error_of_a_column_is_what_denoising_leaves_of_typical_columns_withi
             noisy = np.rint(truth + scale * rng.standard_normal(cells)).astype(np.int64)
             table = oneway.denoise(noisy, noise=noise, total=rows, along=0)
             found.append(0.5 * np.abs(table / rows - truth / truth.sum()).sum())
-    forecast = error_forecast.column(cells, deviation=noise.mean_deviation / rows)
+    forecast = error_forecast.column_error(cells, deviation=noise.mean_deviation / rows)
     assert 0.5 < forecast / np.mean(found) < 2
 
 
 def test_noise_that_drowns_everything_leaves_the_distance_of_a_guess_and_no_more() -> None:
-    assert error_forecast.column(2, deviation=100.0) == 0.5
-    assert error_forecast.column(1, deviation=100.0) == 0
-    assert 0.9 < error_forecast.column(100, deviation=100.0) < 1
+    assert error_forecast.column_error(2, deviation=100.0) == 0.5
+    assert error_forecast.column_error(1, deviation=100.0) == 0
+    assert 0.9 < error_forecast.column_error(100, deviation=100.0) < 1
 
 
 def test_chance_is_the_distance_of_independent_records_from_their_expectation() -> None:
@@ -76,7 +76,7 @@ def test_chance_is_the_distance_of_independent_records_from_their_expectation() 
         for other in shapes:
             shares = np.outer(one, other).ravel() / (one.sum() * other.sum())
             found.append(0.5 * np.abs(rng.multinomial(rows, shares) / rows - shares).sum())
-    assert error_forecast.chance({"a": 30, "b": 30}, rows=rows) == pytest.approx(
+    assert error_forecast.chance_error({"a": 30, "b": 30}, rows=rows) == pytest.approx(
         np.mean(found), rel=0.15
     )
 
@@ -87,7 +87,7 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
     sizes, rows = {"a": 30, "b": 30, "c": 30}, 5_000
     noises = {name: Noise(law="rounded-gaussian", scale=Fraction(10)) for name in sizes}
     alone = error_forecast.independent(noises, sizes=sizes, rows=rows)["mean_pairs"]
-    mended = error_forecast.unmended(sizes, rows=rows)
+    mended = error_forecast.refinement_error(sizes, rows=rows)
     for tables in (
         [],
         [(0.0, None)],
@@ -106,11 +106,13 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
 
 def test_what_mending_leaves_grows_with_the_cells_for_a_code_up_to_what_chance_makes() -> None:
     few, many = {"a": 2, "b": 2, "c": 2}, {"a": 90, "b": 90, "c": 90}
-    assert error_forecast.unmended(few, rows=10_000) < 0.01 * error_forecast.chance(
+    assert error_forecast.refinement_error(
         few, rows=10_000
+    ) < 0.01 * error_forecast.chance_error(few, rows=10_000)
+    assert error_forecast.refinement_error(many, rows=100) == error_forecast.chance_error(
+        many, rows=100
     )
-    assert error_forecast.unmended(many, rows=100) == error_forecast.chance(many, rows=100)
-    assert error_forecast.unmended(many, rows=10_000) < error_forecast.unmended(
+    assert error_forecast.refinement_error(many, rows=10_000) < error_forecast.refinement_error(
         many, rows=1_000
     )
 

@@ -17,7 +17,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError
-from synth_engine.inference.suppression import generalised
+from synth_engine.inference.suppression import suppress_small_groups
 from synth_engine.measurement import Answers
 from synth_engine.models import description
 from synth_engine.models.model import Model
@@ -78,7 +78,7 @@ def test_groups_are_a_table_without_small_ones(
 ) -> None:
     rng = np.random.default_rng(seed)
     counts = rng.gamma(0.3, 30, shape) * (rng.random(shape) < 0.6)
-    found, groups = generalised(counts, least=least)
+    found, groups = suppress_small_groups(counts, least=least)
     assert found.shape == counts.shape and (found >= 0).all()
     assert (
         found.sum()
@@ -93,7 +93,7 @@ def test_groups_are_a_table_without_small_ones(
 
 def test_small_values_are_put_together_where_they_are_enough_and_else_left_out() -> None:
     counts = np.array([[60.0, 4, 6, 0], [0, 3, 0, 2]])
-    found, groups = generalised(counts, least=8)
+    found, groups = suppress_small_groups(counts, least=8)
     assert [(g.values, g.among) for g in groups] == [
         ((0,), (1, 2, 3)),
         ((0, 0), ()),
@@ -107,7 +107,7 @@ def test_small_values_are_put_together_where_they_are_enough_and_else_left_out()
 def test_what_is_put_together_is_not_divided_further() -> None:
     counts = np.zeros((3, 2))
     counts[0], counts[1], counts[2] = (50, 50), (9, 0), (0, 9)
-    found, groups = generalised(counts, least=10)
+    found, groups = suppress_small_groups(counts, least=10)
     assert [(g.values, g.among) for g in groups] == [((), (1, 2)), ((0, 0), ()), ((0, 1), ())]
     assert found[1:] == pytest.approx(np.full((2, 2), 4.5))
 

@@ -95,11 +95,11 @@ def test_what_the_prior_added_is_told_from_records_better_than_by_public_decay_a
     errors = np.zeros(3)
     for seed in range(10):
         draw = draw_of(truth, alpha=4.0, seed=seed)
-        model = gravity.fitted(draw, place, area=area)
-        public = gravity.believed(
+        model = gravity.fit(draw, place, area=area)
+        public = gravity.posterior_counts(
             draw, place, Gravity.public(draw, place), filtered=True, shrunk=False
         )
-        fitted = gravity.believed(draw, place, model, filtered=True, shrunk=True)
+        fitted = gravity.posterior_counts(draw, place, model, filtered=True, shrunk=True)
         raw = table((draw.groups, draw.parts, draw.counts), 40)
         errors += error(raw), error(table(public, 40)), error(table(fitted, 40))
     assert errors[2] < 0.7 * errors[1] < 0.7 * errors[0]
@@ -109,11 +109,11 @@ def test_groups_keep_their_sizes_and_empty_ones_get_nobody() -> None:
     place = place_of(10)
     sizes = np.array([0, 1, 2, 50, 0, 7, 300, 1, 1, 0])
     draw = draw_of(truth_of(place, sizes, steep=4.0, seed=2), alpha=1.0, seed=4)
-    model = gravity.fitted(draw, place, area=np.zeros(10, dtype=np.int64))
+    model = gravity.fit(draw, place, area=np.zeros(10, dtype=np.int64))
     for shrunk in (True, False):
-        cells = gravity.believed(draw, place, model, filtered=True, shrunk=shrunk)
+        cells = gravity.posterior_counts(draw, place, model, filtered=True, shrunk=shrunk)
         assert table(cells, 10).sum(axis=1).tolist() == sizes.tolist()
-        homes = place.placed(*cells)
+        homes = place.assign_origins(*cells)
         assert (place.part[homes] == np.repeat(cells[1], cells[2])).all()
 
 
@@ -122,7 +122,7 @@ def test_without_a_prior_and_a_filter_the_draw_stays() -> None:
     draw = draw_of(
         truth_of(place, np.array([3, 20, 1, 90, 6]), steep=6.0, seed=5), alpha=1e-9, seed=6
     )
-    kept = gravity.believed(
+    kept = gravity.posterior_counts(
         draw, place, Gravity.public(draw, place), filtered=False, shrunk=False
     )
     assert (table(kept, 5) == table((draw.groups, draw.parts, draw.counts), 5)).all()
@@ -140,17 +140,17 @@ def test_parts_that_lie_nowhere_are_judged_by_how_many_come_from_there() -> None
     )
     draw = draw_of(counts, alpha=1.0, seed=8, beyond=2)
     drawn = table((draw.groups, draw.parts, draw.counts), 30, PARTS + 2).sum(axis=0)
-    public = gravity.believed(
+    public = gravity.posterior_counts(
         draw, place, Gravity.public(draw, place), filtered=True, shrunk=False
     )
     assert table(public, 30, PARTS + 2).sum(axis=0)[PARTS:] == pytest.approx(
         drawn[PARTS:], abs=3
     )
-    model = gravity.fitted(
+    model = gravity.fit(
         draw, place, area=gravity.areas([(*at, 1.0) for at in place.groups.tolist()])
     )
     fitted = table(
-        gravity.believed(draw, place, model, filtered=True, shrunk=False), 30, PARTS + 2
+        gravity.posterior_counts(draw, place, model, filtered=True, shrunk=False), 30, PARTS + 2
     ).sum(axis=0)
     assert fitted[PARTS] < drawn[PARTS] / 2
     assert abs(fitted[PARTS + 1] - 900) < abs(drawn[PARTS + 1] - 900)
@@ -161,12 +161,12 @@ def test_beyond_the_farthest_distance_nobody_is_left() -> None:
     draw = draw_of(truth_of(place, np.full(10, 80), steep=20.0, seed=9), alpha=2.0, seed=10)
     for model in (
         Gravity.public(draw, place),
-        gravity.fitted(draw, place, area=np.zeros(10, dtype=np.int64)),
+        gravity.fit(draw, place, area=np.zeros(10, dtype=np.int64)),
     ):
-        groups, parts, counts = gravity.believed(
+        groups, parts, counts = gravity.posterior_counts(
             draw, place, model, filtered=True, shrunk=False
         )
-        homes = place.placed(groups, parts, counts)
+        homes = place.assign_origins(groups, parts, counts)
         apart = distance_decay.miles(place.groups, place.origins)[
             np.repeat(groups, counts), homes
         ]
@@ -179,7 +179,9 @@ def test_spread_keeps_sums_and_is_right_on_average() -> None:
     wished = np.array([0.25, 2.5, 0.0, 1.25, 3.0])
     by = np.array([3.0, 1.0, 2.0, 9.0, 4.0])
     starts = (np.arange(200) + 0.5) / 200
-    found = np.array([gravity.spread(wished, by=by, total=7, start=start) for start in starts])
+    found = np.array(
+        [gravity.round_in_order(wished, by=by, total=7, start=start) for start in starts]
+    )
     assert (found.sum(axis=1) == 7).all()
     assert found.mean(axis=0) == pytest.approx(wished, abs=0.01)
     assert (np.abs(found - wished) < 1).all()
@@ -187,7 +189,7 @@ def test_spread_keeps_sums_and_is_right_on_average() -> None:
 
 def test_records_within_a_part_are_spread_by_weight_and_distance() -> None:
     place = place_of(2, scale=3.0)
-    homes = place.placed(np.zeros(1, dtype=int), np.array([1]), np.array([1000]))
+    homes = place.assign_origins(np.zeros(1, dtype=int), np.array([1]), np.array([1000]))
     near = distance_decay.miles(place.groups[:1], place.origins[5:10])[0]
     shares = np.exp(-near / 3.0)
     assert np.bincount(homes - 5, minlength=5) / 1000 == pytest.approx(
@@ -201,13 +203,13 @@ def test_the_same_draw_gives_the_same_records_whether_distances_are_kept_or_foun
     place = place_of()
     draw = draw_of(truth_of(place, np.full(40, 30), steep=4.0, seed=11), alpha=1.0, seed=12)
     area = gravity.areas([(*at, 1.0) for at in place.groups.tolist()])
-    first = gravity.believed(
-        draw, place, gravity.fitted(draw, place, area=area), filtered=True, shrunk=True
+    first = gravity.posterior_counts(
+        draw, place, gravity.fit(draw, place, area=area), filtered=True, shrunk=True
     )
-    monkeypatch.setattr(gravity, "MOST_KEPT", 0)
-    monkeypatch.setattr("synth_engine.inference.geography.MOST_KEPT", 0)
-    monkeypatch.setattr(gravity, "_AT_ONCE", 7 * PARTS)
-    again = gravity.believed(
-        draw, place_of(), gravity.fitted(draw, place, area=area), filtered=True, shrunk=True
+    monkeypatch.setattr(gravity, "MAX_CACHED_PAIRS", 0)
+    monkeypatch.setattr("synth_engine.inference.geography.MAX_CACHED_PAIRS", 0)
+    monkeypatch.setattr(gravity, "_MAX_BLOCK_CELLS", 7 * PARTS)
+    again = gravity.posterior_counts(
+        draw, place_of(), gravity.fit(draw, place, area=area), filtered=True, shrunk=True
     )
     assert all((one == other).all() for one, other in zip(first, again, strict=True))

@@ -91,7 +91,7 @@ def test_groups_are_listed_up_to_a_size() -> None:
 
 
 def test_the_finish_needs_no_more_for_rows_that_are_copied() -> None:
-    part = record_refinement.part(10**9, 30)
+    part = record_refinement.rows_refined(10**9, 30)
     whole, copied = (
         resources.of_finish(rows, [(10, 10)], attributes=30) for rows in (part, 4 * part)
     )

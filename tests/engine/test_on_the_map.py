@@ -377,7 +377,7 @@ def test_parts_are_finer_for_more_budget_and_for_large_groups_first() -> None:
 def test_the_choice_of_parts_is_what_loses_least_of_all_that_can_be_named() -> None:
     sizes = (1, 10, 100, 1000)
     looked = [
-        parted_by.Way(
+        parted_by.Resolution(
             name=name, parts=parts, priors=dict(zip(sizes, priors, strict=True)), unit=100
         )
         for name, parts, priors in (
@@ -460,7 +460,7 @@ def test_a_table_with_too_many_cells_is_kept_by_those_that_are_not_empty(
 ) -> None:
     plan = plan_of(domain_of(), "4")
     answers, dense = released(tmp_path, plan)
-    monkeypatch.setattr("synth_engine.mechanisms.on_the_map.on_the_map.MOST_IN_TABLE", 5)
+    monkeypatch.setattr("synth_engine.mechanisms.on_the_map.on_the_map.MAX_DENSE_CELLS", 5)
     model = plan.fit(answers)
     assert model.tables == ()
     assert model.cells is not None

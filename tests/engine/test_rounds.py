@@ -139,8 +139,8 @@ def test_a_model_that_would_be_too_large_is_refused_before_anything_is_spent(
 def test_targets_stay_within_what_rows_can_be_finished_towards(
     mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs, "MOST_CELLS", 60)
-    monkeypatch.setattr(pair_selection, "MOST_CELLS", 60)
+    monkeypatch.setattr(pairs, "MAX_TOTAL_CELLS", 60)
+    monkeypatch.setattr(pair_selection, "MAX_TOTAL_CELLS", 60)
     _, model = released(mechanism, circle(5_000, size=5), domain_of(5, 5, 5, 3), epsilon="20")
     assert 0 < sum(table.weights.size for table in model.targets) <= 60
 
@@ -213,11 +213,11 @@ def test_pairs_are_chosen_whose_dependence_is_larger_than_their_noise() -> None:
         ("c", "d"): 3_000.0,
         ("a", "c"): 100.0,
     }
-    chosen = pair_selection.selected(
+    chosen = pair_selection.select_pairs(
         distances, known, deviation=lambda parts: 20.0 * parts**0.5
     )
     assert chosen == [("a", "b")]
-    chosen = pair_selection.selected(
+    chosen = pair_selection.select_pairs(
         distances, known, deviation=lambda parts: 0.01 * parts**0.5
     )
     assert set(chosen) == {("a", "b"), ("c", "d"), ("a", "c")}
@@ -239,7 +239,7 @@ def test_three_pairs_of_small_columns_are_measured_as_one_table() -> None:
     known = expectations(sizes, total=10_000)
 
     def joined(most_cells: int) -> pair_selection.Chosen:
-        return pair_selection.joined(
+        return pair_selection.join_triples(
             list(known),
             oneways,
             known,

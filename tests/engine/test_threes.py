@@ -10,7 +10,7 @@ import pytest
 
 from synth_engine.inference import cost_tables, maxent_triples, refine_triples
 from synth_engine.inference import record_refinement as finishing
-from synth_engine.inference.record_refinement import SOFTNESS, finish
+from synth_engine.inference.record_refinement import SOFTNESS, refine
 
 SIZES = (5, 4, 6, 3, 80)
 ROWS = 4_000
@@ -62,7 +62,7 @@ def targets(everybody: Codes) -> Targets:
 @pytest.fixture(scope="module")
 def start(targets: Targets) -> Codes:
     """Records that have the pairs, from `finish` alone."""
-    return finish(drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2))
+    return refine(drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2))
 
 
 def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: object) -> Codes:
@@ -71,10 +71,10 @@ def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: object) ->
         "weights": [1.0] * len(targets),
         "softness": SOFTNESS,
     } | given
-    return refine_triples.mended(
+    return refine_triples.refine(
         codes,
         targets=targets,
-        strengths=cost_tables.ties(targets),
+        strengths=cost_tables.dependence_strengths(targets),
         rng=np.random.default_rng(seed),
         **options,
     )  # type: ignore[arg-type]
@@ -132,14 +132,18 @@ def test_of_many_attributes_the_triples_that_depend_most_are_taken() -> None:
     strengths = dict.fromkeys(itertools.combinations(range(60), 2), 0.01)
     strengths |= dict.fromkeys(itertools.combinations((7, 21, 40, 58), 2), 0.8)
     found = maxent_triples.triples(strengths)
-    assert len(found) == maxent_triples.MOST < 60 * 59 * 58 / 6
+    assert len(found) == maxent_triples.MAX_TRIPLES < 60 * 59 * 58 / 6
     assert set(itertools.combinations((7, 21, 40, 58), 3)) < set(found)
 
 
 def test_bins_are_coarser_and_tables_fewer_where_room_is_scarce(targets: Targets) -> None:
     def cells(room: int) -> tuple[int, int, int]:
-        found = refine_triples.wished(
-            targets, ordered=ORDERED, strengths=cost_tables.ties(targets), rows=ROWS, cells=room
+        found = refine_triples.implied_triples(
+            targets,
+            ordered=ORDERED,
+            strengths=cost_tables.dependence_strengths(targets),
+            rows=ROWS,
+            cells=room,
         )
         total = sum(int(np.prod(found.shape(one))) for one in found.triples)
         assert total <= room
@@ -153,8 +157,8 @@ def test_bins_are_coarser_and_tables_fewer_where_room_is_scarce(targets: Targets
 
 def test_bins_are_of_neighbours_where_codes_are_in_order(targets: Targets) -> None:
     def bins(ordered: bool) -> npt.NDArray[np.int64]:
-        strengths = cost_tables.ties(targets)
-        return refine_triples.wished(
+        strengths = cost_tables.dependence_strengths(targets)
+        return refine_triples.implied_triples(
             targets, ordered=[ordered] * 5, strengths=strengths, rows=ROWS
         ).bins[4]
 
@@ -176,7 +180,7 @@ def test_threes_come_nearer_and_pairs_stay_as_near(
 
 def test_the_finish_does_both(start: Codes, targets: Targets, everybody: Codes) -> None:
     first = drawn(ROWS, seed=1)
-    found = finish(first, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
+    found = refine(first, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
     of_three = [(axes, count(everybody, axes)) for axes in TRIPLES]
     assert away(found, of_three) < 0.75 * away(start, of_three)
     assert away(found, targets) < away(start, targets) + LITTLE
@@ -185,8 +189,8 @@ def test_the_finish_does_both(start: Codes, targets: Targets, everybody: Codes) 
 def test_the_cost_of_all_tables_falls(start: Codes, targets: Targets) -> None:
     """Of pairs and, with their weight, of the tables foreseen by bins; where every bin is a code, too."""
     kept: Targets = [one for one in targets if 4 not in one[0]]
-    found = refine_triples.wished(
-        kept, ordered=ORDERED, strengths=cost_tables.ties(kept), rows=ROWS
+    found = refine_triples.implied_triples(
+        kept, ordered=ORDERED, strengths=cost_tables.dependence_strengths(kept), rows=ROWS
     )
     wished = [
         (axes, maxent_triples.product(found.factors(axes)), refine_triples.WEIGHT)
@@ -264,7 +268,9 @@ def test_axes_in_any_order_and_shares_for_counts(start: Codes, targets: Targets)
     turned: Targets = [(axes[::-1], table.T / ROWS) for axes, table in targets]
     assert away(mended(start, turned), targets) < away(start, targets) + LITTLE
     same = [
-        refine_triples.wished(t, ordered=ORDERED, strengths=cost_tables.ties(t), rows=ROWS)
+        refine_triples.implied_triples(
+            t, ordered=ORDERED, strengths=cost_tables.dependence_strengths(t), rows=ROWS
+        )
         for t in (targets, turned)
     ]
     assert same[0].triples == same[1].triples
@@ -276,9 +282,9 @@ def test_axes_in_any_order_and_shares_for_counts(start: Codes, targets: Targets)
 def test_only_records_that_are_finished_are_mended(
     targets: Targets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finishing, "WORK", 0)
-    monkeypatch.setattr(finishing, "FEWEST", 900)
-    found = finish(
+    monkeypatch.setattr(finishing, "MAX_TABLE_LOOKUPS", 0)
+    monkeypatch.setattr(finishing, "MIN_ROWS_REFINED", 900)
+    found = refine(
         drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2), ordered=ORDERED
     )
     assert found.shape == (len(SIZES), ROWS)
@@ -288,7 +294,7 @@ def test_only_records_that_are_finished_are_mended(
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
 def test_few_records(rows: int, targets: Targets) -> None:
     codes = drawn(ROWS, seed=1)[:, :rows]
-    found = finish(codes, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
+    found = refine(codes, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
     assert found.shape == codes.shape and all(
         set(new) <= set(range(n)) for new, n in zip(found, SIZES, strict=True)
     )
@@ -309,9 +315,15 @@ def test_nothing_to_do(start: Codes, targets: Targets) -> None:
 def test_there_are_fewer_passes_over_more_attributes() -> None:
     found = [
         refine_triples.passes(attributes)
-        for attributes in (1, 3, refine_triples.WIDE, 2 * refine_triples.WIDE, 1_000)
+        for attributes in (
+            1,
+            3,
+            refine_triples.FULL_EFFORT_ATTRIBUTES,
+            2 * refine_triples.FULL_EFFORT_ATTRIBUTES,
+            1_000,
+        )
     ]
     assert (
         found == sorted(found, reverse=True)
-        and found[0] == found[2] == refine_triples.PASSES > found[3] > found[4] == 1
+        and found[0] == found[2] == refine_triples.MAX_PASSES > found[3] > found[4] == 1
     )

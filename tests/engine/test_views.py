@@ -67,8 +67,8 @@ def disagreement(views: list[View]) -> float:
 def test_views_agree_on_everything_that_they_share(groups: list[Axes]) -> None:
     views = noisy(groups)
     assert disagreement(views) > 0.1
-    assert disagreement(consistency.agree(views)) < 1e-9
-    public = consistency.agree(views, total=100.0)
+    assert disagreement(consistency.make_consistent(views)) < 1e-9
+    public = consistency.make_consistent(views, total=100.0)
     assert disagreement(public) < 1e-9
     assert [view.values.sum() for view in public] == pytest.approx([100.0] * len(groups))
 
@@ -91,21 +91,21 @@ def test_agreement_is_the_generalised_least_squares_estimate(groups: list[Axes])
             weights.append(1 / math.sqrt(view.variance))
     matrix, scale = np.array(rows), np.array(weights)
     best = np.linalg.lstsq(matrix * scale[:, None], np.array(values) * scale, rcond=None)[0]
-    found = np.concatenate([view.values.ravel() for view in consistency.agree(views)])
+    found = np.concatenate([view.values.ravel() for view in consistency.make_consistent(views)])
     assert found == pytest.approx(matrix @ best, abs=1e-8)
 
 
 def test_more_precise_views_have_more_say() -> None:
     one = View(axes=(0,), values=np.array([10.0, 0.0]), variance=1.0)
     other = View(axes=(0, 1), values=np.array([[1.0, 1.0, 2.0], [2.0, 2.0, 2.0]]), variance=2.0)
-    found = consistency.agree([one, other])[0].values
+    found = consistency.make_consistent([one, other])[0].values
     assert found == pytest.approx([(10 * 6 + 4) / 7, 6 / 7]), (
         "a sum of 3 cells of variance 2 has variance 6"
     )
 
 
 def test_sets_that_are_shared_come_smaller_ones_first_and_are_closed() -> None:
-    order = consistency.shared([(0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 4)])
+    order = consistency.shared_sets([(0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 4)])
     assert order[0] == ()
     assert [len(axes) for axes in order] == sorted(len(axes) for axes in order)
     for one, other in itertools.combinations(order, 2):
@@ -152,7 +152,7 @@ def test_a_ripple_keeps_the_total_and_leaves_nothing_below_the_threshold(
 def test_plausible_views_have_no_negative_cell_one_total_and_nearly_agree(
     groups: list[Axes],
 ) -> None:
-    views = ripple.plausible(noisy(groups), total=60.0)
+    views = ripple.nonnegative_views(noisy(groups), total=60.0)
     assert min(view.values.min() for view in views) >= 0
     assert [view.values.sum() for view in views] == pytest.approx([60.0] * len(views))
     assert disagreement(views) < 1.5 < disagreement(noisy(groups)) + 1.5
@@ -163,7 +163,7 @@ def test_views_of_no_records_are_empty() -> None:
         View(axes=(0, 1), values=np.full((2, 3), -4.0), variance=1.0),
         View(axes=(1,), values=-np.ones(3), variance=1),
     ]
-    assert all((view.values == 0).all() for view in ripple.plausible(views))
+    assert all((view.values == 0).all() for view in ripple.nonnegative_views(views))
 
 
 # ---- which groups ----------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_random_groups_and_coverings_cut_short_have_every_attribute(
         covering.at_random(sizes, cells=cells, number=number, rng=rng(number)), sizes, cells
     )
     _check_groups(
-        covering.covering(sizes, cells=cells, most=number, rng=rng(number)), sizes, cells
+        covering.covering(sizes, cells=cells, max_groups=number, rng=rng(number)), sizes, cells
     )
 
 
@@ -275,7 +275,7 @@ def _least_price(flat: np.ndarray, shape: tuple[int, ...]) -> float:
 def test_one_table_is_met_exactly_and_no_record_changes_that_need_not() -> None:
     codes = records(500)
     wanted = count(records(500, seed=9), (0, 1, 3))
-    found = flow.meet(codes, [((0, 1, 3), wanted)], rng=rng())
+    found = flow.meet_targets(codes, [((0, 1, 3), wanted)], rng=rng())
     assert (count(found, (0, 1, 3)) == wanted).all()
     assert (found[[2, 4]] == codes[[2, 4]]).all()
     changed = (found != codes).any(axis=0).sum()
@@ -287,7 +287,7 @@ def test_tables_of_one_population_are_met_closely() -> None:
     there[1] = (there[0] + (rng(5).random(4_000) < 0.1)) % 3
     there[3] = (there[1] + there[2]) % 4
     groups: list[Axes] = [(0, 1), (1, 2, 3), (0, 3), (2, 4)]
-    found = flow.meet(
+    found = flow.meet_targets(
         records(4_000, seed=40), [(axes, count(there, axes)) for axes in groups], rng=rng()
     )
     apart = [np.abs(count(found, axes) - count(there, axes)).sum() / 8_000 for axes in groups]
@@ -297,7 +297,7 @@ def test_tables_of_one_population_are_met_closely() -> None:
 def test_which_records_change_depends_on_chance_alone_and_chance_on_the_seed() -> None:
     codes = np.zeros((2, 1_000), dtype=np.uint16)
     wish = [((0,), np.array([500, 500]))]
-    once, again, other = (flow.meet(codes, wish, rng=rng(seed)) for seed in (1, 1, 2))
+    once, again, other = (flow.meet_targets(codes, wish, rng=rng(seed)) for seed in (1, 1, 2))
     assert (once == again).all()
     assert (once != other).any()
     assert abs(int(once[0, :500].sum()) - 250) < 60
@@ -305,12 +305,12 @@ def test_which_records_change_depends_on_chance_alone_and_chance_on_the_seed() -
 
 def test_a_wish_for_another_number_of_records_is_refused() -> None:
     with pytest.raises(ValueError, match="another total"):
-        flow.meet(records(10), [((0,), np.array([5, 6]))], rng=rng())
+        flow.meet_targets(records(10), [((0,), np.array([5, 6]))], rng=rng())
 
 
 def test_nothing_is_done_without_records() -> None:
     empty = np.zeros((5, 0), dtype=np.uint16)
-    assert flow.meet(empty, [((0,), np.array([0, 0]))], rng=rng()).shape == (5, 0)
+    assert flow.meet_targets(empty, [((0,), np.array([0, 0]))], rng=rng()).shape == (5, 0)
     assert topological.draw(
         [((0,), np.array([0, 0]))], rows=0, attributes=5, rng=rng()
     ).shape == (5, 0)
@@ -322,7 +322,7 @@ def test_nothing_is_done_without_records() -> None:
 def test_an_order_adds_as_few_attributes_as_possible() -> None:
     groups: list[Axes] = [(0, 1, 2, 3), (0, 1, 4, 5), (0, 1, 2, 4), (0, 1)]
     for seed in range(20):
-        order = topological.ordered(groups, rng=rng(seed))
+        order = topological.draw_order(groups, rng=rng(seed))
         known: set[int] = set(groups[order[0]])
         for place in order[1:]:
             new = len(set(groups[place]) - known)

@@ -268,7 +268,7 @@ def test_a_part_says_what_it_has_where_that_is_more_than_noise() -> None:
     truth[0] = [500, 4_500]
     depths = [half, np.arange(40)]
     noisy = np.rint(truth + rng.normal(0, 15, truth.shape))
-    found = hierarchical_shrinkage.spread(
+    found = hierarchical_shrinkage.shrink_by_node(
         noisy, depths, counts=counts, whole=truth.sum(axis=0), variance=225.0
     )
     assert found.sum(axis=1) == pytest.approx(counts) and found.min() >= 0
@@ -279,7 +279,7 @@ def test_a_part_says_what_it_has_where_that_is_more_than_noise() -> None:
         < 0.25
         < np.abs(noisy[1::2] / 20 - shares[1::2]).max()
     )
-    loud = hierarchical_shrinkage.spread(
+    loud = hierarchical_shrinkage.shrink_by_node(
         rng.normal(0, 1e5, truth.shape),
         depths,
         counts=counts,

@@ -204,7 +204,7 @@ def worst_of_bins(*, from_data: bool) -> Fraction | float:
             if from_data
             else np.array([3, 0, 1, 2], dtype=np.int64)
         )
-        bins = binning.nested(told.astype(np.float64), ordered=True, levels=(2,))[0]
+        bins = binning.nested_bins(told.astype(np.float64), ordered=True, levels=(2,))[0]
         answer = session.measure(("a",), noise=noise, merged={"a": bins})
         return tuple(bins.tolist()), tuple(answer.values.tolist())
 

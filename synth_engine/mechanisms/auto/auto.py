@@ -37,10 +37,10 @@ ROWS = 40_000
 _MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
 _DIGITS = 10**9
 _PARTS = 2**32
-_SURE = 3.0
+_COLUMN_GAIN_FACTOR = 3.0
 """How many times as much columns have to gain as tables by what is left, before they get it: most of what a mixture tells
 of other pairs is not in the tables' own gain."""
-_PURE = 240.0
+_LAPLACE_TO_RHO = 240.0
 """How many times epsilon² the rho of Gaussian noise is that spreads like Laplace noise over some sixty tables."""
 
 
@@ -131,11 +131,17 @@ class AutoPlan(Plan):
         tables: list[Measurement] = []
         if noise is not None:
             scores = session.score(list(columns.candidates(pairs)), noise=noise)
-            for each in self.questions(columns, pairs, scores):
-                ask = session.interaction if each.interaction else session.measure
-                merged = columns.merged(each.axes, each.levels) if each.levels else None
+            for question in self.questions(columns, pairs, scores):
+                ask = session.interaction if question.interaction else session.measure
+                merged = (
+                    columns.merged(question.axes, question.levels) if question.levels else None
+                )
                 tables.append(
-                    ask(columns.clique(each.axes), noise=each.noise, merged=merged or None)
+                    ask(
+                        columns.clique(question.axes),
+                        noise=question.noise,
+                        merged=merged or None,
+                    )
                 )
         return Answers(
             measurements=(*oneways, *tables),
@@ -148,35 +154,37 @@ class AutoPlan(Plan):
     ) -> list[Question]:
         """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
         all columns once more."""
-        left = self._left_for_tables(scores.noise, len(pairs))
+        remaining = self._left_for_tables(scores.noise, len(pairs))
         weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
         choices = columns.choices(
             pairs,
             distances,
             weights,
-            deviation=lambda shape: self._deviation(left, shape),
+            deviation=lambda shape: self._deviation(remaining, shape),
             power=1.0 if isinstance(self.loss, Pure) else 0.5,
         )
-        again = self._noises(left)
+        again = self._noises(remaining)
         first = np.array([noise.variance for noise in self.column_noises().values()])
         both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
         certain = columns.certain(pairs, distances, np.sqrt(first))
-        by_tables = _SURE * sum(one.gain * certain[one.number] for one in choices)
+        by_tables = _COLUMN_GAIN_FACTOR * sum(
+            choice.gain * certain[choice.number] for choice in choices
+        )
         if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
             return [
-                Question(axes=(axis,), levels=(), noise=one, interaction=False)
-                for axis, one in enumerate(again)
+                Question(axes=(axis,), levels=(), noise=noise, interaction=False)
+                for axis, noise in enumerate(again)
             ]
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
         parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
-        found = []
+        questions = []
         for choice, part in zip(choices, parts, strict=True):
-            price, pair = left * part / sum(parts), pairs[choice.number]
+            price, pair = remaining * part / sum(parts), pairs[choice.number]
             noise, interaction = self._table(price, columns.shape(pair, choice.levels))
-            found.append(
+            questions.append(
                 Question(axes=pair, levels=choice.levels, noise=noise, interaction=interaction)
             )
-        return found
+        return questions
 
     def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
         """The noise of a table, and whether its interaction is asked for, and not its counts: it moves less where lengths
@@ -206,35 +214,35 @@ class AutoPlan(Plan):
         count = len(self.domain.modelled)
         oneways, tables = answers.measurements[:count], answers.measurements[count:]
         if [m.clique for m in oneways] != [(name,) for name in self.domain.names]:
-            raise _foreign()
+            raise _wrong_answers()
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
-        asked = bool(answers.scores)
-        if asked != (self._score_noise(len(pairs)) is not None) or len(answers.scores) > 1:
-            raise _foreign()
-        if asked and answers.scores[0].values.size != len(pairs):
-            raise _foreign()
+        scored = bool(answers.scores)
+        if scored != (self._score_noise(len(pairs)) is not None) or len(answers.scores) > 1:
+            raise _wrong_answers()
+        if scored and answers.scores[0].values.size != len(pairs):
+            raise _wrong_answers()
         distances: list[float] = (
-            columns.distances(pairs, answers.scores[0]).tolist() if asked else []
+            columns.distances(pairs, answers.scores[0]).tolist() if scored else []
         )
-        places = {columns.clique(pair): pair for pair in pairs}
-        found: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
+        pair_of = {columns.clique(pair): pair for pair in pairs}
+        answered: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
         again = [answer for answer in tables if len(answer.clique) == 1]
         if again and [m.clique for m in tables] != [m.clique for m in oneways]:
-            raise _foreign()
+            raise _wrong_answers()
         for answer in tables[len(again) :]:
-            pair = places.pop(answer.clique, None)
+            pair = pair_of.pop(answer.clique, None)
             if pair is None:
-                raise _foreign()
+                raise _wrong_answers()
             try:
-                found[pair] = answer, columns.levels_of(answer, pair)
+                answered[pair] = answer, columns.levels_of(answer, pair)
             except ValueError as error:
-                raise _foreign() from error
+                raise _wrong_answers() from error
         return fitting.model(
             columns,
             oneways=oneways,
             again=again,
-            tables=found,
+            tables=answered,
             distances=dict(zip(pairs, distances, strict=True)),
             mechanism=self.mechanism,
             memory_mb=self._config.memory_mb,
@@ -251,7 +259,7 @@ class AutoPlan(Plan):
         budget = self.loss
         rows = self.domain.rows or ROWS
         if isinstance(budget, Pure):
-            rho = float(budget.epsilon / self.sensitivity.l1) ** 2 / _PURE
+            rho = float(budget.epsilon / self.sensitivity.l1) ** 2 / _LAPLACE_TO_RHO
         else:
             rho = float(budget.rho) / self.sensitivity.l2_squared
         return rho * (rows / ROWS) ** 2
@@ -340,9 +348,11 @@ class AutoPlan(Plan):
             self._noise(max(least, self.loss.amount / 2**18 / pairs))
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
-        found = self._guess(rows)
+        records = self._guess(rows)
         table = super().needs(rows)
-        return table + fitting.needed(self.domain, rows=found, memory_mb=self._config.memory_mb)
+        return table + fitting.resources_needed(
+            self.domain, rows=records, memory_mb=self._config.memory_mb
+        )
 
     def noise_of_tables(self, part: float) -> Noise | None:
         """If that part of all pairs were measured, all with the same noise."""
@@ -363,7 +373,7 @@ class AutoPlan(Plan):
         )
 
 
-def _foreign() -> InputError:
+def _wrong_answers() -> InputError:
     return InputError(
         "these answers are not of this plan", repair="use the answers of this release"
     )

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from synth_engine.inference import bins as binning
 from synth_engine.inference import shrinkage
 from synth_engine.inference.bins import Bins
-from synth_engine.mechanisms.auto.selection import Columns, Pair, Told
+from synth_engine.mechanisms.auto.selection import Columns, Pair, PairCounts
 
 Floats = npt.NDArray[np.float64]
-Answered = Mapping[Pair, Told]
+PairAnswers = Mapping[Pair, PairCounts]
 
 _NARROW, _FIRST = 2, 4
 """Codes of a narrow attribute, and the resolution at which its pairs are read first."""
@@ -43,17 +43,17 @@ class Fine:
         return cls(
             rows=max(1, rows),
             histograms=tuple(
-                binning.summed(one, [levels[0]])
-                for one, levels in zip(histograms, columns.levels, strict=True)
+                binning.sum_into_bins(histogram, [levels[0]])
+                for histogram, levels in zip(histograms, columns.levels, strict=True)
             ),
             levels=tuple(
-                tuple(binning.relation(levels[0], level) for level in levels)
+                tuple(binning.coarse_of_fine(levels[0], level) for level in levels)
                 for levels in columns.levels
             ),
         )
 
     def margins(self, axes: Sequence[int]) -> list[tuple[tuple[int, ...], Floats]]:
-        return [((place,), self.histograms[axis]) for place, axis in enumerate(axes)]
+        return [((position,), self.histograms[axis]) for position, axis in enumerate(axes)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,25 +68,28 @@ class _Table:
     close: bool
 
     @classmethod
-    def of(cls, fine: Fine, pair: Pair, told: Told, *, distance: float) -> _Table:
+    def of(cls, fine: Fine, pair: Pair, observed: PairCounts, *, distance: float) -> _Table:
         return cls(
-            values=told.values,
-            variance=told.variance,
-            law=told.law,
+            values=observed.values,
+            variance=observed.variance,
+            law=observed.law,
             bins=tuple(
-                fine.levels[axis][level] for axis, level in zip(pair, told.levels, strict=True)
+                fine.levels[axis][level]
+                for axis, level in zip(pair, observed.levels, strict=True)
             ),
-            levels=told.levels,
+            levels=observed.levels,
             close=distance >= _CLOSE,
         )
 
     @property
     def grid(self) -> Floats:
-        return shrinkage.WIDE if self.close else shrinkage.GRID
+        return shrinkage.WIDE_GRID if self.close else shrinkage.GRID
 
-    def read(self, foreseen: Floats, *, known: Floats | None = None) -> shrinkage.Read:
-        expected = binning.summed(foreseen, self.bins)
-        return shrinkage.shrunk(
+    def read(
+        self, prediction: Floats, *, known: Floats | None = None
+    ) -> shrinkage.RatioEstimate:
+        expected = binning.sum_into_bins(prediction, self.bins)
+        return shrinkage.estimate_ratios(
             self.values,
             expected,
             variance=self.variance,
@@ -95,8 +98,8 @@ class _Table:
             known=known,
         )
 
-    def evidence(self, foreseen: Floats, *, known: Floats) -> float:
-        expected = binning.summed(foreseen, self.bins)
+    def evidence(self, prediction: Floats, *, known: Floats) -> float:
+        expected = binning.sum_into_bins(prediction, self.bins)
         return shrinkage.evidence(
             self.values,
             expected,
@@ -108,9 +111,10 @@ class _Table:
 
     def coarser(self, bins: Sequence[Bins]) -> _Table:
         between = [
-            binning.relation(one, more) for one, more in zip(self.bins, bins, strict=True)
+            binning.coarse_of_fine(fine, more)
+            for fine, more in zip(self.bins, bins, strict=True)
         ]
-        sums = binning.summed(self.values, between)
+        sums = binning.sum_into_bins(self.values, between)
         noise = self.variance * self.values.size / sums.size
         return _Table(
             values=sums,
@@ -124,45 +128,47 @@ class _Table:
 
 def estimates(
     fine: Fine,
-    foreseen: Mapping[Pair, Floats],
-    answers: Answered,
+    predictions: Mapping[Pair, Floats],
+    answers: PairAnswers,
     distances: Mapping[Pair, float],
 ) -> dict[Pair, Floats]:
     """Counts of every pair of `foreseen`, which has the sums of the columns already. distances: of each pair from
     independence, in L1, as a share of the records."""
     tables = {
         pair: _Table.of(fine, pair, answers[pair], distance=distances[pair])
-        for pair in foreseen
+        for pair in predictions
         if pair in answers
     }
-    first = dict(foreseen)
+    first = dict(predictions)
     priors: dict[bool, list[Floats]] = {}
     for pair, table in tables.items():
-        first[pair], prior = _read(fine, pair, table, foreseen[pair], known=None)
+        first[pair], prior = _read(fine, pair, table, predictions[pair], known=None)
         priors.setdefault(table.close, []).append(prior)
-    known = {close: np.mean(found, axis=0) for close, found in priors.items()}
+    known = {close: np.mean(counts, axis=0) for close, counts in priors.items()}
     others = _Others.of(fine, first)
-    found = dict(first)
+    counts = dict(first)
     for pair, table in tables.items():
         alike = known[table.close]
-        candidates = [foreseen[pair], *others.through(pair, foreseen[pair])]
-        likely = [table.evidence(one, known=alike) for one in candidates]
-        found[pair], _ = _read(
-            fine, pair, table, candidates[int(np.argmax(likely))], known=alike
+        candidates = [predictions[pair], *others.through(pair, predictions[pair])]
+        evidence = [table.evidence(prediction, known=alike) for prediction in candidates]
+        counts[pair], _ = _read(
+            fine, pair, table, candidates[int(np.argmax(evidence))], known=alike
         )
-    return found
+    return counts
 
 
 def _read(
-    fine: Fine, pair: Pair, table: _Table, foreseen: Floats, *, known: Floats | None
+    fine: Fine, pair: Pair, table: _Table, prediction: Floats, *, known: Floats | None
 ) -> tuple[Floats, Floats]:
     """The counts, and what the ratios of the table are like."""
     margins = fine.margins(pair)
     for view in _steps(fine, pair, table):
-        ratios = table.coarser(view).read(foreseen, known=known).ratios
-        foreseen = shrinkage.fitted(foreseen * ratios[np.ix_(*view)], margins, rounds=_BETWEEN)
-    read = table.read(foreseen, known=known)
-    return shrinkage.fitted(foreseen * read.ratios[np.ix_(*table.bins)], margins), read.prior
+        ratios = table.coarser(view).read(prediction, known=known).ratios
+        prediction = shrinkage.fitted(
+            prediction * ratios[np.ix_(*view)], margins, rounds=_BETWEEN
+        )
+    read = table.read(prediction, known=known)
+    return shrinkage.fitted(prediction * read.ratios[np.ix_(*table.bins)], margins), read.prior
 
 
 def _steps(fine: Fine, pair: Pair, table: _Table) -> list[list[Bins]]:
@@ -197,20 +203,23 @@ class _Others:
     def _table(self, a: int, b: int) -> Floats:
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
-    def through(self, pair: Pair, foreseen: Floats) -> Iterator[Floats]:
+    def through(self, pair: Pair, prediction: Floats) -> Iterator[Floats]:
         """What independence given a third column makes of the two, for those that both depend on most; and the geometric
         means of these with what was foreseen without them."""
         a, b = pair
         margins = self.fine.margins(pair)
         shared = self.strengths[a] * self.strengths[b]
         thirds = [
-            int(one) for one in np.argsort(-shared, kind="stable")[:_THIRD] if shared[one] > 0
+            int(third)
+            for third in np.argsort(-shared, kind="stable")[:_THIRD]
+            if shared[third] > 0
         ]
-        logs = [np.log(np.maximum(foreseen, shrinkage.LEAST))]
+        logs = [np.log(np.maximum(prediction, shrinkage.MIN_EXPECTED))]
         for number, third in enumerate(thirds):
-            held = np.maximum(self.fine.histograms[third], shrinkage.LEAST)
+            counts_of_third = np.maximum(self.fine.histograms[third], shrinkage.MIN_EXPECTED)
             chained = np.maximum(
-                (self._table(a, third) / held) @ self._table(third, b), shrinkage.LEAST
+                (self._table(a, third) / counts_of_third) @ self._table(third, b),
+                shrinkage.MIN_EXPECTED,
             )
             logs.append(np.log(chained))
             yield shrinkage.fitted(chained, margins, rounds=_BETWEEN)

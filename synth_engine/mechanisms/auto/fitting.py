@@ -14,7 +14,7 @@ from synth_engine.inference import bins as binning
 from synth_engine.inference import decomposable, mixture, shrinkage
 from synth_engine.measurement import Clique, Measurement
 from synth_engine.mechanisms.auto import denoising, selection
-from synth_engine.mechanisms.auto.denoising import Answered, Fine
+from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.binning import Binning
 from synth_engine.models.model import (
@@ -50,28 +50,28 @@ def model(
     memory_mb: int,
 ) -> Model:
     """The model of these answers; the same answers give the same one."""
-    rows, histograms = selection.precise(columns, oneways, tables, again)
+    rows, histograms = selection.refined_histograms(columns, oneways, tables, again)
     fine = Fine.of(columns, rows=rows, histograms=histograms)
-    told = {
-        pair: selection.told(columns, histograms, answer, pair, levels)
+    observed = {
+        pair: selection.as_counts(columns, histograms, answer, pair, levels)
         for pair, (answer, levels) in tables.items()
     }
-    found = estimates(fine, told, distances, memory_mb=memory_mb)
-    order = _order(columns, fine, found)
-    network = tuple(Node(attribute=one.attribute, parents=one.parents) for one in order)
-    drawn = tuple(
-        Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table))
-        for one in order
+    counts = estimates(fine, observed, distances, memory_mb=memory_mb)
+    order = _order(columns, fine, counts)
+    network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)
+    sampled = tuple(
+        Table(clique=(*step.parents, step.attribute), weights=whole_weights(step.table))
+        for step in order
     )
     targets = tuple(
         Table(clique=columns.clique(pair), weights=whole_weights(table))
-        for pair, table in found.items()
+        for pair, table in counts.items()
     )
     return Model(
         mechanism=mechanism,
         domain=columns.domain,
         rows=rows,
-        tables=drawn,
+        tables=sampled,
         network=network,
         targets=targets,
         merged=_merged(columns, histograms),
@@ -82,67 +82,69 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ..
     """The bins of attributes of very many codes, and how the codes are spread within them."""
     finest = zip(columns.domain.names, columns.levels, histograms, strict=True)
     return tuple(
-        Binning(attribute=name, bins=levels[0], within=whole_weights(one))
-        for name, levels, one in finest
-        if int(levels[0].max()) + 1 < one.size
+        Binning(attribute=name, bins=levels[0], within=whole_weights(histogram))
+        for name, levels, histogram in finest
+        if int(levels[0].max()) + 1 < histogram.size
     )
 
 
 def estimates(
-    fine: Fine, tables: Answered, distances: Mapping[Pair, float], *, memory_mb: int
+    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], *, memory_mb: int
 ) -> dict[Pair, Floats]:
     """Counts of all pairs, those of which something is known first; of the others as many as there is room for."""
     pairs = [
         mixture.Pair(
             axes=pair,
-            levels=(one.levels[0], one.levels[1]),
-            values=one.values,
-            variance=one.variance,
+            levels=(observed.levels[0], observed.levels[1]),
+            values=observed.values,
+            variance=observed.variance,
             distance=distances[pair],
         )
-        for pair, one in tables.items()
+        for pair, observed in tables.items()
     ]
     rng = generator(_SEED, purpose=("mixture",))
     mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
-    wanted = kept(fine, tables, distances, memory_mb)
-    foreseen = {
+    wanted = affordable_pairs(fine, tables, distances, memory_mb)
+    predictions = {
         pair: shrinkage.fitted(mixed.table(pair) * fine.rows, fine.margins(pair))
         for pair in wanted
     }
-    return denoising.estimates(fine, foreseen, tables, distances)
+    return denoising.estimates(fine, predictions, tables, distances)
 
 
-def kept(
-    fine: Fine, tables: Answered, distances: Mapping[Pair, float], memory_mb: int
+def affordable_pairs(
+    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], memory_mb: int
 ) -> list[Pair]:
     """Pairs whose tables find room: the measured ones, then the others, those that depend most first."""
     room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
-    found = []
-    for pair in sorted(distances, key=lambda one: (one not in tables, -distances[one], one)):
+    pairs = []
+    for pair in sorted(
+        distances, key=lambda pair: (pair not in tables, -distances[pair], pair)
+    ):
         cells = math.prod(fine.histograms[axis].size for axis in pair)
         if cells <= room:
-            found.append(pair)
+            pairs.append(pair)
             room -= cells
-    return sorted(found)
+    return sorted(pairs)
 
 
 def _order(
-    columns: Columns, fine: Fine, found: Mapping[Pair, Floats]
-) -> list[decomposable.Drawn]:
+    columns: Columns, fine: Fine, counts: Mapping[Pair, Floats]
+) -> list[decomposable.SamplingStep]:
     """A tree of the pairs that depend most on each other, and the order in which attributes are drawn along it."""
     strengths: dict[Clique, float] = {}
-    for pair, table in found.items():
+    for pair, table in counts.items():
         product = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
         strengths[columns.clique(pair)] = float(np.abs(table - product).sum())
     names = columns.domain.names
-    place = {name: axis for axis, name in enumerate(names)}
+    axis_of = {name: axis for axis, name in enumerate(names)}
     edges = decomposable.spanning_tree(strengths, names)
     tables: dict[Clique, Floats] = {
-        edge: found[place[edge[0]], place[edge[1]]] for edge in edges
+        edge: counts[axis_of[edge[0]], axis_of[edge[1]]] for edge in edges
     }
     alone = [name for name in names if not any(name in edge for edge in edges)]
-    tables |= {(name,): fine.histograms[place[name]] for name in alone}
-    return decomposable.drawing(tables, total=float(fine.rows))
+    tables |= {(name,): fine.histograms[axis_of[name]] for name in alone}
+    return decomposable.sampling_order(tables, total=float(fine.rows))
 
 
 def require_room(domain: Domain, *, memory_mb: int) -> None:
@@ -158,20 +160,20 @@ def require_room(domain: Domain, *, memory_mb: int) -> None:
     resources.require_within(least, memory_mb=memory_mb, sizes=domain.sizes)
 
 
-def needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEstimate:
+def resources_needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEstimate:
     """What it takes, beyond reading and drawing, to score all pairs, to measure and read nearly all of them, at `_USUAL`
     where they have more bins, and to finish rows towards as many as find room."""
-    coarse = selection.level_scored(math.comb(len(domain.names), 2))
-    scored, mixed, read, wished = (
-        _shapes(domain, level) for level in (coarse, mixture.COARSEST, _USUAL, 0)
+    coarse = selection.score_level(math.comb(len(domain.names), 2))
+    scored, mixed, read, finest = (
+        _shapes(domain, level) for level in (coarse, mixture.COMPONENT_LEVEL, _USUAL, 0)
     )
     room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * resources.MEGABYTE // _BYTES)
-    cells = accumulate(math.prod(shape) for shape in wished)
-    kept = [shape for shape, so_far in zip(wished, cells, strict=True) if so_far <= room]
+    cells = accumulate(math.prod(shape) for shape in finest)
+    targets = [shape for shape, so_far in zip(finest, cells, strict=True) if so_far <= room]
     asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)
     width = max((max(shape) for shape in mixed), default=0)
     fitting = resources.of_mixture(len(mixed), width=width) + resources.of_reading(read)
-    return asking + fitting + resources.of_finish(rows, kept, attributes=len(domain.names))
+    return asking + fitting + resources.of_finish(rows, targets, attributes=len(domain.names))
 
 
 def _bins(domain: Domain, level: int) -> dict[str, int]:

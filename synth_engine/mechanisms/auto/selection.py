@@ -17,7 +17,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.inference import allocation, oneway, shrinkage
 from synth_engine.inference import bins as binning
-from synth_engine.inference.allocation import Choice, Side, Wish
+from synth_engine.inference.allocation import Choice, Side, TableOption
 from synth_engine.inference.bins import Bins
 from synth_engine.measurement import Candidate, Clique, Measurement, Scores
 from synth_engine.models.binning import in_order
@@ -41,7 +41,7 @@ _TYPICAL = 0.2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Told:
+class PairCounts:
     """A table of a pair as the fit reads it: noisy counts of bins, the variance of a cell, the law of the noise, and the
     resolution of each attribute."""
 
@@ -74,7 +74,7 @@ class Columns:
         strength: float,
         rare: bool = False,
     ) -> Columns:
-        rows = domain.rows if domain.rows is not None else oneway.total(answers)
+        rows = domain.rows if domain.rows is not None else oneway.estimate_rows(answers)
         histograms = tuple(
             oneway.denoise(
                 m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count
@@ -82,8 +82,8 @@ class Columns:
             for attribute, m in zip(domain.modelled, answers, strict=True)
         )
         levels = tuple(
-            tuple(binning.nested(one, ordered=in_order(attribute), rare=rare))
-            for attribute, one in zip(domain.modelled, histograms, strict=True)
+            tuple(binning.nested_bins(histogram, ordered=in_order(attribute), rare=rare))
+            for attribute, histogram in zip(domain.modelled, histograms, strict=True)
         )
         return cls(
             domain=domain,
@@ -103,7 +103,7 @@ class Columns:
     def pairs(self) -> list[Pair]:
         """All that may depend on each other: of attributes that have more than one code."""
         able = [
-            place for place, attribute in enumerate(self.domain.modelled) if attribute.size > 1
+            axis for axis, attribute in enumerate(self.domain.modelled) if attribute.size > 1
         ]
         return list(itertools.combinations(able, 2))
 
@@ -112,17 +112,17 @@ class Columns:
 
     def merged(self, axes: Sequence[int], levels: Sequence[int]) -> dict[str, Bins]:
         """What the room is told about resolution: the bins of those attributes of which codes are merged."""
-        found = {
+        bins_of = {
             self.domain.names[axis]: self.levels[axis][level]
             for axis, level in zip(axes, levels, strict=True)
         }
-        return {name: bins for name, bins in found.items() if int(bins.max()) + 1 < bins.size}
+        return {name: bins for name, bins in bins_of.items() if int(bins.max()) + 1 < bins.size}
 
     def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
         """Each pair at a coarse resolution, and its table if the two did not depend on each other."""
-        level = level_scored(len(pairs))
+        level = score_level(len(pairs))
         coarse = [
-            binning.summed(h, [levels[level]])
+            binning.sum_into_bins(h, [levels[level]])
             for h, levels in zip(self.histograms, self.levels, strict=True)
         ]
         for pair in pairs:
@@ -136,17 +136,19 @@ class Columns:
     def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
         """How far each pair is from independence, in L1, as a share of the records: what chance makes is taken off, and
         the less a score says because of its noise, the nearer it comes to the mean of all."""
-        level = level_scored(len(pairs))
+        level = score_level(len(pairs))
         shares = [
-            binning.summed(h, [levels[level]]) / self.total
+            binning.sum_into_bins(h, [levels[level]]) / self.total
             for h, levels in zip(self.histograms, self.levels, strict=True)
         ]
         chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
-        found = scores.values / self.total - _CHANCE * chance
+        beyond_chance = scores.values / self.total - _CHANCE * chance
         noise = scores.noise.variance / self.total**2
-        mean = max(float(found.mean()) - _DOUBT * math.sqrt(noise / found.size), _LEAST)
-        spread = max(float(found.var()) - noise, (_TYPICAL * mean) ** 2)
-        closer: Floats = mean + (found - mean) * (spread / (spread + noise))
+        mean = max(
+            float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size), _LEAST
+        )
+        spread = max(float(beyond_chance.var()) - noise, (_TYPICAL * mean) ** 2)
+        closer: Floats = mean + (beyond_chance - mean) * (spread / (spread + noise))
         return np.clip(closer, _LEAST, _MOST)
 
     @cached_property
@@ -154,10 +156,13 @@ class Columns:
         blur = _BLUR * self.strength**_BLUR_POWER
         return tuple(
             Side(
-                sizes=tuple(allocation.sizes_of(binning.summed(h, [bins])) for bins in levels),
+                sizes=tuple(
+                    allocation.cells_by_octave(binning.sum_into_bins(h, [bins]))
+                    for bins in levels
+                ),
                 lost=tuple(
                     (blur if ordered else 1.0)
-                    * binning.lost(h, bins, ordered=ordered, rare=self.rare)
+                    * binning.merging_loss(h, bins, ordered=ordered, rare=self.rare)
                     for bins in levels
                 ),
             )
@@ -183,7 +188,7 @@ class Columns:
         a cell, by the shape of a table, were the whole budget spent on it."""
         resolutions = [self._resolutions(pair) for pair in pairs]
         wishes = [
-            Wish(
+            TableOption(
                 number=number,
                 distance=float(distances[number]),
                 weight=weights[number],
@@ -202,8 +207,8 @@ class Columns:
         """Which part of each pair's distance is not the noise of its two columns, by which it was judged, and of which no
         table of the pair tells."""
         own = [
-            allocation.off(one, deviation)
-            for one, deviation in zip(self.histograms, deviations, strict=True)
+            allocation.histogram_error(histogram, deviation)
+            for histogram, deviation in zip(self.histograms, deviations, strict=True)
         ]
         noise = np.array([math.hypot(own[a], own[b]) for a, b in pairs]) / self.total
         return np.maximum(1 - noise / distances, 0.0)
@@ -216,8 +221,8 @@ class Columns:
         for pair, weight in zip(pairs, weights, strict=True):
             matter[list(pair)] += weight
         gains = [
-            allocation.off(one, a) - allocation.off(one, b)
-            for one, a, b in zip(self.histograms, before, after, strict=True)
+            allocation.histogram_error(histogram, a) - allocation.histogram_error(histogram, b)
+            for histogram, a, b in zip(self.histograms, before, after, strict=True)
         ]
         return float(matter @ gains)
 
@@ -228,23 +233,23 @@ class Columns:
         )
 
     def _resolutions(self, pair: Pair) -> tuple[tuple[int, ...], ...]:
-        found = []
+        resolutions = []
         for level in range(len(binning.LEVELS)):
             shape = self.shape(pair, (level, level))
             if min(shape) > 1 and math.prod(shape) <= CELLS_MEASURED:
-                found.append((level, level))
-        return tuple(found)
+                resolutions.append((level, level))
+        return tuple(resolutions)
 
     def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
         """At which resolutions a table was measured, by its shape; ValueError where it has another one."""
         sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
         return tuple(
-            found.index(size)
-            for found, size in zip(sizes, measurement.values.shape, strict=True)
+            widths.index(size)
+            for widths, size in zip(sizes, measurement.values.shape, strict=True)
         )
 
 
-def level_scored(pairs: int) -> int:
+def score_level(pairs: int) -> int:
     """Coarser where there are very many pairs: their references are in memory all at once."""
     finest = SCORED
     while (
@@ -260,7 +265,7 @@ def _chance(first: Floats, second: Floats, *, rows: float) -> float:
     return float(np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()) / rows
 
 
-def precise(
+def refined_histograms(
     columns: Columns,
     oneways: Sequence[Measurement],
     tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
@@ -269,11 +274,13 @@ def precise(
     """The number of records and the histograms once more, from all that says something of them: one-way tables, some
     of them asked for `again`, and the sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
     domain = columns.domain
-    tables = {pair: one for pair, one in tables.items() if not one[0].interaction}
+    tables = {
+        pair: answered for pair, answered in tables.items() if not answered[0].interaction
+    }
     rows = domain.rows
     if rows is None:
-        rows = oneway.total([*oneways, *again, *(m for m, _ in tables.values())])
-    found = []
+        rows = oneway.estimate_rows([*oneways, *again, *(m for m, _ in tables.values())])
+    histograms = []
     for axis, (attribute, own) in enumerate(zip(domain.modelled, oneways, strict=True)):
         parts = []
         for pair, (answer, levels) in tables.items():
@@ -286,34 +293,37 @@ def precise(
                     (columns.levels[axis][levels[at]], sums, answer.noise.variance * cells)
                 )
         alone = [own, *(m for m in again if m.clique == own.clique)]
-        values, deviation = _combined(alone, columns.levels[axis][0], parts)
+        values, deviation = _combine(alone, columns.levels[axis][0], parts)
         total = max(1, rows)
-        if attribute.value_count >= oneway.SHORTEST_TO_SMOOTH and values.size == attribute.size:
+        if (
+            attribute.value_count >= oneway.MIN_LENGTH_TO_SMOOTH
+            and values.size == attribute.size
+        ):
             along = attribute.value_count
             values[:along] = oneway.shrink(values[:along], sigma=deviation)
         values = oneway.project_to_simplex(values, total=float(total))
-        found.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
-    return rows, tuple(found)
+        histograms.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
+    return rows, tuple(histograms)
 
 
-def _combined(
+def _combine(
     alone: Sequence[Measurement], finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]
 ) -> tuple[Floats, float]:
     """Counts of the finest bins, and the standard deviation of their noise."""
     size = int(finest.max()) + 1
     codes = np.bincount(finest, minlength=size)
-    precision, told = np.zeros((size, size)), np.zeros(size)
+    precision, weighted_sums = np.zeros((size, size)), np.zeros(size)
     for own in alone:
         counts = np.bincount(finest, weights=own.values.astype(np.float64), minlength=size)
         precision += np.diag(1 / (codes * own.noise.variance))
-        told += counts / (codes * own.noise.variance)
+        weighted_sums += counts / (codes * own.noise.variance)
     for bins, sums, variance in parts:
-        coarse = binning.relation(finest, bins)
+        coarse = binning.coarse_of_fine(finest, bins)
         same = coarse[:, None] == coarse[None, :]
         precision += same / variance
-        told += sums[coarse] / variance
+        weighted_sums += sums[coarse] / variance
     covariance = np.linalg.inv(precision)
-    values: Floats = (covariance @ told).astype(np.float64)
+    values: Floats = (covariance @ weighted_sums).astype(np.float64)
     return values, math.sqrt(float(np.trace(covariance)) / size)
 
 
@@ -321,36 +331,36 @@ def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
     """Counts of bins, shared out to their codes as an earlier histogram has it."""
     if counts.size == within.size:
         return counts
-    held, codes = np.bincount(bins, weights=within)[bins], np.bincount(bins)[bins]
-    return counts[bins] * np.where(held > 0, within / np.maximum(held, 1e-12), 1 / codes)
+    of_bin, codes = np.bincount(bins, weights=within)[bins], np.bincount(bins)[bins]
+    return counts[bins] * np.where(of_bin > 0, within / np.maximum(of_bin, 1e-12), 1 / codes)
 
 
-def told(
+def as_counts(
     columns: Columns,
     histograms: Sequence[Floats],
     answer: Measurement,
     pair: Pair,
     levels: tuple[int, ...],
-) -> Told:
+) -> PairCounts:
     """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, the sums of
     the histograms are added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
     law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
     values = answer.values.astype(np.float64)
     if not answer.interaction:
-        return Told(values=values, variance=answer.noise.variance, law=law, levels=levels)
+        return PairCounts(values=values, variance=answer.noise.variance, law=law, levels=levels)
     sums = [
-        binning.summed(histograms[axis], [columns.levels[axis][at]])
+        binning.sum_into_bins(histograms[axis], [columns.levels[axis][at]])
         for axis, at in zip(pair, levels, strict=True)
     ]
     values /= values.size
     for axis in range(values.ndim):
         values -= values.mean(axis=axis, keepdims=True)
     independent = np.add.outer(
-        *(one / other.size for one, other in zip(sums, reversed(sums), strict=True))
+        *(row / other.size for row, other in zip(sums, reversed(sums), strict=True))
     )
     values += independent - float(sums[0].sum()) / values.size
     variance = answer.noise.variance / values.size**2 * interacting(values.shape)
-    return Told(values=values, variance=variance, law=law, levels=levels)
+    return PairCounts(values=values, variance=variance, law=law, levels=levels)
 
 
 def interacting(shape: Sequence[int]) -> float:

@@ -13,13 +13,13 @@ from synth_engine.inference import gravity
 from synth_engine.inference.geography import Floats, Geography, Whole
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 
-_LOOKED_AT = 256
+_SAMPLED_GROUPS = 256
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """The mean distance of a normal number from its mean, in standard deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placing:
+class Disaggregation:
     """decay: "fitted" to the draw, "public", or "" for no filter. Errors of use: SpecError."""
 
     domain: Domain
@@ -29,16 +29,16 @@ class Placing:
     scale: float
     farthest: float
 
-    def origins(self, drawn: Resampled, *, alpha: Floats) -> tuple[Whole, Whole]:
+    def origins(self, resampled: Resampled, *, alpha: Floats) -> tuple[Whole, Whole]:
         """Of each record the code of its group and that of its origin; groups keep their sizes. alpha: of each group, the prior
         of a part in records."""
-        groups, parts, counts = drawn.groups, drawn.origins, drawn.counts
+        groups, parts, counts = resampled.groups, resampled.origins, resampled.counts
         here = groups < self._placed_groups
         if self.located and here.any() and (self.decay or self.farthest):
             weighed = self._weighed(groups[here], parts[here], counts[here], alpha)
             groups, parts, counts = (
-                np.concatenate([one, other[~here]])
-                for one, other in zip(weighed, (groups, parts, counts), strict=True)
+                np.concatenate([before, other[~here]])
+                for before, other in zip(weighed, (groups, parts, counts), strict=True)
             )
         return np.repeat(groups, counts), self._on_origins(groups, parts, counts)
 
@@ -56,55 +56,59 @@ class Placing:
             alpha=alpha[:number],
             beyond=beyond,
         )
-        place = self._geography(located=True)
+        geography = self._geography(located=True)
         if self.decay != "fitted":
-            model = gravity.Gravity.public(draw, place)
-            return gravity.believed(draw, place, model, filtered=bool(self.decay), shrunk=False)
-        model = gravity.fitted(draw, place, area=gravity.areas(self._points[self.clique[0]].at))
-        return gravity.believed(draw, place, model, filtered=True, shrunk=True)
+            model = gravity.Gravity.public(draw, geography)
+            return gravity.posterior_counts(
+                draw, geography, model, filtered=bool(self.decay), shrunk=False
+            )
+        model = gravity.fit(
+            draw, geography, area=gravity.areas(self._points[self.clique[0]].at)
+        )
+        return gravity.posterior_counts(draw, geography, model, filtered=True, shrunk=True)
 
-    def foreseen(self, sizes: Whole, *, alpha: Floats) -> tuple[float, float]:
+    def distance_errors(self, sizes: Whole, *, alpha: Floats) -> tuple[float, float]:
         """By how many miles the average distance of a group of these public sizes is expected to be off, weighted by records:
         as it is drawn here, and in a resample of the records. By the public decay alone, which stands in for distances that
         nobody knows yet; of up to `_LOOKED_AT` groups. The filter is taken to undo what the prior adds, at the price of more
         chance, up to that of one record by the decay."""
-        marks = (np.arange(_LOOKED_AT) + 0.5) * (sizes.sum() / _LOOKED_AT)
+        marks = (np.arange(_SAMPLED_GROUPS) + 0.5) * (sizes.sum() / _SAMPLED_GROUPS)
         groups, times = np.unique(
             np.searchsorted(np.cumsum(sizes), marks, side="right"), return_counts=True
         )
-        place = self._geography(located=True)
-        mass, apart = place.seen_from(place.vectors[0][groups])
+        geography = self._geography(located=True)
+        mass, distance = geography.view_from(geography.vectors[0][groups])
         n, near = sizes[groups].astype(np.float64), mass > 0
         total = alpha[groups] * self._parts
         share = n / (n + total)
-        own, own_spread = _moments(mass / mass.sum(axis=1, keepdims=True), apart)
-        even, even_spread = _moments(near / near.sum(axis=1, keepdims=True), apart)
+        own, own_spread = _moments(mass / mass.sum(axis=1, keepdims=True), distance)
+        even, even_spread = _moments(near / near.sum(axis=1, keepdims=True), distance)
         spread = (
             share * own_spread
             + (1 - share) * even_spread
             + share * (1 - share) * (even - own) ** 2
         )
         chance = _MEAN_OF_NORMAL * np.sqrt(spread * (2 * n + total) / (n * (1 + n + total)))
-        one = _MEAN_OF_NORMAL * np.sqrt(own_spread)
+        of_one_record = _MEAN_OF_NORMAL * np.sqrt(own_spread)
         off = (
-            np.minimum(chance / share, one)
+            np.minimum(chance / share, of_one_record)
             if self.decay
             else chance + (1 - share) * np.abs(even - own)
         )
         return float(np.average(off, weights=times)), float(
-            np.average(one / np.sqrt(n), weights=times)
+            np.average(of_one_record / np.sqrt(n), weights=times)
         )
 
     def _on_origins(self, groups: Whole, parts: Whole, counts: Whole) -> Whole:
         """Codes of origins, one for each record, in the order of the cells."""
-        found = np.empty(int(counts.sum()), dtype=np.int64)
+        codes = np.empty(int(counts.sum()), dtype=np.int64)
         values = self.domain.attribute(self.clique[1]).value_count
         beyond = parts >= self._placed_parts
         far = (
             groups >= self._placed_groups if self.located else np.ones(groups.size, dtype=bool)
         )
         records = np.repeat(beyond, counts)
-        found[records] = np.repeat(parts[beyond] - self._placed_parts + values, counts[beyond])
+        codes[records] = np.repeat(parts[beyond] - self._placed_parts + values, counts[beyond])
         for located, cells_of in ((True, ~beyond & ~far), (False, ~beyond & far)):
             if cells_of.any():
                 at = (
@@ -112,11 +116,11 @@ class Placing:
                     if located
                     else np.zeros(int(cells_of.sum()), dtype=np.int64)
                 )
-                place = self._geography(located=located)
-                found[np.repeat(cells_of, counts)] = place.placed(
+                geography = self._geography(located=located)
+                codes[np.repeat(cells_of, counts)] = geography.assign_origins(
                     at, parts[cells_of], counts[cells_of]
                 )
-        return found
+        return codes
 
     def _geography(self, *, located: bool) -> Geography:
         """Of what lies somewhere. Without it: one place from which nothing is nearer than anything else."""
@@ -166,22 +170,22 @@ class Placing:
         return self._parts - (attribute.size - attribute.value_count)
 
 
-def _moments(shares: Floats, apart: Floats) -> tuple[Floats, Floats]:
+def _moments(shares: Floats, distance: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of each row."""
-    mean: Floats = (shares * apart).sum(axis=1)
-    spread: Floats = (shares * (apart - mean[:, None]) ** 2).sum(axis=1)
+    mean: Floats = (shares * distance).sum(axis=1)
+    spread: Floats = (shares * (distance - mean[:, None]) ** 2).sum(axis=1)
     return mean, spread
 
 
-def ways(domain: Domain, origin: str, *, placed: bool) -> dict[str, int]:
+def ways(domain: Domain, origin: str, *, located: bool) -> dict[str, int]:
     """Ways in which origins can be counted, and how many parts each has: by themselves, by partitions of the description, or,
     where there are none, by cells of points if groups have points too. Fewest parts first."""
-    found = {VALUES: domain.sizes[origin]}
-    for each in domain.partitions:
-        if each.column == origin:
-            found[each.name] = max(each.codes(domain.attribute(origin))) + 1
-    if placed and len(found) == 1:
+    resolutions = {VALUES: domain.sizes[origin]}
+    for partition in domain.partitions:
+        if partition.column == origin:
+            resolutions[partition.name] = max(partition.codes(domain.attribute(origin))) + 1
+    if located and len(resolutions) == 1:
         extra = domain.sizes[origin] - domain.attribute(origin).value_count
         numbers = [2**k for k in range(4, 14) if 2**k < domain.attribute(origin).value_count]
-        found |= {cells_named(number): number + extra for number in numbers}
-    return dict(sorted(found.items(), key=lambda way: way[1]))
+        resolutions |= {cells_named(number): number + extra for number in numbers}
+    return dict(sorted(resolutions.items(), key=lambda way: way[1]))

@@ -29,9 +29,9 @@ from synth_engine.privacy.loss import Basic, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 
-LEAST_EPSILON = Fraction(1, 2)
+MIN_EPSILON_WITH_DELTA = Fraction(1, 2)
 AUTO = "auto"
-MOST_IN_TABLE = 1 << 20
+MAX_DENSE_CELLS = 1 << 20
 """Cells of a model that are all written down; of more, those that are not empty."""
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -156,7 +156,7 @@ class OnTheMap(Mechanism):
                 "on-the-map needs two columns of known values, with the public totals of one of them",
                 repair='give "totals" in the description, and leave other columns out',
             )
-        if spec.delta and spec.epsilon < LEAST_EPSILON:
+        if spec.delta and spec.epsilon < MIN_EPSILON_WITH_DELTA:
             raise SpecError(
                 "on-the-map has no form with a delta below epsilon 0.5",
                 repair="use a delta of 0",
@@ -169,11 +169,11 @@ class OnTheMap(Mechanism):
             )
         origin = next(name for name in domain.names if name != domain.totals.column)
         clique = (domain.totals.column, origin)
-        name, event = self._parted(domain, spec, clique)
+        name, event = self._resolution(domain, spec, clique)
         cells = domain.sizes[clique[0]] * event.origins
-        if domain.cells(clique) > MOST_IN_TABLE and domain.constraints:
+        if domain.cells(clique) > MAX_DENSE_CELLS and domain.constraints:
             raise SpecError(
-                f"constraints are not kept in more than {MOST_IN_TABLE:,} cells",
+                f"constraints are not kept in more than {MAX_DENSE_CELLS:,} cells",
                 repair="leave them out, or merge values into larger areas",
             )
         call = Call(
@@ -181,19 +181,22 @@ class OnTheMap(Mechanism):
         )
         return OnTheMapPlan(config=self, domain=domain, spec=spec, calls=(call,))
 
-    def _parted(
+    def _resolution(
         self, domain: Domain, spec: Spec, clique: tuple[str, str]
     ) -> tuple[str, DirichletMultinomial]:
         """The name of the parting, and the prior of each size of groups, by public facts alone."""
         assert domain.totals is not None  # noqa: S101 - it suits
         sizes, name = resampling.groups(domain.totals.counts), self.parts
-        looked = self._looked(domain, spec, clique) if name == AUTO else {}
+        options = self._options(domain, spec, clique) if name == AUTO else {}
         if name == AUTO:
-            two = resolution.best(tuple(looked.values()), domain.totals.counts)
+            two = resolution.best(tuple(options.values()), domain.totals.counts)
             name = named(two) if ways(domain, clique[1], named(two)) == two else two[0][1]
         try:
-            found = ways(domain, clique[1], name)
-            numbers = {each: max(parting(domain, clique[1], each)) + 1 for _, each in found}
+            by_size = ways(domain, clique[1], name)
+            numbers = {
+                resolution_name: max(parting(domain, clique[1], resolution_name)) + 1
+                for _, resolution_name in by_size
+            }
         except DomainError as error:
             raise SpecError(error.rule, repair=error.repair) from error
         if len(name) > MAX_NAME_LENGTH:
@@ -201,47 +204,47 @@ class OnTheMap(Mechanism):
                 "the name of the parts is too long for a receipt",
                 repair="name partitions shortly",
             )
-        of = {n: way_of(n, found) for n in sizes}
+        of = {n: way_of(n, by_size) for n in sizes}
         priors = Priors()
-        for each in set(of.values()):
-            mine = tuple(n for n in sizes if of[n] == each)
+        for resolution_name in set(of.values()):
+            mine = tuple(n for n in sizes if of[n] == resolution_name)
             known = (
-                looked[each].priors
-                if looked
-                else self._priors(spec, sizes=mine, origins=numbers[each])
+                options[resolution_name].priors
+                if options
+                else self._priors(spec, sizes=mine, origins=numbers[resolution_name])
             )
             priors |= {n: known[n] for n in mine}
         event = self._event(spec, origins={n: numbers[of[n]] for n in sizes}, priors=priors)
         return "" if name == VALUES else name, event
 
-    def _looked(
+    def _options(
         self, domain: Domain, spec: Spec, clique: tuple[str, str]
-    ) -> dict[str, resolution.Way]:
+    ) -> dict[str, resolution.Resolution]:
         """Ways to count by. Parts that somebody declared are better than cells of points, which are looked at where nothing
         is declared."""
         assert domain.totals is not None  # noqa: S101 - it suits
         placed = set(clique) <= {points.column for points in domain.points}
-        sizes, looked = resampling.groups(domain.totals.counts), {}
-        for name, number in disaggregation.ways(domain, clique[1], placed=placed).items():
+        sizes, options = resampling.groups(domain.totals.counts), {}
+        for name, number in disaggregation.ways(domain, clique[1], located=placed).items():
             priors = self._priors(spec, sizes=sizes, origins=number)
-            looked[name] = resolution.Way(
+            options[name] = resolution.Resolution(
                 name=name, parts=number, priors=priors, unit=resampling.UNIT
             )
-        return looked
+        return options
 
     def _event(
         self, spec: Spec, *, origins: dict[int, int], priors: Priors
     ) -> DirichletMultinomial:
         """origins: of each size of groups, how many there are."""
-        most = max(origins.values())
+        max_parts = max(origins.values())
         entries = (
-            (n, priors[n]) if number == most else (n, priors[n], number)
+            (n, priors[n]) if number == max_parts else (n, priors[n], number)
             for n, number in sorted(origins.items())
         )
         return DirichletMultinomial(
             epsilon=spec.epsilon,
             delta=spec.delta,
-            origins=most,
+            origins=max_parts,
             unit=resampling.UNIT,
             priors=tuple(entries),
         )
@@ -302,25 +305,25 @@ class OnTheMapPlan(Plan):
         return super().cost(rule)
 
     def run(self, session: Session) -> Answers:
-        found = session.resample(
+        resampled = session.resample(
             self.clique[1], event=self.event, parting=self.calls[0].query.parting
         )
-        return Answers(measurements=(), resampled=found, calls=session.calls)
+        return Answers(measurements=(), resampled=resampled, calls=session.calls)
 
     def fit(self, answers: Answers) -> Model:
-        drawn, domain = answers.resampled, self.domain
+        resampled, domain = answers.resampled, self.domain
         shape = (domain.sizes[self.clique[0]], self.event.origins)
-        if drawn is None or drawn.clique != self.clique or drawn.shape != shape:
+        if resampled is None or resampled.clique != self.clique or resampled.shape != shape:
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
-        groups, origins = self._origins(drawn)
+        groups, origins = self._origins(resampled)
         cells, counts = np.unique(
             groups * domain.sizes[self.clique[1]] + origins, return_counts=True
         )
         weights = whole_weights(counts.astype(np.float64))
         rows = int(counts.sum())
-        if domain.cells(self.clique) > MOST_IN_TABLE:
+        if domain.cells(self.clique) > MAX_DENSE_CELLS:
             sparse = SparseTable(clique=self.clique, cells=cells, weights=weights)
             return Model(
                 mechanism=self.mechanism, domain=domain, rows=rows, tables=(), cells=sparse
@@ -330,38 +333,40 @@ class OnTheMapPlan(Plan):
         dense = Table(clique=self.clique, weights=table.reshape(domain.shape(self.clique)))
         return Model(mechanism=self.mechanism, domain=domain, rows=rows, tables=(dense,))
 
-    def _origins(self, drawn: Resampled) -> tuple[Whole, Whole]:
+    def _origins(self, resampled: Resampled) -> tuple[Whole, Whole]:
         """Of each record the codes of its group and its origin; groups that are counted by other parts are looked at by
         themselves."""
         assert self.domain.totals is not None  # noqa: S101 - it was planned
-        found = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
-        way = np.array([way_of(n, found) for n in self.domain.totals.counts], dtype=object)[
-            drawn.groups
+        by_size = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
+        way = np.array([way_of(n, by_size) for n in self.domain.totals.counts], dtype=object)[
+            resampled.groups
         ]
         placed = []
         for name in sorted(set(way)):
             part = replace(
-                drawn, cells=drawn.cells[way == name], counts=drawn.counts[way == name]
+                resampled,
+                cells=resampled.cells[way == name],
+                counts=resampled.counts[way == name],
             )
-            placed.append(self._placing(name).origins(part, alpha=self._alpha))
-        groups, origins = (np.concatenate(each) for each in zip(*placed, strict=True))
+            placed.append(self._disaggregation(name).origins(part, alpha=self._alpha))
+        groups, origins = (np.concatenate(codes) for codes in zip(*placed, strict=True))
         return groups, origins
 
     def _in_miles(self) -> str:
         """What is foreseen of distances, where groups and origins lie somewhere."""
         assert self.domain.totals is not None  # noqa: S101 - it was planned
-        found = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
+        by_size = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
         placed = self.domain.attribute(self.clique[0]).value_count
         totals = self.domain.totals.counts[:placed]
         off = whole = np.zeros(2)
-        for name in sorted({way_of(n, found) for n in totals if n}):
+        for name in sorted({way_of(n, by_size) for n in totals if n}):
             sizes = np.array(
-                [n if way_of(n, found) == name else 0 for n in totals], dtype=np.int64
+                [n if way_of(n, by_size) == name else 0 for n in totals], dtype=np.int64
             )
-            way = self._placing(name)
+            way = self._disaggregation(name)
             if not way.located:
                 return ""
-            off = off + sizes.sum() * np.array(way.foreseen(sizes, alpha=self._alpha))
+            off = off + sizes.sum() * np.array(way.distance_errors(sizes, alpha=self._alpha))
             whole = whole + sizes.sum()
         here, resample = off / np.maximum(whole, 1)
         return (
@@ -369,10 +374,10 @@ class OnTheMapPlan(Plan):
             f"where a resample of the records would be off by {resample:.2g}."
         )
 
-    def _placing(self, parting: str) -> disaggregation.Placing:
+    def _disaggregation(self, parting: str) -> disaggregation.Disaggregation:
         config = self.config
         assert isinstance(config, OnTheMap)  # noqa: S101 - what was planned
-        return disaggregation.Placing(
+        return disaggregation.Disaggregation(
             domain=self.domain,
             clique=self.clique,
             parting=parting,
@@ -398,9 +403,9 @@ class OnTheMapPlan(Plan):
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Of the cells only those with records are held."""
-        found = self._guess(rows)
-        return resources.of_table(found, attributes=2) + resources.of_groups(
-            found, [(2 * found,)], in_memory_at_once=True
+        records = self._guess(rows)
+        return resources.of_table(records, attributes=2) + resources.of_groups(
+            records, [(2 * records,)], in_memory_at_once=True
         )
 
     @property
@@ -416,42 +421,44 @@ class OnTheMapPlan(Plan):
         group, origin = self.clique
         sizes, number = self.domain.sizes, self._guess(rows)
         uniform = error_forecast.uniform(sizes={origin: sizes[origin]}, rows=number)["mean"]
-        one = min(
+        of_origin = min(
             1.0,
             self.prior_share * uniform
-            + error_forecast.chance({origin: sizes[origin]}, rows=number),
+            + error_forecast.chance_error({origin: sizes[origin]}, rows=number),
         )
-        both = min(1.0, self.prior_share * uniform + error_forecast.chance(sizes, rows=number))
+        both = min(
+            1.0, self.prior_share * uniform + error_forecast.chance_error(sizes, rows=number)
+        )
         return {
             "rows": number,
-            "attributes": {group: 0.0, origin: one},
-            "mean": one / 2,
+            "attributes": {group: 0.0, origin: of_origin},
+            "mean": of_origin / 2,
             "mean_pairs": both,
-            "assumes": f"{self._said(number)} {error_forecast.ASSUMES}",
+            "assumes": f"{self._statement(number)} {error_forecast.ASSUMES}",
         }
 
-    def _said(self, rows: int) -> str:
+    def _statement(self, rows: int) -> str:
         """How origins are counted, how much prior there is, and what is wrong with the delta, in words."""
         name, parts = self.calls[0].query.parting, self.event.origins
         fewer = (
             "up to " if len({number for _, number in self.event.by_size.values()}) > 1 else ""
         )
-        counted = (
+        counting = (
             f"Counted in {fewer}{parts:,} parts ({name})"
             if name
             else f"Counted by all {parts:,} values"
         )
-        said = (
-            f"{counted}: the prior is {self.against_records:.3g} times the records in all, and {self.prior_share:.0%} of what is "
+        statement = (
+            f"{counting}: the prior is {self.against_records:.3g} times the records in all, and {self.prior_share:.0%} of what is "
             "drawn comes from it and not from records."
         )
-        said += self._in_miles()
+        statement += self._in_miles()
         if self.spec.delta * rows >= 1:
-            said += (
+            statement += (
                 " Delta is 1 in the number of records or more: such a delta allows a method that publishes a record as it is. "
                 "Choose a smaller one."
             )
-        return said
+        return statement
 
 
 def _against(event: DirichletMultinomial, totals: tuple[int, ...]) -> float:

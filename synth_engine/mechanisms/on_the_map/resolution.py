@@ -15,7 +15,7 @@ _CLEARLY = 11 / 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class Resolution:
     """A way of counting origins, by the name of its parting: into how many parts, and which prior each of them has. unit: parts
     of a record."""
 
@@ -34,22 +34,22 @@ class Way:
         )
 
 
-def best(looked: Sequence[Way], totals: Iterable[int]) -> tuple[tuple[int, str], ...]:
+def best(options: Sequence[Resolution], totals: Iterable[int]) -> tuple[tuple[int, str], ...]:
     """The way by which records lose least, or two of them by size of group where that is less by more than a twelfth: from how
     many records on, and the name, as in `domain.parting.ways`. looked: fewest parts first. By public facts alone."""
     times = sorted(Counter(n for n in totals if n).items())
     lost = {
-        way.name: [size * number * way.lost(size) for size, number in times] for way in looked
+        way.name: [size * number * way.lost(size) for size, number in times] for way in options
     }
-    one = min(lost, key=lambda name: sum(lost[name]))
+    single = min(lost, key=lambda name: sum(lost[name]))
     mixed = []
     for coarse, fine in combinations(lost, 2):
         worse = [
-            place for place in range(len(times)) if lost[fine][place] >= lost[coarse][place]
+            index for index in range(len(times)) if lost[fine][index] >= lost[coarse][index]
         ]
         first = worse[-1] + 1 if worse else 0
         if 0 < first < len(times):
-            found = (0, coarse), (times[first][0], fine)
-            mixed.append((sum(lost[coarse][:first]) + sum(lost[fine][first:]), found))
+            pair = (0, coarse), (times[first][0], fine)
+            mixed.append((sum(lost[coarse][:first]) + sum(lost[fine][first:]), pair))
     less, two = min(mixed, default=(math.inf, ()))
-    return two if less < _CLEARLY * sum(lost[one]) else ((0, one),)
+    return two if less < _CLEARLY * sum(lost[single]) else ((0, single),)

@@ -16,7 +16,7 @@ from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.pairwise import pairs
-from synth_engine.mechanisms.pairwise.rounds import Estimates, finished
+from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources, workload
 from synth_engine.plans.plan import Budget, Plan, expected_rows
@@ -28,7 +28,7 @@ from synth_engine.spec import Spec
 
 CHOICES = Fraction(1, 20)
 ROUNDS_A_COLUMN = 4
-MOST_ROUNDS = 100
+MAX_ROUNDS = 100
 GROWTH = 2
 FEWER = (1, 2, 4, 8)
 """A forecast tries what part of all tables is best measured."""
@@ -112,9 +112,11 @@ class AimPlan(Plan):
             for pair in itertools.combinations(clique, 2):
                 weights[pair] = max(weight, weights.get(pair, 0.0))
         cells = self.domain.cells
-        kept = {c: w for c, w in weights.items() if w > 0 and cells(c) <= pairs.LARGEST_TABLE}
-        most = max(kept.values(), default=1.0)
-        return {clique: weight / most for clique, weight in kept.items()}
+        small = {
+            c: w for c, w in weights.items() if w > 0 and cells(c) <= pairs.MAX_TABLE_CELLS
+        }
+        largest = max(small.values(), default=1.0)
+        return {clique: weight / largest for clique, weight in small.items()}
 
     @property
     def _columns(self) -> Fraction:
@@ -129,7 +131,7 @@ class AimPlan(Plan):
     def _rounds_planned(self) -> int:
         """How many rounds there would be if none grew; public."""
         return max(
-            1, min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MOST_ROUNDS)
+            1, min(len(self.candidates), ROUNDS_A_COLUMN * len(self.domain.names), MAX_ROUNDS)
         )
 
     @property
@@ -146,7 +148,7 @@ class AimPlan(Plan):
             self._noise(self.loss.amount)
 
     def run(self, session: Session) -> Answers:
-        columns = pairs.measured_columns(session, self._column_noises())
+        columns = pairs.measure_columns(session, self._column_noises())
         tables, selections = self._rounds(session, columns)
         return Answers(
             measurements=(*columns, *tables), selections=tuple(selections), calls=session.calls
@@ -160,11 +162,11 @@ class AimPlan(Plan):
         weights, estimates = self.candidates, Estimates(self.domain, columns)
         tables: list[Measurement] = []
         selections: list[int] = []
-        left = self.loss.amount - self._spent(columns)
+        remaining = self.loss.amount - self._spent(columns)
         part = self._first_part
         while weights:
-            last = left < 2 * part
-            part = left if last else part
+            last = remaining < 2 * part
+            part = remaining if last else part
             noise = self._noise(part)
             offered = estimates.candidates(self._open(weights, tables), noise=noise)
             index = session.select(offered, scale=self._scale(part))
@@ -173,7 +175,7 @@ class AimPlan(Plan):
             tables.append(answer)
             if last:
                 break
-            left -= part
+            remaining -= part
             part *= 1 if estimates.learn(answer, penalty=offered[index].penalty) else GROWTH
         return tables, selections
 
@@ -182,7 +184,7 @@ class AimPlan(Plan):
     ) -> dict[Clique, float]:
         """What can be asked for without the model growing too large; what was measured can be once more."""
         measured = {m.clique for m in tables}
-        room = pairs.MOST_CELLS - sum(self.domain.cells(clique) for clique in measured)
+        room = pairs.MAX_TOTAL_CELLS - sum(self.domain.cells(clique) for clique in measured)
         return {
             c: weight
             for c, weight in weights.items()
@@ -198,7 +200,7 @@ class AimPlan(Plan):
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
-        return finished(self.mechanism, self.domain, answers.measurements)
+        return final_model(self.mechanism, self.domain, answers.measurements)
 
     def _spent(self, columns: Sequence[Measurement]) -> Fraction:
         return sum(
@@ -220,22 +222,22 @@ class AimPlan(Plan):
         shapes = sorted(
             (self.domain.shape(clique) for clique in self.candidates), key=math.prod
         )
-        rounds, found = -(-self._rounds_planned // 2), self._guess(rows)
-        asking = resources.of_pairs(found, shapes) + resources.of_rounds(rounds, shapes)
-        kept = shapes[len(shapes) // 2 :][:rounds]
+        rounds, records = -(-self._rounds_planned // 2), self._guess(rows)
+        asking = resources.of_pairs(records, shapes) + resources.of_rounds(rounds, shapes)
+        targets = shapes[len(shapes) // 2 :][:rounds]
         return (
             super().needs(rows)
             + asking
-            + resources.of_finish(found, kept, attributes=len(self.domain.names))
+            + resources.of_finish(records, targets, attributes=len(self.domain.names))
         )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
         """As if the best part of all tables were measured, all alike: what rounds choose last matters least."""
-        number, left = len(self.candidates), self.loss.amount - self._columns
+        number, remaining = len(self.candidates), self.loss.amount - self._columns
         counts = [-(-number // k) for k in FEWER] if number else []
         return error_forecast.pairs(
             self._column_noises(),
-            [(count / number, self._noise(left / count)) for count in counts],
+            [(count / number, self._noise(remaining / count)) for count in counts],
             sizes=self.domain.sizes,
             rows=expected_rows(rows, domain=self.domain, spec=self.spec),
         )

@@ -135,11 +135,11 @@ def _columns_share(cap: Budget, domain: Domain) -> Fraction:
     """More than the usual for single columns where a table's noise, with half the budget for tables, is large against
     the number of records: the public one, else a guess."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    each = len(domain.modelled) - 1
+    tables = len(domain.modelled) - 1
     if isinstance(cap, Pure):
-        spread = math.sqrt(2) * sensitivity.l1 * 2 * each / float(cap.epsilon)
+        spread = math.sqrt(2) * sensitivity.l1 * 2 * tables / float(cap.epsilon)
     else:
-        spread = math.sqrt(sensitivity.l2_squared * each / float(cap.rho))
+        spread = math.sqrt(sensitivity.l2_squared * tables / float(cap.rho))
     octaves = math.log2(spread / (domain.rows or error_forecast.ROWS) / NOISY_TABLE)
     return Fraction(round(100 * min(max(0.6 + 0.1 * octaves, 0.6), 0.9)), 100)
 
@@ -177,18 +177,18 @@ class BayesianNetworkPlan(Plan):
         oneways = [session.measure((name,), noise=noise) for name, noise in noises.items()]
         growth = self._growth(oneways)
         measurements, selections = list(oneways), []
-        left = self.shares.tables
+        budget_left = self.shares.tables
         scale = self._selection_scale()
-        while growth.left:
+        while growth.unplaced:
             choices = growth.choices()
-            noise = self._noise(left / growth.left)
+            noise = self._noise(budget_left / growth.unplaced)
             index = session.select(growth.candidates(choices, noise=noise), scale=scale)
             selections.append(index)
             node, answer = choices[index], None
             if node.parents:
                 answer = session.measure((*node.parents, node.attribute), noise=noise)
                 measurements.append(answer)
-                left -= budget_allocation.price(noise, self.loss, self.sensitivity)
+                budget_left -= budget_allocation.price(noise, self.loss, self.sensitivity)
             growth.learn(node, answer)
         return Answers(
             measurements=tuple(measurements), selections=tuple(selections), calls=session.calls
@@ -210,14 +210,16 @@ class BayesianNetworkPlan(Plan):
             growth.learn(
                 node, _next(given, (*node.parents, node.attribute)) if node.parents else None
             )
-        if growth.left or next(given, None) is not None:
+        if growth.unplaced or next(given, None) is not None:
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
         return growth.model(self.mechanism)
 
     def _growth(self, oneways: list[Measurement]) -> Growth:
-        rows = self.domain.rows if self.domain.rows is not None else oneway.total(oneways)
+        rows = (
+            self.domain.rows if self.domain.rows is not None else oneway.estimate_rows(oneways)
+        )
         return Growth(self.domain, self.limits, oneways=oneways, rows=rows)
 
     def _column_noises(self) -> dict[str, Noise]:
@@ -266,9 +268,9 @@ class BayesianNetworkPlan(Plan):
 
 
 def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:
-    found = next(given, None)
-    if found is None or found.clique != clique:
+    measurement = next(given, None)
+    if measurement is None or measurement.clique != clique:
         raise InputError(
             "these answers are not of this plan", repair="use the answers of this release"
         )
-    return found
+    return measurement

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.denoising import Denoised, denoised
+from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
@@ -91,17 +91,17 @@ class Mst(Mechanism):
             return Parts(columns=cap.amount, choice=Fraction(0), table=Fraction(0), edges=0)
         of_columns = parse_amount(self.columns_share, name="columns_share") or AUTO_COLUMNS
         of_choices = parse_amount(self.choices_share, name="choices_share") or AUTO_CHOICES
-        left = 1 - of_columns - of_choices
-        if left < Fraction(1, 100):
+        remaining = 1 - of_columns - of_choices
+        if remaining < Fraction(1, 100):
             raise SpecError(
                 "columns_share and choices_share leave nothing for pairs",
                 repair="give shares that add up to 0.99 at most",
             )
-        each = cap.amount / edges
+        of_edge = cap.amount / edges
         return Parts(
             columns=cap.amount * of_columns,
-            choice=each * of_choices,
-            table=each * left,
+            choice=of_edge * of_choices,
+            table=of_edge * remaining,
             edges=edges,
         )
 
@@ -126,7 +126,9 @@ class MstPlan(Plan):
     def memory(self) -> int:
         """Bytes at most: a reference for every pair, and of one at a time the expectation and the counts."""
         largest = sorted(self.domain.sizes.values())[-2:]
-        return 8 * pairs.cells(self.domain) + 64 * min(math.prod(largest), pairs.LARGEST_TABLE)
+        return 8 * pairs.cells(self.domain) + 64 * min(
+            math.prod(largest), pairs.MAX_TABLE_CELLS
+        )
 
     def require_noise(self) -> None:
         """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
@@ -135,7 +137,7 @@ class MstPlan(Plan):
         self._pair_noise()
 
     def run(self, session: Session) -> Answers:
-        columns = pairs.measured_columns(session, self._column_noises())
+        columns = pairs.measure_columns(session, self._column_noises())
         chosen, noise = self._chosen(session, columns), self._pair_noise()
         tables = [session.measure(pair, noise=noise) for pair in chosen.taken] if noise else []
         return Answers(
@@ -154,9 +156,9 @@ class MstPlan(Plan):
 
     def fit(self, answers: Answers) -> Model:
         self._require_own(answers)
-        found = self._denoised(answers.measurements)
-        drawn = pairs.network(found.tables, found.oneways, total=found.total)
-        return pairs.model(self.mechanism, self.domain, rows=found.total, drawn=drawn)
+        known = self._denoised(answers.measurements)
+        order = pairs.network(known.tables, known.oneways, total=known.total)
+        return pairs.model(self.mechanism, self.domain, rows=known.total, order=order)
 
     def _require_own(self, answers: Answers) -> None:
         """Errors: InputError for the answers of another plan."""
@@ -175,7 +177,7 @@ class MstPlan(Plan):
 
     def _denoised(self, measurements: Sequence[Measurement]) -> Denoised:
         domain = self.domain
-        return denoised(
+        return denoise_tables(
             pairs.noisy(measurements),
             sizes=domain.sizes,
             along=pairs.along(domain),

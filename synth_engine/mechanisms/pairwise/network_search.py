@@ -21,9 +21,9 @@ from synth_engine.models.model import Codes, Model, Node, Table, generator, whol
 
 POPULATION = 100_000
 """Records drawn from the network so far, from which references for the next choice are counted."""
-MOST_CANDIDATES = 2_000
-MOST_CELLS = 1 << 24
-MOST_KEPT = 1 << 23
+MAX_CANDIDATES = 2_000
+MAX_CANDIDATE_CELLS = 1 << 24
+MAX_CACHED_CELLS = 1 << 23
 _UNSEEN = 0.01
 
 
@@ -46,14 +46,14 @@ class Expectation:
         )
         """The expected L1 distance of independent records from their rounded expectation, about."""
         self._expected = expected.astype(np.float32)
-        self._kept = (-1.0, 0.0)
+        self._kept_noise = (-1.0, 0.0)
 
     def kept_noise(self, deviation: float) -> float:
         """The part of noise of that mean deviation a cell that shrinkage would leave in a table, about: no more than a
         cell holds."""
-        if self._kept[0] != deviation:
-            self._kept = (deviation, float(np.minimum(self._expected, deviation).sum()))
-        return self._kept[1]
+        if self._kept_noise[0] != deviation:
+            self._kept_noise = (deviation, float(np.minimum(self._expected, deviation).sum()))
+        return self._kept_noise[1]
 
 
 class Growth:
@@ -66,7 +66,7 @@ class Growth:
         self._total = max(1, rows)
         self._oneways = {m.clique[0]: self._histogram(m) for m in oneways}
         self._deviations = {m.clique[0]: m.noise.mean_deviation for m in oneways}
-        self._left = list(domain.names)
+        self._unplaced = list(domain.names)
         self._sizes = domain.sizes
         self._codes: Codes = {}
         self._joints: dict[Clique, Floats] = {}
@@ -84,51 +84,51 @@ class Growth:
         )
 
     @property
-    def left(self) -> int:
+    def unplaced(self) -> int:
         """How many attributes are still to be placed."""
-        return len(self._left)
+        return len(self._unplaced)
 
     def choices(self) -> list[Node]:
         """What may come next: every attribute left, alone or with parents among those placed, small tables first."""
         sizes = self._sizes
-        alone = [Node(attribute=name, parents=()) for name in self._left]
-        found: list[tuple[int, int, str, Clique]] = []
+        alone = [Node(attribute=name, parents=()) for name in self._unplaced]
+        options: list[tuple[int, int, str, Clique]] = []
         for size in range(1, min(self._limits.degree, len(self._network)) + 1):
             for parents in itertools.combinations(
                 [node.attribute for node in self._network], size
             ):
                 cells = math.prod(sizes[name] for name in parents)
-                most = self._limits.cells // cells
-                found += [
+                max_size = self._limits.cells // cells
+                options += [
                     (size, cells * sizes[name], name, parents)
-                    for name in self._left
-                    if sizes[name] <= most
+                    for name in self._unplaced
+                    if sizes[name] <= max_size
                 ]
-        found = sorted(found, key=lambda one: one[:2])[:MOST_CANDIDATES]
-        room = np.cumsum([cells for _, cells, _, _ in found]) <= MOST_CELLS
+        options = sorted(options, key=lambda option: option[:2])[:MAX_CANDIDATES]
+        room = np.cumsum([cells for _, cells, _, _ in options]) <= MAX_CANDIDATE_CELLS
         return alone + [
-            Node(attribute=one[2], parents=one[3])
-            for fits, one in zip(room, found, strict=True)
+            Node(attribute=option[2], parents=option[3])
+            for fits, option in zip(room, options, strict=True)
             if fits
         ]
 
     def candidates(self, choices: Sequence[Node], *, noise: Noise) -> list[Candidate]:
         """The choices with what the network so far, and independence of the rest, lets one expect. The penalty is what
         distance to expect by chance and, of the table's noise, what its shrinkage would not remove."""
-        found, deviation = [], noise.mean_deviation
+        candidates, deviation = [], noise.mean_deviation
         for node in choices:
             known = self._expectation(node)
             penalty = known.kept_noise(
                 deviation if node.parents else self._deviations[node.attribute]
             )
-            found.append(
+            candidates.append(
                 Candidate(
                     clique=(*node.parents, node.attribute),
                     reference=known.reference,
                     penalty=round(penalty + (known.by_chance if node.parents else 0.0)),
                 )
             )
-        return found
+        return candidates
 
     def _expectation(self, node: Node) -> Expectation:
         """It stays as it is while the parents do; so it is kept, as long as there is room."""
@@ -136,7 +136,7 @@ class Growth:
         known = self._expectations.get(clique)
         if known is None:
             known = Expectation(self._independent(self._joint(node.parents), node.attribute))
-            if self._expected_cells + known.reference.size <= MOST_KEPT:
+            if self._expected_cells + known.reference.size <= MAX_CACHED_CELLS:
                 self._expectations[clique] = known
                 self._expected_cells += known.reference.size
         return known
@@ -193,15 +193,15 @@ class Growth:
     def _joint(self, names: Clique) -> Floats:
         """Expected counts of attributes that are placed already, from records drawn from the network."""
         if names not in self._joints:
-            self._joints[names] = self._counted(names)
+            self._joints[names] = self._count(names)
         return self._joints[names]
 
-    def _counted(self, names: Clique) -> Floats:
+    def _count(self, names: Clique) -> Floats:
         shape = tuple(self._sizes[name] for name in names)
-        place = np.zeros(POPULATION, dtype=np.int64)
+        cell = np.zeros(POPULATION, dtype=np.int64)
         for size, name in zip(shape, names, strict=True):
-            place = place * size + self._codes[name]
-        counts = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
+            cell = cell * size + self._codes[name]
+        counts = np.bincount(cell, minlength=math.prod(shape)).reshape(shape)
         expected: Floats = counts.astype(np.float64) * (self._total / POPULATION)
         return expected
 
@@ -212,4 +212,4 @@ class Growth:
         self._codes[node.attribute] = conditional.draw(weights, given, rows=POPULATION, rng=rng)
         self._network.append(node)
         self._tables.append(Table(clique=(*node.parents, node.attribute), weights=weights))
-        self._left.remove(node.attribute)
+        self._unplaced.remove(node.attribute)

@@ -15,9 +15,9 @@ from synth_engine.inference import factors
 from synth_engine.inference.factors import Floats, Sizes
 from synth_engine.measurement import Clique
 from synth_engine.mechanisms.pairwise.network_search import Expectation
-from synth_engine.mechanisms.pairwise.pairs import MOST_CELLS
+from synth_engine.mechanisms.pairwise.pairs import MAX_TOTAL_CELLS
 
-DOUBTED = 1.0
+MIN_DEVIATIONS = 1.0
 """A dependence of fewer standard deviations of a score's noise is taken for noise."""
 JOINED_NOISE = 0.5
 """A table of three columns may keep as much noise as this part of what its three pairs would."""
@@ -45,12 +45,12 @@ def dependence(
     """The L1 distance of every pair from independence, beyond what chance makes; 0 where noise may have made it."""
     beyond = {pair: score - expected[pair].by_chance for pair, score in scores.items()}
     return {
-        pair: distance if distance > DOUBTED * spread else 0.0
+        pair: distance if distance > MIN_DEVIATIONS * spread else 0.0
         for pair, distance in beyond.items()
     }
 
 
-def selected(
+def select_pairs(
     distances: Mapping[Clique, float],
     expected: Mapping[Clique, Expectation],
     *,
@@ -60,7 +60,7 @@ def selected(
     them together have `MOST_CELLS` at most."""
     whole, sizes = (
         sum(distances.values()),
-        {pair: one.reference.size for pair, one in expected.items()},
+        {pair: expectation.reference.size for pair, expectation in expected.items()},
     )
     best: tuple[float, list[Clique]] = (whole, [])
     number = 1
@@ -76,7 +76,9 @@ def selected(
         )[:number]
         room = itertools.accumulate(sizes[pair] for pair in worthwhile)
         taken = [
-            pair for pair, cells in zip(worthwhile, room, strict=True) if cells <= MOST_CELLS
+            pair
+            for pair, cells in zip(worthwhile, room, strict=True)
+            if cells <= MAX_TOTAL_CELLS
         ]
         error = whole - sum(gains[pair] for pair in taken)
         if error < best[0]:
@@ -85,7 +87,7 @@ def selected(
     return best[1]
 
 
-def joined(
+def join_triples(
     pairs: Sequence[Clique],
     oneways: Mapping[str, Floats],
     expected: Mapping[Clique, Expectation],
@@ -97,27 +99,31 @@ def joined(
 ) -> Chosen:
     """Three pairs of the same three columns are measured as one table, with the budget of the three, if that table is
     small and much less noise would be left in it than in the pairs together."""
-    left = dict.fromkeys(pairs, 1)
+    remaining = dict.fromkeys(pairs, 1)
     names = [name for name in sizes if any(name in pair for pair in pairs)]
     triples = [
         t
         for t in itertools.combinations(names, 3)
-        if all(p in left for p in itertools.combinations(t, 2))
+        if all(p in remaining for p in itertools.combinations(t, 2))
     ]
-    for triple in sorted(triples, key=lambda one: factors.cells(one, sizes)):
+    for triple in sorted(triples, key=lambda clique: factors.cells(clique, sizes)):
         within = list(itertools.combinations(triple, 2))
         if factors.cells(triple, sizes) > most_cells or not all(
-            pair in left for pair in within
+            pair in remaining for pair in within
         ):
             continue
         whole = Expectation(factors.product([oneways[name] for name in triple], total=total))
-        apart = sum(expected[pair].kept_noise(deviation(len(pairs))) for pair in within)
-        grown = sum(factors.cells(one, sizes) for one in (*left, triple) if one not in within)
+        separate = sum(expected[pair].kept_noise(deviation(len(pairs))) for pair in within)
+        grown = sum(
+            factors.cells(clique, sizes)
+            for clique in (*remaining, triple)
+            if clique not in within
+        )
         if (
-            whole.kept_noise(deviation(len(pairs)) / math.sqrt(3)) <= JOINED_NOISE * apart
-            and grown <= MOST_CELLS
+            whole.kept_noise(deviation(len(pairs)) / math.sqrt(3)) <= JOINED_NOISE * separate
+            and grown <= MAX_TOTAL_CELLS
         ):
-            left = {clique: parts for clique, parts in left.items() if clique not in within} | {
-                triple: 3
-            }
-    return Chosen(cliques=left)
+            remaining = {
+                clique: parts for clique, parts in remaining.items() if clique not in within
+            } | {triple: 3}
+    return Chosen(cliques=remaining)

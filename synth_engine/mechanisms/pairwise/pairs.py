@@ -14,7 +14,7 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import decomposable, factors
-from synth_engine.inference.decomposable import Drawn
+from synth_engine.inference.decomposable import SamplingStep
 from synth_engine.inference.denoising import Denoised
 from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
@@ -25,9 +25,9 @@ from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Sensitivity
 
-LARGEST_TABLE = 1_000_000
+MAX_TABLE_CELLS = 1_000_000
 """What the room counts at once; larger pairs are no candidates."""
-MOST_CELLS = 4_000_000
+MAX_TOTAL_CELLS = 4_000_000
 """Of all tables together that rows are finished towards."""
 MEMORY = {
     "type": "integer",
@@ -37,7 +37,7 @@ MEMORY = {
     "title": "Most memory, in MB",
     "description": "A run that would need more is refused before anything is spent. 0: 2,000.",
 }
-AUTO_MEMORY = 2_000
+DEFAULT_MEMORY_MB = 2_000
 _DIGITS = 10**9
 
 
@@ -49,7 +49,9 @@ def of(domain: Domain) -> tuple[Clique, ...]:
 @functools.lru_cache(maxsize=16)
 def _small(sizes: tuple[tuple[str, int], ...]) -> tuple[Clique, ...]:
     return tuple(
-        (a, b) for (a, m), (b, n) in itertools.combinations(sizes, 2) if m * n <= LARGEST_TABLE
+        (a, b)
+        for (a, m), (b, n) in itertools.combinations(sizes, 2)
+        if m * n <= MAX_TABLE_CELLS
     )
 
 
@@ -66,7 +68,7 @@ def edges(domain: Domain) -> int:
 
 def require_memory(needed: int, *, megabytes: int, domain: Domain) -> None:
     """Errors: SpecError that names the columns with most values."""
-    bound = megabytes or AUTO_MEMORY
+    bound = megabytes or DEFAULT_MEMORY_MB
     if needed <= bound * 10**6:
         return
     largest = sorted(domain.sizes, key=lambda name: -domain.sizes[name])[:3]
@@ -100,7 +102,7 @@ def column_noises(domain: Domain, budget: Budget, sensitivity: Sensitivity) -> d
     }
 
 
-def measured_columns(session: Session, noises: Mapping[str, Noise]) -> list[Measurement]:
+def measure_columns(session: Session, noises: Mapping[str, Noise]) -> list[Measurement]:
     return [session.measure((name,), noise=noise) for name, noise in noises.items()]
 
 
@@ -147,13 +149,13 @@ class Forest:
 
 def network(
     tables: Mapping[Clique, Floats], oneways: Mapping[str, Floats], *, total: float
-) -> list[Drawn]:
+) -> list[SamplingStep]:
     """The order of drawing of a tree of pairs, and of the columns that no pair holds."""
     covered = {name for pair in tables for name in pair}
     alone: dict[Clique, Floats] = {
         (name,): table for name, table in oneways.items() if name not in covered
     }
-    return decomposable.drawing({**tables, **alone}, total=total)
+    return decomposable.sampling_order({**tables, **alone}, total=total)
 
 
 def strength(table: Floats) -> float:
@@ -166,36 +168,38 @@ def strength(table: Floats) -> float:
 
 def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
     """The tree of the pairs that depend most on each other, of those that were measured or lie within a larger table."""
-    found: dict[Clique, Floats] = {}
-    for clique, table in sorted(known.tables.items(), key=lambda one: len(one[0])):
+    tables: dict[Clique, Floats] = {}
+    for clique, table in sorted(known.tables.items(), key=lambda item: len(item[0])):
         for pair in itertools.combinations(clique, 2):
-            found.setdefault(pair, factors.margin(table, clique, pair))
-    weights = {pair: strength(table) for pair, table in found.items()}
-    return {pair: found[pair] for pair in decomposable.spanning_tree(weights, domain.names)}
+            tables.setdefault(pair, factors.margin(table, clique, pair))
+    weights = {pair: strength(table) for pair, table in tables.items()}
+    return {pair: tables[pair] for pair in decomposable.spanning_tree(weights, domain.names)}
 
 
 def implied(
     tree: Mapping[Clique, Floats], known: Denoised, domain: Domain
 ) -> dict[Clique, Floats]:
     """The tables of all pairs that could be asked for as the tree has them, with their columns in the order of the domain."""
-    place = {name: number for number, name in enumerate(domain.names)}
-    drawn = network(tree, known.oneways, total=known.total)
-    found = decomposable.pair_tables(drawn, total=known.total, largest=LARGEST_TABLE)
+    position = {name: number for number, name in enumerate(domain.names)}
+    order = network(tree, known.oneways, total=known.total)
+    tables = decomposable.pair_tables(order, total=known.total, largest=MAX_TABLE_CELLS)
     return {
-        (a, b) if place[a] < place[b] else (b, a): table if place[a] < place[b] else table.T
-        for (a, b), table in found.items()
+        (a, b) if position[a] < position[b] else (b, a): table
+        if position[a] < position[b]
+        else table.T
+        for (a, b), table in tables.items()
     }
 
 
-def model(mechanism: str, domain: Domain, *, rows: int, drawn: Sequence[Drawn]) -> Model:
+def model(mechanism: str, domain: Domain, *, rows: int, order: Sequence[SamplingStep]) -> Model:
     """The stored form of a network."""
     return Model(
         mechanism=mechanism,
         domain=domain,
         rows=rows,
         tables=tuple(
-            Table(clique=(*one.parents, one.attribute), weights=whole_weights(one.table))
-            for one in drawn
+            Table(clique=(*step.parents, step.attribute), weights=whole_weights(step.table))
+            for step in order
         ),
-        network=tuple(Node(attribute=one.attribute, parents=one.parents) for one in drawn),
+        network=tuple(Node(attribute=step.attribute, parents=step.parents) for step in order),
     )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.denoising import denoised
+from synth_engine.inference.denoising import denoise_tables
 from synth_engine.measurement import (
     Answers,
     Candidate,
@@ -23,7 +23,7 @@ from synth_engine.measurement import (
 )
 from synth_engine.mechanisms.pairwise import pair_selection, pairs
 from synth_engine.mechanisms.pairwise.network_search import Expectation
-from synth_engine.mechanisms.pairwise.rounds import finished
+from synth_engine.mechanisms.pairwise.rounds import final_model
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
@@ -114,8 +114,8 @@ class PrivSyn(Mechanism):
             self.columns_share, name="columns_share"
         ) or pairs.share_of_columns(cap, domain)
         of_scores = parse_amount(self.scores_share, name="scores_share") or AUTO_SCORES
-        left = 1 - of_columns - of_scores
-        if left < Fraction(1, 100):
+        remaining = 1 - of_columns - of_scores
+        if remaining < Fraction(1, 100):
             raise SpecError(
                 "columns_share and scores_share leave nothing for pairs",
                 repair="give shares that add up to 0.99 at most",
@@ -123,7 +123,7 @@ class PrivSyn(Mechanism):
         return Parts(
             columns=cap.amount * of_columns,
             scores=cap.amount * of_scores,
-            tables=cap.amount * left,
+            tables=cap.amount * remaining,
         )
 
 
@@ -156,7 +156,7 @@ class PrivSynPlan(Plan):
             self._table_noise(1)
 
     def run(self, session: Session) -> Answers:
-        columns = pairs.measured_columns(session, self._column_noises())
+        columns = pairs.measure_columns(session, self._column_noises())
         if not pairs.of(self.domain):
             return Answers(measurements=tuple(columns), calls=session.calls)
         oneways, total = self._known(columns)
@@ -165,8 +165,8 @@ class PrivSynPlan(Plan):
             for pair in pairs.of(self.domain)
         }
         offered = [
-            Candidate(clique=pair, reference=one.reference)
-            for pair, one in expectations.items()
+            Candidate(clique=pair, reference=expectation.reference)
+            for pair, expectation in expectations.items()
         ]
         scores = session.score(offered, noise=self._score_noise())
         tables = self._measured(session, self._chosen(scores, expectations, oneways, total))
@@ -176,7 +176,7 @@ class PrivSynPlan(Plan):
         """The cliques chosen; if there are none, the columns once more, for what tables would have cost."""
         if not chosen.parts:
             again = self.loss.of(self.parts.tables)
-            return pairs.measured_columns(
+            return pairs.measure_columns(
                 session, pairs.column_noises(self.domain, again, self.sensitivity)
             )
         noises = {
@@ -187,7 +187,7 @@ class PrivSynPlan(Plan):
 
     def _known(self, columns: Sequence[Measurement]) -> tuple[dict[str, factors.Floats], int]:
         domain = self.domain
-        known = denoised(
+        known = denoise_tables(
             pairs.noisy(columns),
             sizes=domain.sizes,
             along=pairs.along(domain),
@@ -203,12 +203,12 @@ class PrivSynPlan(Plan):
         total: int,
     ) -> pair_selection.Chosen:
         assert isinstance(self.config, PrivSyn)  # noqa: S101 - calibrate gave it
-        found = dict(zip(expectations, scores.values.astype(float).tolist(), strict=True))
+        score_of = dict(zip(expectations, scores.values.astype(float).tolist(), strict=True))
         distances = pair_selection.dependence(
-            found, expectations, spread=scores.noise.variance**0.5
+            score_of, expectations, spread=scores.noise.variance**0.5
         )
-        taken = pair_selection.selected(distances, expectations, deviation=self._deviation)
-        return pair_selection.joined(
+        taken = pair_selection.select_pairs(distances, expectations, deviation=self._deviation)
+        return pair_selection.join_triples(
             taken,
             oneways,
             expectations,
@@ -225,13 +225,13 @@ class PrivSynPlan(Plan):
         )
         rest, known = cliques[len(columns) :], set(self.domain.names)
         groups = len(set(rest)) == len(rest) and all(
-            2 <= len(one) <= 3 and set(one) <= known for one in rest
+            2 <= len(group) <= 3 and set(group) <= known for group in rest
         )
         if cliques[: len(columns)] != columns or not (groups or rest == columns):
             raise InputError(
                 "these answers are not of this plan", repair="use the answers of this release"
             )
-        return finished(self.mechanism, self.domain, answers.measurements)
+        return final_model(self.mechanism, self.domain, answers.measurements)
 
     def _column_noises(self) -> dict[str, Noise]:
         return pairs.column_noises(
@@ -253,14 +253,14 @@ class PrivSynPlan(Plan):
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         """All pairs are scored; two for each column are taken to be measured, of the usual size."""
-        sizes, found = self.domain.sizes, self._guess(rows)
+        sizes, records = self.domain.sizes, self._guess(rows)
         shapes = sorted(((sizes[a], sizes[b]) for a, b in pairs.of(self.domain)), key=math.prod)
-        kept = shapes[len(shapes) // 2 :][: 2 * len(sizes)]
-        asking = resources.of_pairs(found, shapes)
+        targets = shapes[len(shapes) // 2 :][: 2 * len(sizes)]
+        asking = resources.of_pairs(records, shapes)
         return (
             super().needs(rows)
             + asking
-            + resources.of_finish(found, kept, attributes=len(sizes))
+            + resources.of_finish(records, targets, attributes=len(sizes))
         )
 
     def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.inference import factors
-from synth_engine.inference.denoising import denoised, expected, table
+from synth_engine.inference.denoising import denoise_table, denoise_tables, expected_table
 from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise
 from synth_engine.mechanisms.pairwise import pairs
@@ -20,7 +20,7 @@ from synth_engine.models.model import Model, Table, whole_weights
 
 TYPICAL = 0.16
 """The L1 distance of a pair from independence, as a share of the records, that a table of less weight has to make up for."""
-SEEN_ANEW = 0.25
+RECOUNT_SHARE = 0.25
 """A reference is made anew once the expectation has moved by this part of its penalty; until then the room need not count
 its table again."""
 
@@ -30,7 +30,7 @@ class Estimates:
 
     def __init__(self, domain: Domain, columns: Sequence[Measurement]) -> None:
         self._domain = domain
-        self._known = denoised(
+        self._known = denoise_tables(
             pairs.noisy(columns),
             sizes=domain.sizes,
             along=pairs.along(domain),
@@ -44,14 +44,14 @@ class Estimates:
     def candidates(self, weights: Mapping[Clique, float], *, noise: Noise) -> list[Candidate]:
         """Every table with what is expected of it. A weight below 1 is a handicap: what a typical dependence makes of a
         table counts for as much less."""
-        found = []
+        offered = []
         for clique, weight in weights.items():
             table, old = self._expected(clique), self._offered.get(clique)
             if old is None or old[0] is not table or old[1] != noise:
                 new = self._candidate(clique, table, noise, weight=weight, old=old and old[2])
                 old = self._offered[clique] = table, noise, new
-            found.append(old[2])
-        return found
+            offered.append(old[2])
+        return offered
 
     def _candidate(
         self,
@@ -66,7 +66,7 @@ class Estimates:
         new = pairs.candidate(clique, table, deviation=noise.mean_deviation, handicap=handicap)
         if (
             old is not None
-            and np.abs(new.reference - old.reference).sum() <= SEEN_ANEW * new.penalty
+            and np.abs(new.reference - old.reference).sum() <= RECOUNT_SHARE * new.penalty
         ):
             return Candidate(clique=clique, reference=old.reference, penalty=new.penalty)
         return new
@@ -76,8 +76,12 @@ class Estimates:
         clique, known, before = answer.clique, self._known, self._expected(answer.clique)
         new, merged = Noisy.of(answer), self._merged.get(clique)
         self._merged[clique] = new if merged is None else factors.mean(merged, new)
-        parts = {one: part for one, part in known.tables.items() if len(one) < len(clique)}
-        known.tables[clique] = table(
+        parts = {
+            smaller: part
+            for smaller, part in known.tables.items()
+            if len(smaller) < len(clique)
+        }
+        known.tables[clique] = denoise_table(
             self._merged[clique], known.oneways, parts, total=known.total
         )
         self._follow()
@@ -89,7 +93,7 @@ class Estimates:
             return measured
         if len(clique) == 2:
             return self._pairs[clique]
-        return expected(
+        return expected_table(
             clique,
             self._known.oneways,
             self._pairs | self._known.tables,
@@ -107,18 +111,18 @@ class Estimates:
             self._tree, self._pairs = tree, pairs.implied(tree, self._known, self._domain)
 
 
-def finished(mechanism: str, domain: Domain, measurements: Sequence[Measurement]) -> Model:
+def final_model(mechanism: str, domain: Domain, measurements: Sequence[Measurement]) -> Model:
     """The tree of the strongest tables, and the tables that were measured, which rows are to have in the end."""
-    known = denoised(
+    known = denoise_tables(
         pairs.noisy(measurements),
         sizes=domain.sizes,
         along=pairs.along(domain),
         rows=domain.rows,
     )
-    drawn = pairs.network(pairs.strongest(known, domain), known.oneways, total=known.total)
+    order = pairs.network(pairs.strongest(known, domain), known.oneways, total=known.total)
     targets = tuple(
-        Table(clique=clique, weights=whole_weights(wished))
-        for clique, wished in known.tables.items()
+        Table(clique=clique, weights=whole_weights(target))
+        for clique, target in known.tables.items()
     )
-    model = pairs.model(mechanism, domain, rows=known.total, drawn=drawn)
+    model = pairs.model(mechanism, domain, rows=known.total, order=order)
     return replace(model, targets=targets)

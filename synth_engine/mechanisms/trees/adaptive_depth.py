@@ -243,7 +243,7 @@ class AdaptiveDepthPlan(Plan):
             rows = (
                 self.domain.rows
                 if self.domain.rows is not None
-                else oneway.plausible(round(total))
+                else oneway.clip_rows(round(total))
             )
             leaves = estimate.leaves(
                 grown, self.points, total=float(rows), variance=variance, counted=tables

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.denoising import Denoised, denoised
+from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
@@ -150,7 +150,9 @@ class CovariatePlan(DelegatingPlan):
             for name, count in pairs.along(self.domain).items()
             if name in self.sizes
         }
-        return denoised(pairs.noisy(measurements), sizes=self.sizes, along=along, rows=rows)
+        return denoise_tables(
+            pairs.noisy(measurements), sizes=self.sizes, along=along, rows=rows
+        )
 
     def require_asked(self, further: Sequence[Clique], within: Sequence[Clique]) -> None:
         """Errors: InputError unless these are columns and a forest of their pairs, and one table by parts for each column."""

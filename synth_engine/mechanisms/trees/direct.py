@@ -226,8 +226,8 @@ class DirectPlan(Plan):
         counts of parts, from the room or from what it said before."""
         depth, noise, stop = self._asked(own)
         allocation = Allocation(self.hierarchy, depth=depth, stop=stop)
-        while len(allocation.asked):
-            level = allocation.asked
+        while len(allocation.requested):
+            level = allocation.requested
             levels = np.full(len(level), level.level, dtype=np.int64)
             found = ask(
                 NodeSet(columns=self.hierarchy.columns, levels=levels, prefixes=level.prefixes),
@@ -257,7 +257,7 @@ class DirectPlan(Plan):
             return self.domain.rows or 0
         spread = first.values.size * first.noise.variance
         weight = spread / (spread + noise.variance)
-        return oneway.plausible(round(weight * own + (1 - weight) * float(first.values.sum())))
+        return oneway.clip_rows(round(weight * own + (1 - weight) * float(first.values.sum())))
 
     def fit(self, answers: Answers) -> Model:
         noise, left = self.total_noise(), list(answers.leaves)
@@ -361,6 +361,6 @@ class DirectPlan(Plan):
         )
         if (texts := threshold_tree.texts_of(self.domain)) is None:
             return forecast
-        return error_forecast.with_texts(
+        return error_forecast.with_string_column(
             forecast, texts.name, least=self.min_records_to_split(rows), kinds=texts.values.size
         )

@@ -114,7 +114,7 @@ class StringCovariatePlan(covariates.CovariatePlan):
     def _spread(self, one: Leaves, counts: Floats, oneway: Floats) -> Floats:
         """Parts by values: each read against the beginnings that it lies in, with the sums that are known."""
         depths = self._depths(one.partition)
-        table = hierarchical_shrinkage.spread(
+        table = hierarchical_shrinkage.shrink_by_node(
             one.values, depths, counts=counts, whole=oneway, variance=one.noise.variance
         )
         return fit_margins(table, [((0,), counts), ((1,), oneway)])

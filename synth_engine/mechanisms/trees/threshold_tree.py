@@ -409,7 +409,7 @@ class TreePlan(Plan):
                     if texts
                     else [each.values for each in answers.measurements]
                 )
-                rows = oneway.plausible(int(totals[0].sum())) if totals else self.domain.rows
+                rows = oneway.clip_rows(int(totals[0].sum())) if totals else self.domain.rows
                 return counted, rows or 0
         raise InputError(
             "these answers are not of this plan", repair="use the answers of this release"
@@ -460,7 +460,7 @@ class TreePlan(Plan):
         )
         if (texts := texts_of(self.domain)) is not None:
             least = max(self.count_threshold, self.min_records_to_split(rows))
-            forecast = error_forecast.with_texts(
+            forecast = error_forecast.with_string_column(
                 forecast, texts.name, least=least, kinds=texts.values.size
             )
         return forecast | {"assumes": f"{self.advice} {forecast['assumes']}".strip()}
