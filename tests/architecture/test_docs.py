@@ -131,7 +131,7 @@ def test_modules_that_the_architecture_names_by_their_package_exist() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_paths_that_the_front_pages_name_exist(page: str) -> None:
     text = (ROOT / page).read_text()
     named = set(
