@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.draft import Column, Fields
-from synthweb.datasets.draft_to_attribute import CHECKED
+from synthweb.datasets.draft import Column
+from synthweb.datasets.kinds import FORMS
+from synthweb.datasets.kinds.form import Fields
+from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.list_fields import normalise, split
 
 MISSING = {
@@ -105,7 +107,7 @@ def _set_missing(found: ChangedColumn, asked: BulkChange) -> None:
     fields["missing_empty"] = CHECKED if asked.missing in ("empty", "both") else ""
     fields["missing"] = drafts.markers(typed)
     if asked.missing == "none" and fields["outside"] == "missing":
-        fields["outside"] = drafts.usual_outside(found.column["kind"], has_missing=False)
+        fields["outside"] = FORMS[found.column["kind"]].usual_outside(False)
         rule = drafts.OUTSIDES[found.column["kind"]][fields["outside"]]
         found.remarks.append(
             (

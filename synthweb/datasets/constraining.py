@@ -14,9 +14,11 @@ from typing import Any
 from synth_engine.domain import MISSING, Attribute, Constraint, Domain
 from synth_engine.domain import constraints as rules
 from synth_engine.errors import DomainError
+from synth_engine.kinds import KINDS
 from synth_engine.kinds.attribute import MAX_CODES
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.draft_to_attribute import CHECKED, attribute_of
+from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.list_fields import split
 
 Document = dict[str, Any]
@@ -30,7 +32,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "dependency": ("from", "to", "table"),
     "missing-iff": ("column", "when", "values"),
 }
-_SCALES = ("integer", "number", "date", "datetime")
 _TO = ".."
 
 
@@ -162,7 +163,7 @@ def _value(text: str, *, kind: str) -> Any:
     """A value as typed: "(missing)", a text, or of a scale "0..14", "65..", "..14"."""
     if text == MISSING:
         return None
-    if kind not in _SCALES or _TO not in text:
+    if kind not in KINDS or not KINDS[kind].is_scale or _TO not in text:
         return text
     low, _, high = (part.strip() for part in text.partition(_TO))
     ends = {"from": low, "to": high}

@@ -8,90 +8,23 @@ draft; "whole" says that nothing is left to the suggestion, "brought" that the c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.kinds.text import CLASSES
-from synthweb.datasets import sets
-from synthweb.datasets.draft_to_attribute import CHECKED, equal_edges
+from synthweb.datasets.kinds import FORMS
+from synthweb.datasets.kinds.form import SHARED, Fields
+from synthweb.datasets.kinds.numbers import equal_edges
+from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.list_fields import join, normalise, plain, quoted, split
 
 Column = dict[str, Any]
-Fields = dict[str, str]
 
-KINDS = {
-    "categorical": "Categories",
-    "integer": "Whole number",
-    "number": "Number",
-    "boolean": "Yes or no",
-    "date": "Date",
-    "datetime": "Date and time",
-    "weak": "Unknown categories",
-    "range": "Unknown bounds",
-    "text": "Text, made up",
-    "identifier": "Identifier",
-}
+KINDS = {kind: form.label for kind, form in FORMS.items()}
+OUTSIDES = {kind: form.outsides for kind, form in FORMS.items() if form.outsides}
+FIELDS = {kind: form.fields for kind, form in FORMS.items()}
 ORIGINS = {"declared": "Declared public", "public-file": "From a public file"}
-_TO_A_BOUND = {"clamp": "moves to the nearest bound", "missing": "counts as missing"}
-OUTSIDES = {
-    "categorical": {
-        "other": "is kept as “other”",
-        "missing": "counts as missing",
-        "clamp": "counts as the first of the list",
-    },
-    "integer": _TO_A_BOUND,
-    "number": _TO_A_BOUND,
-    "boolean": {"clamp": "counts as no", "missing": "counts as missing"},
-    "date": {"clamp": "moves to the nearest day of the range", "missing": "counts as missing"},
-    "datetime": {
-        "clamp": "moves to the nearest end of the range",
-        "missing": "counts as missing",
-    },
-    "weak": {"other": "is kept as “other”", "missing": "counts as missing"},
-    "range": _TO_A_BOUND,
-    "text": {"clamp": "counts as the nearest length", "missing": "counts as missing"},
-}
-REGENERATE = {
-    "": "is left out",
-    "sequence": "is made anew, counting from 1",
-    "random": "is made anew, drawn by the pattern",
-    "uuid": "is made anew, a UUID",
-}
-_SHARED = ("missing_empty", "missing", "outside")
-FIELDS: dict[str, tuple[str, ...]] = {
-    "categorical": ("values", "ordered", *_SHARED),
-    "integer": ("low", "high", "bins", "width", "edges", "unordered", *_SHARED),
-    "number": ("low", "high", "bins", "edges", "unordered", *_SHARED),
-    "boolean": ("true", "false", *_SHARED),
-    "date": ("low", "high", "bins", "step_days", "format", "unordered", *_SHARED),
-    "datetime": (
-        "low",
-        "high",
-        "step",
-        "unit",
-        "bins",
-        "width",
-        "format",
-        "unordered",
-        *_SHARED,
-    ),
-    "weak": ("set", *sets.ALL_INPUTS, "completions", "rho", *_SHARED),
-    "range": ("of", "widest_low", "widest_high", "most_bins", "day_format", *_SHARED),
-    "text": ("min_length", "max_length", *CLASSES, "leading", "pattern", *_SHARED),
-    "identifier": ("regenerate", "pattern"),
-}
-
-
-WIDEST = {
-    "widest_low": "low",
-    "widest_high": "high",
-    "most_bins": "bins",
-    "day_format": "format",
-}
-"""Inputs of a wide range and what they are in JSON. Not called like those of bounds that are known, so that none of
-these, suggested from data, slips in."""
 
 
 # --- attribute → what would have been typed ------------------------------------------------------------------------
@@ -102,7 +35,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     outside = (
         "other"
         if document.get("other")
-        else document.get("outside") or usual_outside(str(kind), bool(missing))
+        else document.get("outside") or FORMS[str(kind)].usual_outside(bool(missing))
     )
     fields: Fields = {
         "values": join(str(value) for value in document.get("values") or ()),
@@ -116,17 +49,11 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         **{key: plain(document.get(key)) for key in _PLAIN},
         **_bins_or_edges(document),
     }
-    if kind == "weak" and isinstance(document.get("values"), Mapping):
-        fields = fields | sets.typed_of(document["values"])
-        if completions := document.get("completions"):
-            fields["completions"] = json.dumps(completions, ensure_ascii=False)
-    if kind == "range":
-        fields |= {own: fields[key] for own, key in WIDEST.items()}
-    if kind == "datetime":  # as people write it
-        fields |= {key: fields[key].replace("T", " ") for key in ("low", "high")}
+    form = FORMS[str(kind)]
+    fields = form.as_typed(document, fields)
     return {
         "kind": kind,
-        "fields": {key: fields[key] for key in FIELDS[str(kind)] if fields.get(key)},
+        "fields": {key: fields[key] for key in form.fields if fields.get(key)},
     }
 
 
@@ -169,15 +96,6 @@ def _in_a_line(texts: Iterable[str]) -> str:
 def markers(missing: Sequence[str]) -> str:
     """Markers of missing values as typed into one line; an empty one that comes first has a box of its own."""
     return _in_a_line(marker for place, marker in enumerate(missing) if marker or place)
-
-
-def usual_outside(kind: str, has_missing: bool) -> str:
-    """Where a value outside the declaration goes unless something else is said."""
-    if kind == "categorical":
-        return "missing" if has_missing else "other"
-    if kind == "weak":
-        return "other"
-    return "missing" if kind == "boolean" and has_missing else "clamp"
 
 
 def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
@@ -238,7 +156,7 @@ def typed_difference(typed: Column, suggested: Column | None) -> Column | None:
 def shared_fields(fields: Fields, kind: str) -> Fields:
     """The fields that another kind has as well and means alike."""
     outsides = OUTSIDES.get(kind, {})
-    wanted = _SHARED if outsides else ()
+    wanted = SHARED if outsides else ()
     return {
         k: v for k, v in fields.items() if k in wanted and (k != "outside" or v in outsides)
     }

@@ -14,7 +14,7 @@ from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
 from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, BulkChange
-from synthweb.datasets.draft_to_attribute import CHECKED
+from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
 
 MAX_INPUT_LENGTH = 2_000_000  # characters; ten thousand categories fit

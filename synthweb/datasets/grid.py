@@ -8,19 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from synth_engine.domain import (
-    Attribute,
-    Categorical,
-    Date,
-    DateTime,
-    Identifier,
-    Integer,
-    Number,
-    Range,
-    Text,
-    Undeclared,
-    Weak,
-)  # fmt: skip
+from synth_engine.domain import Attribute, Undeclared, Weak
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.kinds.completions import Completions
@@ -29,11 +17,10 @@ from synthweb.datasets import basis, inputs, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
-from synthweb.datasets.list_fields import plain
+from synthweb.datasets.kinds import FORMS
 from synthweb.lib.number_format import grouped
 
 EXAMPLES = 4
-LISTED = 5  # values named in a line; the editor shows all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,14 +169,14 @@ class ColumnLine:
         return [
             inputs.of(key, self.kind, str(fields.get(key) or ""))
             for key in drafts.FIELDS.get(self.kind, ())
-            if inputs.is_shown(key, self.kind, fields)
+            if FORMS[self.kind].is_shown(key, fields)
         ]
 
     @property
     def set_told(self) -> str:
         """How large the public set of a weak column is, and what finding its values needs."""
         return (
-            told_of_set(self._read, max_records=self.max_records) if self.kind == "weak" else ""
+            set_summary(self._read, max_records=self.max_records) if self.kind == "weak" else ""
         )
 
     @property
@@ -222,55 +209,13 @@ class ColumnLine:
         )
 
 
-def _spaced(number: float) -> str:
-    """A bound for reading: thin separators from five digits on, so that years stay years."""
-    text = plain(number)
-    return (
-        f"{int(text):,}".replace(",", "\u202f")
-        if text.lstrip("-").isdigit() and len(text) > 4
-        else text
-    )
-
-
 def summary(attribute: Attribute) -> str:
     """Values, bounds and bins in one line."""
-    match attribute:
-        case Categorical(values=values):
-            more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
-            other = ", any other" if attribute.has_other else ""
-            return f"{len(values)} values: {', '.join(values[:LISTED])}{more}{other}"
-        case Integer() | Number():
-            count = attribute.value_count
-            each = (
-                isinstance(attribute, Integer) and count == attribute.high - attribute.low + 1
-            )
-            bins = "each value" if each else "one bin" if count == 1 else f"{count} bins"
-            return f"{_spaced(attribute.low)} to {_spaced(attribute.high)}, {bins}"
-        case Date():
-            step = (
-                "each day"
-                if attribute.step_days == 1
-                else f"steps of {attribute.step_days} days"
-            )
-            return f"{attribute.low} to {attribute.high}, {step}"
-        case DateTime():
-            return _moments(attribute)
-        case Text():
-            return attribute.words
-        case Identifier():
-            return _made_anew(attribute)
-        case Weak():
-            return f"found with budget among {grouped(attribute.values.size)} public values"
-        case Range():
-            ends = (attribute.low, attribute.high)
-            low, high = ends if attribute.of == "date" else map(_spaced, ends)
-            return (
-                f"{low} to {high} at the widest, up to {attribute.bins} bins found with budget"
-            )
-    return " or ".join(reversed(attribute.value_labels))
+    form = FORMS.get(attribute.kind)
+    return form.summary(attribute) if form else ""
 
 
-def told_of_set(found: Attribute | DomainError, *, max_records: int) -> str:
+def set_summary(found: Attribute | DomainError, *, max_records: int) -> str:
     """The size of a public set and what discovery will need; or what is wrong with it."""
     if isinstance(found, DomainError):
         return f"{found.rule}; {found.repair}."
@@ -302,29 +247,6 @@ def completions_summary(text: str) -> str:
 def _counted(number: int) -> str:
     """A size that may have thirty digits."""
     return grouped(number) if number < 10**9 else f"about {number:.3g}".replace("e+", " · 10^")
-
-
-def _moments(attribute: DateTime) -> str:
-    step = (
-        f"each {attribute.unit[:-1]}"
-        if attribute.step == 1
-        else f"every {attribute.step} {attribute.unit}"
-    )
-    bins = (
-        "" if attribute.value_count == attribute.points else f", {attribute.value_count} bins"
-    )
-    return f"{attribute.formatted(attribute.low)} to {attribute.formatted(attribute.high)}, {step}{bins}"
-
-
-def _made_anew(attribute: Identifier) -> str:
-    match attribute.regenerate:
-        case None:
-            return "not modelled, not in the release"
-        case "uuid":
-            return "not modelled; made anew as UUIDs"
-        case "sequence":
-            return f"not modelled; made anew, counting{f' by {attribute.pattern}' if attribute.pattern else ' from 1'}"
-    return f"not modelled; made anew by {attribute.pattern}"
 
 
 # --- all lines -----------------------------------------------------------------------------------------------------

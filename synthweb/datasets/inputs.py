@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synth_engine.kinds.date_time import UNITS
 from synth_engine.kinds.text import CLASSES
-from synth_engine.values.strings import CASES
-from synthweb.datasets import draft as drafts
 from synthweb.datasets import sets
-
-SCALES = {"integer": "whole numbers", "number": "numbers", "date": "days"}
+from synthweb.datasets.kinds import FORMS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +27,6 @@ class Input:
     @property
     def rows(self) -> int:
         return max(3, min(12, self.value.count("\n") + 2))
-
-
-def is_shown(key: str, kind: str, fields: Mapping[str, str]) -> bool:
-    """Whether an input is of use as things stand. Numbers without an order are codes; for other kinds that is rare, and
-    shown only where somebody said so."""
-    if key == "completions":
-        return False  # too many texts to type: they come with a file, and are told in words
-    if kind == "weak" and key in sets.ALL_INPUTS:
-        return key in sets.INPUTS.get(fields.get("set", ""), ())
-    if key == "day_format":
-        return fields.get("of") == "date"
-    return key != "unordered" or kind == "integer" or bool(fields.get(key))
 
 
 _LABELS = {
@@ -120,34 +104,10 @@ _LABELS = {
 }
 
 
-_BY_KIND = {
-    ("integer", "bins"): (
-        "Number of bins",
-        "All empty: one bin a value up to 100, else 32 bins.",
-    ),
-    ("number", "bins"): ("Number of bins", "Both empty: 32 of equal width."),
-    ("date", "low"): ("First day", "Like 2024-12-31."),
-    ("date", "high"): ("Last day", "Like 2024-12-31."),
-    ("date", "bins"): ("Number of bins", "Or the step that makes them."),
-    ("text", "min_length"): ("Shortest", "Signs in a text. Empty: 1."),
-    ("text", "pattern"): (
-        "or a pattern",
-        "# a digit, @ a capital letter, * either; then no length is kept.",
-    ),
-    ("datetime", "low"): ("From", "Like 2024-01-01 00:00. No time zone."),
-    ("datetime", "high"): ("To", "Like 2024-12-31 23:59."),
-    ("datetime", "bins"): ("Number of bins", "Both empty: one a step up to 100, else 32 bins."),
-    ("datetime", "width"): ("or steps in a bin", ""),
-    ("datetime", "format"): (
-        "How they are written",
-        "Empty: ISO, that is 2024-12-31T23:59:00. A zone is plain text.",
-    ),
-}
-
-
 def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
-    label, hint = _BY_KIND.get((kind, key)) or _LABELS[key]
+    form = FORMS[kind]
+    label, hint = form.labels.get(key) or _LABELS[key]
     if key in ("values", "set_values", "set_replace", "document"):
         return Input(
             key=key,
@@ -160,30 +120,14 @@ def of(key: str, kind: str, value: str) -> Input:
         )
     if key in ("ordered", "unordered", "missing_empty", "leading", *CLASSES, *sets.SIGNS):
         return Input(key=key, label=label, value=value, type="box")
-    if key in ("outside", "unit", "regenerate", "set", "set_case", "of"):
-        options, usual = _choices(key, kind)
-        redraws = key in ("set", "of")
+    if key == "outside" or key in form.choices:
+        options, usual = form.choices.get(key) or (form.outsides, form.usual_outside(False))
         return Input(
             key=key,
             label=label,
             value=value or usual,
             type="choice",
             options=options,
-            redraws=redraws,
+            redraws=key in form.redraws,
         )
     return Input(key=key, label=label, hint=hint, value=value, wide=key == "edges")
-
-
-def _choices(key: str, kind: str) -> tuple[Mapping[str, str], str]:
-    """The options of a choice, and the usual one."""
-    if key == "outside":
-        return drafts.OUTSIDES[kind], drafts.usual_outside(kind, has_missing=False)
-    if key == "set_case":
-        return sets.READ, CASES[0]
-    if key in ("set", "of"):
-        return (sets.CHOICES, "") if key == "set" else (SCALES, "integer")
-    return (
-        (dict(zip(UNITS, UNITS, strict=True)), "hours")
-        if key == "unit"
-        else (drafts.REGENERATE, "")
-    )

@@ -22,6 +22,7 @@ from synth_engine.domain import (
 )
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft, draft_to_attribute, list_fields
+from synthweb.datasets.kinds import numbers
 
 PRINTABLE = st.text(
     st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=12
@@ -81,7 +82,7 @@ ATTRIBUTES = [
         name="x",
         low=0.1,
         high=0.7,
-        edges=tuple(draft_to_attribute.equal_edges(0.1, 0.7, bins=13)),
+        edges=tuple(numbers.equal_edges(0.1, 0.7, bins=13)),
     ),
     Boolean(name="x", true="ja", false="nein", missing=("",)),
     Date(

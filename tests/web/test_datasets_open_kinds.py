@@ -13,6 +13,7 @@ from synthweb.accounts.models import User
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import services
 from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.kinds.range import WIDEST
 from synthweb.datasets.models import DomainVersion
 from tests.web.desk import Desk, line
 
@@ -34,7 +35,7 @@ KEYS = (
 )
 INPUTS = {
     "weak": {key: f"set_{key}" for key in KEYS},
-    "range": {key: own for own, key in drafts.WIDEST.items()},
+    "range": {key: own for own, key in WIDEST.items()},
 }
 
 STRINGS = {"set": "strings", "alphabet": "ab", "min_length": "1", "max_length": "3"}

@@ -14,6 +14,7 @@ from synthweb.datasets import constraining, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.bulk_edit import named
 from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.kinds.form import Fields
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import terms
 
@@ -127,7 +128,7 @@ def import_table_facts(
     document: Mapping[str, Any],
     names: Sequence[str],
     replaces: bool,
-) -> tuple[drafts.Fields | None, list[str]]:
+) -> tuple[Fields | None, list[str]]:
     """Whom a file protects and which places it names, as far as nothing else is typed or settled."""
     terms_of_file = drafts.table_of(domain)
     standing = terms.USUAL_TABLE | (dataset.draft.get("table") or {})

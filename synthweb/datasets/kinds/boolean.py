@@ -1,0 +1,29 @@
+"""Yes or no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth_engine.domain import Boolean
+from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.typed import TypedFields
+
+
+def _boolean(typed: TypedFields) -> dict[str, Any]:
+    return {"true": typed.needed("true"), "false": typed.needed("false")}
+
+
+def _summary(attribute: Boolean) -> str:
+    return f"{attribute.true} or {attribute.false}"
+
+
+FORM = KindForm(
+    kind="boolean",
+    label="Yes or no",
+    position=40,
+    fields=("true", "false", *SHARED),
+    document=_boolean,
+    summary=_summary,
+    outsides={"clamp": "counts as no", "missing": "counts as missing"},
+    usual_outside=lambda has_missing: "missing" if has_missing else "clamp",
+)

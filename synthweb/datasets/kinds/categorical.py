@@ -1,0 +1,48 @@
+"""Categories: a public list of texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth_engine.domain import Categorical
+from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.typed import CHECKED, TypedFields
+from synthweb.datasets.list_fields import split
+
+LISTED = 5  # values named in a line; the editor shows all
+
+
+def _categorical(typed: TypedFields) -> dict[str, Any]:
+    values = split(typed.text("values"))
+    if not values:
+        raise typed.wrong(
+            "no value is listed", "list every category that is publicly known, one a line"
+        )
+    return {
+        "values": values,
+        "other": typed.text("outside") == "other",
+        "ordered": typed.text("ordered") == CHECKED,
+    }
+
+
+def _summary(attribute: Categorical) -> str:
+    values = attribute.values
+    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    other = ", any other" if attribute.has_other else ""
+    return f"{len(values)} values: {', '.join(values[:LISTED])}{more}{other}"
+
+
+FORM = KindForm(
+    kind="categorical",
+    label="Categories",
+    position=10,
+    fields=("values", "ordered", *SHARED),
+    document=_categorical,
+    summary=_summary,
+    outsides={
+        "other": "is kept as “other”",
+        "missing": "counts as missing",
+        "clamp": "counts as the first of the list",
+    },
+    usual_outside=lambda has_missing: "missing" if has_missing else "other",
+)

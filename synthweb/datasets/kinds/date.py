@@ -1,0 +1,63 @@
+"""Days in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from synth_engine.domain import Date, parse_attribute
+from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.typed import TypedFields
+
+_ALL_DAYS = 4_000_000  # more than there are dates
+
+
+def _date(typed: TypedFields) -> dict[str, Any]:
+    style = typed.text("format") or "%Y-%m-%d"
+    document: dict[str, Any] = {
+        "low": typed.needed("low"),
+        "high": typed.needed("high"),
+        "format": style,
+    }
+    match typed.one_of("bins", "step_days"):
+        case "step_days":
+            document["step_days"] = typed.whole("step_days")
+        case "bins":
+            whole = parse_attribute(
+                {"name": typed.name, "kind": "date", **document, "step_days": _ALL_DAYS}
+            )
+            if not isinstance(whole, Date):
+                raise TypeError
+            document["step_days"] = typed.values_per_bin((whole.high - whole.low).days + 1)
+    return document
+
+
+def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
+    # Values without an order are rare here: shown only where somebody said so.
+    return key != "unordered" or bool(fields.get(key))
+
+
+def _summary(attribute: Date) -> str:
+    days = attribute.step_days
+    step = "each day" if days == 1 else f"steps of {days} days"
+    return f"{attribute.low} to {attribute.high}, {step}"
+
+
+FORM = KindForm(
+    kind="date",
+    label="Date",
+    position=50,
+    fields=("low", "high", "bins", "step_days", "format", "unordered", *SHARED),
+    document=_date,
+    summary=_summary,
+    outsides={
+        "clamp": "moves to the nearest day of the range",
+        "missing": "counts as missing",
+    },
+    labels={
+        "low": ("First day", "Like 2024-12-31."),
+        "high": ("Last day", "Like 2024-12-31."),
+        "bins": ("Number of bins", "Or the step that makes them."),
+    },
+    is_shown=_is_shown,
+)

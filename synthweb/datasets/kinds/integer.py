@@ -1,0 +1,37 @@
+"""Whole numbers in bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm
+from synthweb.datasets.kinds.numbers import summary
+from synthweb.datasets.kinds.typed import TypedFields
+from synthweb.datasets.list_fields import split_numbers
+
+
+def _integer(typed: TypedFields) -> dict[str, Any]:
+    low, high = typed.whole("low"), typed.whole("high")
+    document: dict[str, Any] = {"low": low, "high": high}
+    match typed.one_of("bins", "width", "edges"):
+        case "edges":
+            document["edges"] = [
+                typed.as_whole(text, "edges") for text in split_numbers(typed.text("edges"))
+            ]
+        case "width":
+            document["width"] = typed.whole("width")
+        case "bins":
+            document["width"] = typed.values_per_bin(high - low + 1)
+    return document
+
+
+FORM = KindForm(
+    kind="integer",
+    label="Whole number",
+    position=20,
+    fields=("low", "high", "bins", "width", "edges", "unordered", *SHARED),
+    document=_integer,
+    summary=summary,
+    outsides=TO_A_BOUND,
+    labels={"bins": ("Number of bins", "All empty: one bin a value up to 100, else 32 bins.")},
+)

@@ -1,0 +1,42 @@
+"""Numbers in bins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm
+from synthweb.datasets.kinds.numbers import equal_edges, summary
+from synthweb.datasets.kinds.typed import TypedFields
+from synthweb.datasets.list_fields import split_numbers
+
+
+def _number(typed: TypedFields) -> dict[str, Any]:
+    low, high = typed.number("low"), typed.number("high")
+    document: dict[str, Any] = {"low": low, "high": high}
+    match typed.one_of("bins", "edges"):
+        case "edges":
+            document["edges"] = [
+                typed.as_number(text, "edges") for text in split_numbers(typed.text("edges"))
+            ]
+        case "bins":
+            document["edges"] = equal_edges(low, high, bins=typed.bins())
+    return document
+
+
+def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
+    # Values without an order are rare here: shown only where somebody said so.
+    return key != "unordered" or bool(fields.get(key))
+
+
+FORM = KindForm(
+    kind="number",
+    label="Number",
+    position=30,
+    fields=("low", "high", "bins", "edges", "unordered", *SHARED),
+    document=_number,
+    summary=summary,
+    outsides=TO_A_BOUND,
+    labels={"bins": ("Number of bins", "Both empty: 32 of equal width.")},
+    is_shown=_is_shown,
+)

@@ -1,0 +1,29 @@
+"""What the forms of numbers share."""
+
+from __future__ import annotations
+
+from synth_engine.domain import Integer, Number
+from synthweb.datasets.list_fields import plain
+
+
+def equal_edges(low: float, high: float, *, bins: int) -> list[float]:
+    """Edges of bins of equal width."""
+    return [low + (high - low) * step / bins for step in range(bins)] + [high]
+
+
+def spaced(number: float) -> str:
+    """A bound for reading: thin separators from five digits on, so that years stay years."""
+    text = plain(number)
+    return (
+        f"{int(text):,}".replace(",", "\u202f")
+        if text.lstrip("-").isdigit() and len(text) > 4
+        else text
+    )
+
+
+def summary(attribute: Integer | Number) -> str:
+    """Bounds and number of bins."""
+    count = attribute.value_count
+    single = isinstance(attribute, Integer) and count == attribute.high - attribute.low + 1
+    bins = "each value" if single else "one bin" if count == 1 else f"{count} bins"
+    return f"{spaced(attribute.low)} to {spaced(attribute.high)}, {bins}"

@@ -1,0 +1,53 @@
+"""Made-up texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth_engine.domain import Text
+from synth_engine.kinds.text import CLASSES
+from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.typed import CHECKED, TypedFields
+
+
+def _text(typed: TypedFields) -> dict[str, Any]:
+    signs = [each for each in CLASSES if typed.text(each) == CHECKED]
+    if typed.text("pattern"):
+        if signs or any(typed.text(key) for key in ("min_length", "max_length", "leading")):
+            raise typed.wrong(
+                "both a pattern and lengths or kinds of signs are given", "keep one of them"
+            )
+        return {"pattern": typed.text("pattern")}
+    if not signs:
+        raise typed.wrong(
+            "no kind of sign is ticked",
+            "tick those that the texts are made of, or give a pattern",
+        )
+    return {
+        "min_length": typed.whole("min_length") if typed.text("min_length") else 1,
+        "max_length": typed.whole("max_length"),
+        "signs": signs,
+        "leading": typed.text("leading") == CHECKED,
+    }
+
+
+def _summary(attribute: Text) -> str:
+    return attribute.words
+
+
+FORM = KindForm(
+    kind="text",
+    label="Text, made up",
+    position=90,
+    fields=("min_length", "max_length", *CLASSES, "leading", "pattern", *SHARED),
+    document=_text,
+    summary=_summary,
+    outsides={"clamp": "counts as the nearest length", "missing": "counts as missing"},
+    labels={
+        "min_length": ("Shortest", "Signs in a text. Empty: 1."),
+        "pattern": (
+            "or a pattern",
+            "# a digit, @ a capital letter, * either; then no length is kept.",
+        ),
+    },
+)
