@@ -23,6 +23,7 @@ from synth_engine.confidential.summary import (
 )
 from synth_engine.domain import rounding
 from synth_engine.formats import Marks
+from synth_engine.kinds import KINDS
 from synth_engine.kinds.fragments import MAX_EXACT
 
 MAX_CATEGORIES = 100
@@ -141,6 +142,9 @@ def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
         if moments.days:
             return _days(moments.first, moments.last)
         return _span(moments, int(np.gcd.reduce(moments.clocks)))
+    for kind in KINDS.values():
+        if (draft := kind.suggest(texts)) is not None:
+            return draft
     return ambiguous.dates(texts) or ambiguous.add_question(_text(times, rows=rows), texts)
 
 

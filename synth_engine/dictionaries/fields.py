@@ -10,6 +10,7 @@ from synth_engine import values
 from synth_engine.dictionaries.base import Underspecified, attribute, edges
 from synth_engine.domain import OTHER, Attribute
 from synth_engine.errors import DomainError
+from synth_engine.kinds import KINDS
 from synth_engine.kinds.date import ISO
 from synth_engine.kinds.date_time import ISO_MOMENT
 
@@ -63,9 +64,15 @@ def attribute_of(
         made = {"regenerate": "uuid"} if field.get("format") == "uuid" else {}
         return attribute({"name": field["name"], "kind": "identifier", **made}), []
     reader = _READERS.get(kind if isinstance(kind, str) else "")
-    if reader is None:
+    if reader is not None:
+        return reader(base, field, constraints)
+    described = next((k for k in KINDS.values() if k.table_schema_type == kind), None)
+    if described is None:
         raise Underspecified("its type has no kind here", "describe it here, or leave it out")
-    return reader(base, field, constraints)
+    try:
+        return attribute(base | described.from_table_schema(field)), []
+    except ValueError:
+        raise Underspecified(*_BAD_BOUND) from None
 
 
 def _listed(field: Mapping[str, Any], constraints: Mapping[str, Any]) -> list[str] | None:

@@ -34,13 +34,14 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
         )
     if fit is None or not fit.cells:
         return reasons
+    kind = _KINDS.get(attribute.kind, "declared")
     if fit.unreadable > MAX_MISFIT_SHARE * fit.cells:
         reasons.append(
-            f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as {_KINDS[attribute.kind]}: "
+            f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as {kind}: "
             "say how they are written"
         )
     if fit.outside > MAX_MISFIT_SHARE * fit.cells:
-        beyond = "bounds" if attribute.kind in _KINDS else "values"
+        beyond = "bounds" if attribute.is_scale else "values"
         reasons.append(
             f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}"
         )
@@ -87,6 +88,9 @@ def _wide_bins(attribute: Attribute) -> list[bool]:
                 stop - start > 1
                 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
             ]
+    if attribute.is_scale:
+        first, last = attribute.bin_spans()
+        return [bool(stop > start) for start, stop in zip(first, last, strict=True)]
     return [False] * attribute.value_count
 
 

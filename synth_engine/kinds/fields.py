@@ -19,7 +19,7 @@ class Fields:
     def __init__(self, document: Mapping[str, Any], *, column: str | None = None) -> None:
         self.document, self.column = document, column
 
-    def _wrong(self, key: str, wanted: str) -> DomainError:
+    def wrong(self, key: str, wanted: str) -> DomainError:
         return DomainError(
             f"{key} is not {wanted}", repair=f"give {wanted}", column=self.column
         )
@@ -38,13 +38,13 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, str):
-            raise self._wrong(key, "text")
+            raise self.wrong(key, "text")
         return value
 
     def integer(self, key: str, *, default: int | None = None) -> int | None:
         value = self.document.get(key, default)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise self._wrong(key, "a whole number")
+            raise self.wrong(key, "a whole number")
         return value
 
     def number(self, key: str) -> float | None:
@@ -52,19 +52,19 @@ class Fields:
         if value is not None and (
             not isinstance(value, int | float) or isinstance(value, bool)
         ):
-            raise self._wrong(key, "a number")
+            raise self.wrong(key, "a number")
         return value
 
     def boolean(self, key: str) -> bool:
         value = self.document.get(key, False)
         if not isinstance(value, bool):
-            raise self._wrong(key, "true or false")
+            raise self.wrong(key, "true or false")
         return value
 
     def list(self, key: str) -> list[Any]:
         value = self.document.get(key)
         if not isinstance(value, list):
-            raise self._wrong(key, "a list")
+            raise self.wrong(key, "a list")
         return value
 
     def texts(self, key: str) -> tuple[str, ...] | None:
@@ -76,7 +76,7 @@ class Fields:
         values = self.list(key)
         allowed: tuple[type, ...] = (int,) if whole else (int, float)
         if any(not isinstance(value, allowed) or isinstance(value, bool) for value in values):
-            raise self._wrong(key, "a list of whole numbers" if whole else "a list of numbers")
+            raise self.wrong(key, "a list of whole numbers" if whole else "a list of numbers")
         return tuple(values)
 
     def day(self, key: str) -> datetime.date | None:
@@ -84,7 +84,7 @@ class Fields:
             text = self.text(key)
             return datetime.date.fromisoformat(text) if text else None
         except ValueError:
-            raise self._wrong(key, 'a date like "2024-12-31"') from None
+            raise self.wrong(key, 'a date like "2024-12-31"') from None
 
     def moment(self, key: str, *, end: bool = False) -> datetime.datetime | None:
         """A moment without a zone; a day alone is its beginning, or its last second."""
@@ -96,7 +96,7 @@ class Fields:
                 )
             return datetime.datetime.fromisoformat(text) if text else None
         except ValueError:
-            raise self._wrong(key, 'a moment like "2024-12-31T23:59"') from None
+            raise self.wrong(key, 'a moment like "2024-12-31T23:59"') from None
 
     def bound(self, key: str) -> Any:
         """A number, or a day where the range is one of days."""
@@ -133,4 +133,4 @@ class Fields:
             and all(isinstance(origin, str) for origin in value.values())
         ):
             return value
-        raise self._wrong("provenance", "one word, or one word for each fact")
+        raise self.wrong("provenance", "one word, or one word for each fact")
