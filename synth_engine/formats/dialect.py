@@ -104,7 +104,7 @@ class Dialect:
     escape: str = ""
     extra_rows: str = "refuse"
     asked: tuple[str, ...] = ()
-    said: bool = False
+    marks_confirmed: bool = False
 
     def __post_init__(self) -> None:
         known = (
@@ -150,7 +150,9 @@ class Dialect:
 
     def _check_further(self) -> None:
         """What is only in forms of delimited texts."""
-        if not all(isinstance(one, bool) for one in (self.literal, self.spaced, self.said)):
+        if not all(
+            isinstance(one, bool) for one in (self.literal, self.spaced, self.marks_confirmed)
+        ):
             raise TableError(
                 "this form of CSV is not read",
                 repair="say true or false for literal, spaced and said",
@@ -179,11 +181,11 @@ class Dialect:
         if not self.asked:
             return
         open_facts = "; ".join(QUESTIONS[one][0] for one in self.asked)
-        said = " and ".join(self.asked)
+        open_names = " and ".join(self.asked)
         flags = " ".join(f"--read {one}={QUESTIONS[one][1]}" for one in self.asked)
         raise TableError(
             f"the file does not tell for certain {open_facts}",
-            repair=f"say {said} in the form of the file (on the command line: {flags})",
+            repair=f"say {open_names} in the form of the file (on the command line: {flags})",
         )
 
     @property
@@ -253,11 +255,11 @@ class Dialect:
     def _lines(self) -> str:
         """Which lines are what."""
         first = "the first line" if not self.skip else f"line {self.skip + 1}"
-        said = f"{first} names the columns" if self.header else "no header line"
+        header_line = f"{first} names the columns" if self.header else "no header line"
         left_out = [f"{self.skip} above it"] * bool(self.skip) + [
             f"{self.footer} at the end"
         ] * bool(self.footer)
-        return said + (f" (left out: {' and '.join(left_out)})" if left_out else "")
+        return header_line + (f" (left out: {' and '.join(left_out)})" if left_out else "")
 
     def reader(self, lines: Iterable[str]) -> Reader:
         """The cells of lines in this form; malformed ones raise csv.Error."""
@@ -303,19 +305,21 @@ class Dialect:
             "escape": self.escape,
             "extra_rows": self.extra_rows,
             "asked": list(self.asked),
-            "said": self.said,
+            "said": self.marks_confirmed,  # the key of files that were stored
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Dialect:
         """Raises TableError for anything but a dialect. One that was stored before some of its facts existed is read
         as it was then."""
-        if set(stored) - set(cls.__dataclass_fields__):
+        facts = dict(stored)
+        if "said" in facts:
+            facts["marks_confirmed"] = facts.pop("said")
+        if set(facts) - set(cls.__dataclass_fields__):
             raise TableError(
                 "this form of CSV is not read",
                 repair="say encoding, delimiter, quote and header",
             )
-        facts = dict(stored)
         if (
             _WRITTEN_BEFORE
             >= set(facts)

@@ -91,7 +91,7 @@ class Encodings:
         if not self._wide:
             self._count(data, final=False)
 
-    def found(self) -> str:
+    def most_likely(self) -> str:
         """The encoding, or the likeliest one, once all is fed."""
         if self._wide:
             return self._wide
@@ -167,16 +167,16 @@ def _ranked(sample: bytes, allowed: list[str]) -> list[str]:
     """Encodings in the order in which a detector thinks them likely, then the others, the most usual first."""
     from charset_normalizer import from_bytes  # takes its time to load, and few files need it
 
-    found: list[str] = []
+    ranked: list[str] = []
     for match in (
         from_bytes(sample, cp_isolation=allowed, enable_fallback=False)
         if allowed and sample
         else ()
     ):
-        found += [
+        ranked += [
             codecs.lookup(one).name for one in (match.encoding, *match.could_be_from_charset)
         ]
-    places = {name: place for place, name in reversed(list(enumerate(found)))}
+    places = {name: place for place, name in reversed(list(enumerate(ranked)))}
     likeliest: dict[
         str, int
     ] = {}  # by the text that they give: of those that give the same, the most usual is shown

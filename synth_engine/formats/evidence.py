@@ -206,9 +206,9 @@ def _bits(
     for cell, kind, column, below in zip(first, kinds, columns, types, strict=True):
         if kind != "word":
             continue
-        found = _contrast(below)
-        contrasts += found > 0
-        bits += found or _unseen(cell, column)
+        contrast = _contrast(below)
+        contrasts += contrast > 0
+        bits += contrast or _unseen(cell, column)
     if contrasts == len(first):
         bits += _ALL_CONTRAST
     support = min(_MOST_NAMES, sum(_named(cell) for cell in first)) + _style(
@@ -268,8 +268,8 @@ def _style(
         return 0.0
     below = [
         cell.strip()
-        for column, kept in zip(columns, types, strict=True)
-        for cell, kind in zip(column, kept, strict=True)
+        for column, column_kinds in zip(columns, types, strict=True)
+        for cell, kind in zip(column, column_kinds, strict=True)
         if kind == "word"
     ]
     for style in (str.islower, str.isupper):

@@ -36,8 +36,8 @@ def apply(dialect: Dialect, pairs: Iterable[str]) -> Dialect:
             )
         facts[key] = _value(key, value)
     asked = tuple(one for one in dialect.asked if one not in facts)
-    said = dialect.said or not {"decimal", "thousands"}.isdisjoint(facts)
-    return replace(dialect, **facts, asked=asked, said=said)
+    confirmed = dialect.marks_confirmed or not {"decimal", "thousands"}.isdisjoint(facts)
+    return replace(dialect, **facts, asked=asked, marks_confirmed=confirmed)
 
 
 def _value(key: str, value: str) -> Any:

@@ -39,16 +39,16 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
     delimiter = declared or _delimiter(lines, quote)
     if not declared and _open_delimiter(lines, quote, delimiter):
         asked.append("delimiter")
-    found = Dialect(encoding=encoding, delimiter=delimiter, quote=quote, skip=skip)
+    dialect = Dialect(encoding=encoding, delimiter=delimiter, quote=quote, skip=skip)
     if _escaped(text, quote):
-        found = replace(found, escape="\\")
+        dialect = replace(dialect, escape="\\")
         asked.append("escape")
     if _spaced(lines, quote, delimiter):
-        found = replace(found, spaced=True)
+        dialect = replace(dialect, spaced=True)
         asked.append("spaced")
     start = every.index(lines[0]) if lines[0] else 0
-    rows = _rows(every[start:] if complete else every[start:-1], found)
-    return _headed(found, rows, title=title, asked=asked)
+    rows = _rows(every[start:] if complete else every[start:-1], dialect)
+    return _headed(dialect, rows, title=title, asked=asked)
 
 
 def _headed(
@@ -135,14 +135,14 @@ def _delimiter(lines: list[str], quote: str) -> str:
 def _even(lines: list[str], quote: str) -> list[str]:
     """The delimiters that all lines have equally often."""
     outside = [bare(line, quote) for line in lines]
-    found = []
+    delimiters = []
     for delimiter in RAREST_FIRST:
         if (
             outside[0].count(delimiter)
             and len({line.count(delimiter) for line in outside}) == 1
         ):
-            found.append(delimiter)
-    return found
+            delimiters.append(delimiter)
+    return delimiters
 
 
 def _open_delimiter(lines: list[str], quote: str, delimiter: str) -> bool:

@@ -40,13 +40,15 @@ class Marks:
         signs = f"[{_SPACES}]" if self.thousands == " " else re.escape(self.thousands)
         whole = r"[0-9]+" + (f"|[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+" if signs else "")
         form = rf"^[ \t]*[+-]?(?:{whole})?(?:{re.escape(self.decimal)}[0-9]+)?(?:[eE][+-]?[0-9]+)?[ \t]*$"
-        found = pc.replace_substring_regex(texts, signs, "") if signs else texts
-        found = pc.replace_substring(found, self.decimal, ".")
+        converted = pc.replace_substring_regex(texts, signs, "") if signs else texts
+        converted = pc.replace_substring(converted, self.decimal, ".")
         usual = pc.match_substring_regex(
             texts, r"^[ \t]*[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?[ \t]*$"
         )
-        kept = pc.if_else(pc.and_(usual, pc.match_substring(texts, ".")), _UNREADABLE, texts)
-        plain = pc.if_else(pc.match_substring_regex(texts, form), found, kept)
+        unchanged = pc.if_else(
+            pc.and_(usual, pc.match_substring(texts, ".")), _UNREADABLE, texts
+        )
+        plain = pc.if_else(pc.match_substring_regex(texts, form), converted, unchanged)
         if not apart_from:
             return plain
         return pc.if_else(

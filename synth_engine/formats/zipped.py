@@ -180,7 +180,7 @@ class Unzipper:
 
 def _listed(directory: bytes) -> list[tuple[bytes, int, int]]:
     """Name, checksum and size of each file in a directory, in the order of the archive."""
-    found, at = [], 0
+    entries, at = [], 0
     while directory.startswith(_DIRECTORY, at) and len(directory) >= at + _CENTRAL.size:
         fields = _CENTRAL.unpack_from(directory, at)
         check, size = fields[7], fields[9]
@@ -188,13 +188,13 @@ def _listed(directory: bytes) -> list[tuple[bytes, int, int]]:
         name = directory[at + _CENTRAL.size : at + _CENTRAL.size + lengths[0]]
         extra = directory[at + _CENTRAL.size + lengths[0] :][: lengths[1]]
         long = _long_size(extra)
-        found.append(
+        entries.append(
             (fields[16], (name, check, long if size == _UNKNOWN and long is not None else size))
         )
         at += _CENTRAL.size + sum(lengths)
     if not directory.startswith(_ENDS, at):
         _refuse_damaged()
-    return [entry for _, entry in sorted(found)]
+    return [entry for _, entry in sorted(entries)]
 
 
 def _long_size(extra: bytes) -> int | None:

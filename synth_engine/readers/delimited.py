@@ -48,27 +48,27 @@ def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
     with Meter(path, packed=packed, limits=limits) as meter:
         while data := meter.read(2**20):
             encodings.feed(data)
-    dialect = Dialect(encoding=encodings.found())
+    dialect = Dialect(encoding=encodings.most_likely())
     with Meter(path, packed=packed, limits=limits) as meter:
         text = codecs.getincrementaldecoder(dialect.codec)("replace").decode(
             meter.read(4 * SAMPLE) or b""
         )
         complete = len(text) <= SAMPLE and not meter.read(1)
-    found = formats.guess(
+    guessed = formats.guess(
         text[:SAMPLE], encoding=dialect.encoding, certain=encodings.certain, complete=complete
     )
     # UTF-8 with some damage is refused at its place, whatever else is open.
-    return replace(found, asked=(), header=True) if encodings.damaged else found
+    return replace(guessed, asked=(), header=True) if encodings.damaged else guessed
 
 
 def encodings(path: Path, *, packed: bool, limits: Limits) -> dict[str, list[str]]:
     """What the bytes of a file may be, the likeliest first, and some words of it in each."""
-    found = formats.Encodings()
+    candidates = formats.Encodings()
     with Meter(path, packed=packed, limits=limits) as meter:
         while data := meter.read(2**20):
-            found.feed(data)
-    found.found()
-    return {name: found.words(name) for name in found.possible()[:MOST_ENCODINGS]}
+            candidates.feed(data)
+    candidates.most_likely()
+    return {name: candidates.words(name) for name in candidates.possible()[:MOST_ENCODINGS]}
 
 
 def first_lines(
@@ -257,16 +257,16 @@ class _Table:
             )
         if self._dialect.names:
             return self._given(len(names))
-        found = formats.checked_names(names, most=self._limits.columns, line=line)
-        if list(found) != names:
+        checked = formats.checked_names(names, most=self._limits.columns, line=line)
+        if list(checked) != names:
             notes.append("Spaces around column names were left out.")
-        if formats.looks_like_data(found) and not self._dialect.said:
+        if formats.looks_like_data(checked) and not self._dialect.marks_confirmed:
             raise TableError(
                 "the first line looks like data",
                 repair="put a line of column names on top, or say that there is none",
                 line=line,
             )
-        return found
+        return checked
 
     def _given(self, width: int) -> tuple[str, ...]:
         """The names that a person gave, if they are as many as the columns."""
@@ -294,12 +294,12 @@ class _Table:
             self._feed, self._form(list(places.values())), total=self._total
         ) as pieces:
             for piece in pieces:
-                found = (
+                parsed = (
                     self._slowly(len(piece), places)
                     if isinstance(piece, bytes)
                     else self._sliced(piece, places)
                 )
-                for block, rows in found:
+                for block, rows in parsed:
                     shape.rows += rows
                     if shape.rows > self._limits.rows:
                         raise TableError(
@@ -426,13 +426,13 @@ class _Pieces:
         ahead = AHEAD
         while self._fill(ahead):
             piece, future = self._waiting.popleft()
-            found = future.result()
+            parsed = future.result()
             # A checked table of one column has to know of blank lines above, which may be in another piece.
-            if found is not None and (
-                self._total or not (found.blank and self._form.width == 1)
+            if parsed is not None and (
+                self._total or not (parsed.blank and self._form.width == 1)
             ):
                 ahead = AHEAD
-                yield found
+                yield parsed
                 continue
             self._feed.give_back(piece + b"".join(one for one, _ in self._waiting))
             self._waiting.clear()

@@ -60,7 +60,7 @@ class Form:
         return [str(place) for place in range(self.width + self.empty_end)]
 
     @functools.cached_property
-    def kept(self) -> list[str]:
+    def parsed_names(self) -> list[str]:
         """With none wanted one is still parsed: it is what tells the number of rows."""
         if self.rules.whole_rows:
             return self.names
@@ -112,13 +112,13 @@ def _has_header(table: pa.Table, form: Form) -> bool:
     """Whether a row may be the header again, as far as the parsed columns tell: the strict parser looks at all."""
     if not form.header:
         return False
-    found: Any = None
-    for name in form.kept:
+    may_match: Any = None
+    for name in form.parsed_names:
         if int(name) >= form.width:
             continue
         same = pc.equal(pc.utf8_trim_whitespace(table.column(name)), form.header[int(name)])
-        found = same if found is None else pc.and_(found, same)
-        if not pc.any(found).as_py():
+        may_match = same if may_match is None else pc.and_(may_match, same)
+        if not pc.any(may_match).as_py():
             return False
     return True
 
@@ -169,9 +169,9 @@ def _record_ends(codes: Bytes, ends: Places, dialect: Dialect) -> Places | None:
     doubled = np.append(
         closing[:-1] + 1 == opening[1:], False
     )  # closed and opened again: one mark inside a cell
-    apart = ord(dialect.delimiter)
-    starts = (before == apart) | (before == _LF) | np.append(False, doubled[:-1])
-    stops = (after == apart) | (after == _LF) | (after == _CR) | doubled
+    delimiter_code = ord(dialect.delimiter)
+    starts = (before == delimiter_code) | (before == _LF) | np.append(False, doubled[:-1])
+    stops = (after == delimiter_code) | (after == _LF) | (after == _CR) | doubled
     if not (starts.all() and stops.all()):
         return None
     outside: Places = ends[np.searchsorted(marks, ends) % 2 == 0]
@@ -193,7 +193,7 @@ def _read(piece: bytes, form: Form) -> pa.Table | None:
             ),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(form.names, pa.string()),
-                include_columns=form.kept,
+                include_columns=form.parsed_names,
                 null_values=[],
                 strings_can_be_null=False,
                 check_utf8=False,

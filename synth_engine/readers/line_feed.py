@@ -101,9 +101,9 @@ class Feed:
     def _line_end(self, *, most: int) -> int:
         """Where the line ends. A carriage return at the end of what was read may be half of a line end."""
         while True:
-            found = _LINE_END.search(self._data, self._at)
-            if found and (found.end() < len(self._data) or found[0] != b"\r" or self.ended):
-                return found.end()
+            match = _LINE_END.search(self._data, self._at)
+            if match and (match.end() < len(self._data) or match[0] != b"\r" or self.ended):
+                return match.end()
             if len(self._data) - self._at > most or not self._more():
                 return len(self._data)
 

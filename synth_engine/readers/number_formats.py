@@ -68,13 +68,13 @@ class Section:
 @lru_cache(maxsize=4_096)
 def sections(code: str) -> tuple[Section, ...]:
     """The sections of a format, at least one."""
-    found: list[list[re.Match[str]]] = [[]]
+    parts: list[list[re.Match[str]]] = [[]]
     for token in _TOKEN.finditer(code):
         if token[5] == ";":
-            found.append([])
+            parts.append([])
         else:
-            found[-1].append(token)
-    return tuple(_section(tokens) for tokens in found)
+            parts[-1].append(token)
+    return tuple(_section(tokens) for tokens in parts)
 
 
 def built_in(number: int) -> str:
@@ -118,7 +118,7 @@ def _by_condition(every: tuple[Section, ...], value: Decimal) -> Section:
 
 def _section(tokens: list[re.Match[str]]) -> Section:
     brackets = [token[3] for token in tokens if token[3] is not None]
-    conditions = [found for text in brackets if (found := _CONDITION.fullmatch(text.strip()))]
+    conditions = [match for text in brackets if (match := _CONDITION.fullmatch(text.strip()))]
     condition = (conditions[0][1], Decimal(conditions[0][2])) if conditions else None
     letters = "".join((token[5] or "").lower() for token in tokens)
     has_half_days = any((token[4] or "").lower() in ("am/pm", "a/p") for token in tokens)

@@ -93,19 +93,19 @@ def detect(path: Path, *, kind: Kind, limits: Limits) -> Dialect:
 
 
 def _keys(path: Path, *, kind: Kind, limits: Limits, progress: Progress) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     for record, fraction in _records(
         path, kind=kind, limits=limits, shape=Shape(), mode="checked"
     ):
-        found.update(dict.fromkeys(record.values))
-        if len(found) > limits.columns:
+        keys.update(dict.fromkeys(record.values))
+        if len(keys) > limits.columns:
             raise TableError(
                 f"more than {limits.columns:,} columns", repair="keep the columns you need"
             )
         progress("read", fraction)
-    if not found:
+    if not keys:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
-    return tuple(found)
+    return tuple(keys)
 
 
 def _text(record: Record, key: str, *, mode: Mode) -> str | None:
@@ -275,10 +275,10 @@ class _DoubledError(ValueError):
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise _DoubledError
-    return found
+    return values
 
 
 def _constant(_name: str) -> NoReturn:
@@ -291,10 +291,10 @@ _DECODER = json.JSONDecoder(
 
 
 def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        found[key] = None if key in found else value
-    return found
+        values[key] = None if key in values else value
+    return values
 
 
 _TOTAL_DECODER = json.JSONDecoder(

@@ -29,17 +29,17 @@ class OldWorkbook:
 
     def rows(self, sheet: Sheet) -> Iterator[Row]:
         """The rows of a sheet that have cells, in order."""
-        found = self.book.sheet_by_index(sheet.number - 1)
-        sheet.merged = [last for _, last, _, _ in found.merged_cells]
+        xls_sheet = self.book.sheet_by_index(sheet.number - 1)
+        sheet.merged = [last for _, last, _, _ in xls_sheet.merged_cells]
         hidden = [
             one
-            for one in (*found.rowinfo_map.values(), *found.colinfo_map.values())
+            for one in (*xls_sheet.rowinfo_map.values(), *xls_sheet.colinfo_map.values())
             if one.hidden
         ]
         sheet.hidden, sheet.percents = len(hidden), 0
-        for number in range(found.nrows):
-            values = [self._stored(cell, sheet) for cell in found.row(number)]
-            sheet.fraction = (number + 1) / found.nrows
+        for number in range(xls_sheet.nrows):
+            values = [self._stored(cell, sheet) for cell in xls_sheet.row(number)]
+            sheet.fraction = (number + 1) / xls_sheet.nrows
             if values:
                 yield Row(number + 1, values)
 

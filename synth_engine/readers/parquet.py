@@ -43,7 +43,9 @@ def blocks(
             block = {}
             for name in names:
                 column = batch.column(name)
-                column = _mended(column, limits=limits) if mode == "total" else column
+                column = (
+                    _repaired_dictionary(column, limits=limits) if mode == "total" else column
+                )
                 unpacked += _text_bytes(column, name, limits=limits, mode=mode)
                 if unpacked > limits.plain_bytes:
                     raise TableError(
@@ -129,7 +131,7 @@ def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> i
     return int(pc.sum(pc.take(lengths, column.indices)).as_py() or 0)
 
 
-def _mended(column: pa.Array, *, limits: Limits) -> pa.Array:
+def _repaired_dictionary(column: pa.Array, *, limits: Limits) -> pa.Array:
     """Texts that a checked reading would refuse, each by the rules of a total one: U+FFFD for bytes that are not UTF-8, and
     the first characters of a text that is too long."""
     if not pa.types.is_dictionary(column.type) or not _holds_text(column.dictionary):
@@ -140,13 +142,13 @@ def _mended(column: pa.Array, *, limits: Limits) -> pa.Array:
     ):
         return column
     texts = column.dictionary.cast(pa.large_binary(), safe=False).to_pylist()
-    mended = [
+    repaired = [
         None if text is None else text.decode("utf-8", errors="replace")[:most]
         for text in texts
     ]
     # Two different texts may be one now, which a dictionary does not mind; whoever counts goes by the text.
     return pa.DictionaryArray.from_arrays(
-        column.indices, pa.array(mended, type=pa.string())
+        column.indices, pa.array(repaired, type=pa.string())
     ).cast(pa.string())
 
 

@@ -144,13 +144,13 @@ def _is_extra(row: Sequence[str]) -> bool:
 
 def _all_empty(columns: Sequence[Any]) -> Any:
     """Of which rows all cells are empty or blank."""
-    found: Any = None
+    all_empty: Any = None
     for column in columns:
         empty = pc.equal(pc.utf8_trim(column, characters=_BLANKS), "")
-        found = empty if found is None else pc.and_(found, empty)
-        if not pc.any(found).as_py():
+        all_empty = empty if all_empty is None else pc.and_(all_empty, empty)
+        if not pc.any(all_empty).as_py():
             break
-    return found
+    return all_empty
 
 
 def _record(dialect: Dialect) -> re.Pattern[str] | None:

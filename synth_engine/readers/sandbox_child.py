@@ -51,8 +51,8 @@ def _statistical(kind: str, path: str, cells: int) -> None:
     columns = len(read(path, metadataonly=True, **options)[1].column_names)
     at_once, start = min(MOST_ROWS, -(-cells // max(1, columns))), 0
     while at_once:
-        found = read(path, row_offset=start, row_limit=at_once, **options)[0]
-        count = max((len(values) for values in found.values()), default=0)
+        values = read(path, row_offset=start, row_limit=at_once, **options)[0]
+        count = max((len(values) for values in values.values()), default=0)
         start += count
         if count < at_once:
             break

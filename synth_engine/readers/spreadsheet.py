@@ -119,9 +119,9 @@ def unescaped(text: str) -> str:
     """The text that a spreadsheet shows: signs that XML cannot hold stand in it as _x000D_."""
     if "_x" not in text:
         return text
-    found = _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)
+    text_units = _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)
     try:
-        return found.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        return text_units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         archive.refuse()
 
@@ -147,7 +147,7 @@ def _read(parts: archive.Archive, name: str, handler: _Handler) -> None:
 
 def _links(parts: archive.Archive, name: str, *, base: str) -> dict[str, tuple[str, str]]:
     """Identifier → kind and target of each relationship of a part."""
-    found: dict[str, tuple[str, str]] = {}
+    links: dict[str, tuple[str, str]] = {}
 
     class Links(_Handler):
         def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -158,10 +158,10 @@ def _links(parts: archive.Archive, name: str, *, base: str) -> dict[str, tuple[s
                     if target.startswith("/")
                     else posixpath.normpath(posixpath.join(base, target))
                 )
-                found[attributes.get("Id", "")] = (attributes.get("Type", ""), path)
+                links[attributes.get("Id", "")] = (attributes.get("Type", ""), path)
 
     _read(parts, name, Links())
-    return found
+    return links
 
 
 class _Listed(_Handler):
@@ -299,10 +299,10 @@ class _Cells(_Handler):
         elif name == "col":
             self._sheet.hidden += _is_hidden(attributes)
         elif name == "mergeCell":
-            found = _RANGE.fullmatch(attributes.get("ref", ""))
-            if found is None:
+            reference = _RANGE.fullmatch(attributes.get("ref", ""))
+            if reference is None:
                 archive.refuse()
-            self._sheet.merged.append(int(found[2] or found[1]))
+            self._sheet.merged.append(int(reference[2] or reference[1]))
 
     def _start_row(self, attributes: dict[str, str]) -> None:
         place = attributes.get("r")
@@ -318,10 +318,10 @@ class _Cells(_Handler):
         place = attributes.get("r")
         column = self._column + 1
         if place is not None:
-            found = _PLACE.fullmatch(place)
-            if found is None or int(found[2]) != self._row:
+            reference = _PLACE.fullmatch(place)
+            if reference is None or int(reference[2]) != self._row:
                 archive.refuse()
-            column = _number(found[1])
+            column = _number(reference[1])
         if column <= self._column:
             archive.refuse()
         self._column = column
@@ -345,23 +345,23 @@ class _Cells(_Handler):
 
     def _stored(self) -> Stored:
         """What the cell holds."""
-        found = self._found
+        raw = self._found
         if self._kind == "e":
             return stored_values.ERROR
-        if found is None or (found == "" and self._kind in ("n", "b", "d")):
+        if raw is None or (raw == "" and self._kind in ("n", "b", "d")):
             return stored_values.NO_RESULT if self._formula else ""
         match self._kind:
             case "n":
-                return self._number(found)
+                return self._number(raw)
             case "s":
-                return self._shared(found)
+                return self._shared(raw)
             case "inlineStr" | "str":
-                return unescaped(found)
+                return unescaped(raw)
             case "b":
-                return stored_values.truth(found)
+                return stored_values.truth(raw)
         if self._kind != "d":
             archive.refuse()
-        return found
+        return raw
 
     def _number(self, text: str) -> Stored:
         codes = self._book.codes

@@ -44,29 +44,29 @@ def blocks(
     _try_out(path, kind, at_once=BLOCK_CELLS)
     about = _read(path, kind, metadataonly=True)[1]
     shape.columns = formats.checked_names(about.column_names, most=limits.columns)
-    kept = {
+    names_read = {
         stored: name
         for stored, name in zip(about.column_names, shape.columns, strict=True)
         if wanted is None or name in wanted
     }
     shape.facts = {
-        name: found for stored, name in kept.items() if (found := _facts(about, stored))
+        name: values for stored, name in names_read.items() if (values := _facts(about, stored))
     }
     at_once = limits.rows_at_once(len(about.column_names))
     # One column at least: it is what tells the number of rows.
-    used = list(kept) or about.column_names[:1]
+    used = list(names_read) or about.column_names[:1]
     while True:
         read = _read if mode == "checked" else _read_dates_or_nothing
-        found = read(path, kind, row_offset=shape.rows, row_limit=at_once, usecols=used)[0]
-        count = len(found[used[0]])
+        values = read(path, kind, row_offset=shape.rows, row_limit=at_once, usecols=used)[0]
+        count = len(values[used[0]])
         shape.rows += count
         if shape.rows > limits.rows:
             raise TableError("more rows than are allowed", repair="use a smaller table")
         progress("read", min(1.0, shape.rows / max(1, about.number_rows or shape.rows)))
         if count:
             yield {
-                name: _column(about, found[stored], stored, name, limits=limits, mode=mode)
-                for stored, name in kept.items()
+                name: _column(about, values[stored], stored, name, limits=limits, mode=mode)
+                for stored, name in names_read.items()
             }
         if count < at_once:
             break
@@ -90,14 +90,14 @@ def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[An
     try:
         with path.open("rb") as file:
             formats.check_kind(kind, file.read(formats.HEAD))
-        found: tuple[dict[str, list[Any]], Any] = _READERS[kind](
+        result: tuple[dict[str, list[Any]], Any] = _READERS[kind](
             str(path), user_missing=True, output_format="dict", **options
         )
     except (TableError, OverflowError):
         raise  # a day that no calendar has is a cell, not damage
     except Exception:  # noqa: BLE001 - of a damaged file the library says this or that, and never in our words
         _refuse(kind)
-    return found
+    return result
 
 
 def _read_dates_or_nothing(
@@ -122,15 +122,15 @@ def _read_dates_or_nothing(
             **options | {"row_offset": start + count // 2, "row_limit": count - count // 2},
         )
         return {name: [*first[0][name], *second[0][name]] for name in columns}, first[1]
-    found: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     about = None
     for name in columns:
         try:
             one, about = _read_raw(path, kind, **options | {"usecols": [name]})
-            found[name] = one[name]
+            values[name] = one[name]
         except OverflowError:
-            found[name] = [None]
-    return found, about
+            values[name] = [None]
+    return values, about
 
 
 def _refuse(kind: Kind) -> NoReturn:

@@ -127,22 +127,22 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
 def _sheet(book: Book, name: str) -> Sheet:
     """The one that is said, or the only one with cells, hidden or not."""
     if name:
-        found = [sheet for sheet in book.sheets if sheet.name == name]
-        if not found:
+        candidates = [sheet for sheet in book.sheets if sheet.name == name]
+        if not candidates:
             raise TableError(
                 "the workbook has no sheet of this name",
                 repair="say the name as the workbook has it",
             )
-        return found[0]
-    found = [sheet for sheet in book.sheets if book.has_cells(sheet)]
-    if not found:
+        return candidates[0]
+    candidates = [sheet for sheet in book.sheets if book.has_cells(sheet)]
+    if not candidates:
         raise TableError("the file is empty", repair="upload a table with a header and rows")
-    if len(found) > 1:
+    if len(candidates) > 1:
         raise TableError(
             "more than one sheet has cells",
             repair="say which of them is the table, or keep that one",
         )
-    return found[0]
+    return candidates[0]
 
 
 def _rows(book: Book, sheet: Sheet, dialect: Dialect, shape: Shape) -> Iterator[Row]:

@@ -70,11 +70,11 @@ class Roles:
 
     def to_json(self) -> dict[str, Any]:
         """As versions are told apart by it: without names where none are given."""
-        found = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
+        document = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
         return (
-            found | {"names": [list(pair) for pair in self.names]}
+            document | {"names": [list(pair) for pair in self.names]}
             if self.names
-            else _without(found, "names")
+            else _without(document, "names")
         )
 
 
@@ -124,7 +124,7 @@ class Reference:
             if part:
                 members[part].append(index)
         groups = list(members.values())
-        kept = {
+        coarser = {
             name: tuple(parts[group[0]] for group in groups)
             for name, parts in self.parents.items()
             if name != level
@@ -136,11 +136,11 @@ class Reference:
             weights=None
             if self.weights is None
             else tuple(sum(self.weights[i] for i in group) for group in groups),
-            parents=kept,
+            parents=coarser,
             names={
                 "" if name == level else name: of
                 for name, of in self.names.items()
-                if name in (level, *kept)
+                if name in (level, *coarser)
             },
         )
 

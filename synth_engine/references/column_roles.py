@@ -50,9 +50,11 @@ def recognise(names: Sequence[str]) -> Roles | None:
     if is_crosswalk(names):
         block = next(block for block in _BLOCKS if block in names)
         parents = tuple((name, column) for name, column in _PARENTS if column in names)
-        told = {name for name, _ in parents}
+        named_parents = {name for name, _ in parents}
         called = tuple(
-            (name, column) for name, column in _NAMES if column in names and name in told
+            (name, column)
+            for name, column in _NAMES
+            if column in names and name in named_parents
         )
         return Roles(
             code=block, latitude="blklatdd", longitude="blklondd", parents=parents, names=called

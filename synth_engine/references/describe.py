@@ -42,15 +42,15 @@ def fitting(
         lines = {code: line for line, code in enumerate(_codes(reference, name))}
         known = sum(value in lines for value in values)
         if known == len(values):
-            found = reference if name == ITSELF else reference.coarsened(name)
-            lines = {code: line for line, code in enumerate(found.codes)}
+            coarse = reference if name == ITSELF else reference.coarsened(name)
+            lines = {code: line for line, code in enumerate(coarse.codes)}
             if lines.keys() & set(missing):
                 raise DomainError(
                     "a code of the reference table is also a marker of missing values",
                     repair="take it off the markers, so that a place and no place are told apart", column=column,
                 )  # fmt: skip
             return Found(
-                level=name, reference=found, lines=tuple(lines[value] for value in values)
+                level=name, reference=coarse, lines=tuple(lines[value] for value in values)
             )
         best = max(best, (known, name), key=lambda pair: pair[0])
     raise _not_there(reference, values, column=column, known=best[0], level=best[1])
@@ -94,11 +94,11 @@ def weighted(
     weights = dict(zip(density.codes, density.weights, strict=True))
     if not weights.keys() & set(values):
         raise _not_there(density, values, column=column, known=0, level=ITSELF)
-    found = [max(weights.get(value, 0.0), floor) for value in values]
-    _check_weights(found, column=column)
+    weights_by_value = [max(weights.get(value, 0.0), floor) for value in values]
+    _check_weights(weights_by_value, column=column)
     at = {
         value: [*points["at"][value][:2], _plain(weight)]
-        for value, weight in zip(values, found, strict=True)
+        for value, weight in zip(values, weights_by_value, strict=True)
     }
     return {**points, "at": at}
 
@@ -128,8 +128,8 @@ def totals_of(
             f"{strange:,} codes of the table have records and are no declared value",
             repair="declare them, or give totals of the declared values alone", column=column,
         )  # fmt: skip
-    found = {value: int(numbers[value]) for value in values if numbers.get(value)}
-    return {"column": column, "counts": found, "source": source.to_json()}
+    by_value = {value: int(numbers[value]) for value in values if numbers.get(value)}
+    return {"column": column, "counts": by_value, "source": source.to_json()}
 
 
 def support_of(
@@ -207,13 +207,13 @@ def described(
     ]
     attribute = next((each for each in attributes if each.get("name") == column), None)
     if attribute is None or attribute.get("kind") != "categorical":
-        said = (
+        actual = (
             "no such column in this description"
             if attribute is None
             else "not described as categories"
         )
         raise DomainError(
-            f"{said}, and a reference table speaks of codes",
+            f"{actual}, and a reference table speaks of codes",
             repair='describe it so: {"name": …, "kind": "categorical"}, with or without "values"', column=column,
         )  # fmt: skip
     if not attribute.get("values"):
@@ -221,31 +221,33 @@ def described(
         if not {"other", "missing", "outside"} & attribute.keys():
             attribute["other"] = True
     values, missing = list(attribute["values"]), attribute.get("missing") or ()
-    found = fitting(reference, values, column=column, missing=missing)
+    fitted = fitting(reference, values, column=column, missing=missing)
     points = (
-        [points_of(found, values, column=column, source=source)]
+        [points_of(fitted, values, column=column, source=source)]
         if reference.at is not None
         else []
     )
-    parts = partitions_of(found, values, column=column, source=source, names=worthwhile(found))
+    parts = partitions_of(
+        fitted, values, column=column, source=source, names=worthwhile(fitted)
+    )
     return {
         **document,
         "attributes": attributes,
-        **_beside(document, points=points, partitions=parts),
+        **_with_facts(document, points=points, partitions=parts),
     }
 
 
 def bare(document: Mapping[str, Any]) -> list[str]:
     """Columns of categories of which no value is listed yet: a reference table is still to fill them."""
-    found = [each for each in document.get("attributes") or () if isinstance(each, Mapping)]
+    described = [each for each in document.get("attributes") or () if isinstance(each, Mapping)]
     return [
         str(each.get("name"))
-        for each in found
+        for each in described
         if each.get("kind") == "categorical" and not each.get("values")
     ]
 
 
-def _beside(
+def _with_facts(
     document: Mapping[str, Any],
     *,
     points: list[dict[str, Any]],
@@ -253,14 +255,14 @@ def _beside(
 ) -> dict[str, Any]:
     """The lists of a description with new entries in the place of those about the same."""
     mine = {each["column"] for each in points}
-    said = {(each["column"], each["name"]) for each in partitions}
-    kept = [each for each in document.get("points") or () if each.get("column") not in mine]
+    replaced = {(each["column"], each["name"]) for each in partitions}
+    others = [each for each in document.get("points") or () if each.get("column") not in mine]
     held = [
         each
         for each in document.get("partitions") or ()
-        if (each.get("column"), each.get("name")) not in said
+        if (each.get("column"), each.get("name")) not in replaced
     ]
-    whole = {"points": [*kept, *points], "partitions": [*held, *partitions]}
+    whole = {"points": [*others, *points], "partitions": [*held, *partitions]}
     return {name: entries for name, entries in whole.items() if entries}
 
 

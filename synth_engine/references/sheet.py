@@ -30,24 +30,24 @@ class Sheet:
 
 def unpacked(data: bytes) -> bytes:
     """The file as text in bytes. Errors: TableError for a damaged or an endless file."""
-    found = b""
+    unpacked_data = b""
     if not data.startswith(_GZIP):
-        found = data
+        unpacked_data = data
     while data.startswith(_GZIP):  # a packed file may have several members
         member = zlib.decompressobj(wbits=31)
         try:
-            found += member.decompress(data, MOST_BYTES + 1 - len(found))
+            unpacked_data += member.decompress(data, MOST_BYTES + 1 - len(unpacked_data))
         except zlib.error:
             raise TableError("the packed file is damaged", repair="pack it again") from None
-        if not member.eof and len(found) <= MOST_BYTES:
+        if not member.eof and len(unpacked_data) <= MOST_BYTES:
             raise TableError("the packed file ends too early", repair="fetch or pack it again")
-        data = b"" if len(found) > MOST_BYTES else member.unused_data
-    if len(found) > MOST_BYTES:
+        data = b"" if len(unpacked_data) > MOST_BYTES else member.unused_data
+    if len(unpacked_data) > MOST_BYTES:
         raise TableError(
             f"a reference table is larger than {MOST_BYTES // 2**20} MB",
             repair="leave out columns or rows that no table needs",
         )
-    return found
+    return unpacked_data
 
 
 def read_sheet(text: bytes, *, wanted: Iterable[str] | None = None) -> Sheet:
@@ -106,12 +106,12 @@ def _cells(
             )
         for place, texts in places:
             texts.append(row[place].strip())
-    found = {names[place]: texts for place, texts in places}
-    for name, texts in found.items():
+    cells = {names[place]: texts for place, texts in places}
+    for name, texts in cells.items():
         if any(len(text) > LONGEST_CELL for text in texts):
             raise TableError(
                 f"a cell is longer than {LONGEST_CELL:,} letters",
                 repair="shorten it",
                 column=name,
             )
-    return found
+    return cells

@@ -73,18 +73,18 @@ def load(
         raise TableError(
             "the reference table cannot be read", repair="check its path and rights"
         ) from None
-    told = recognise(read_sheet(text).names)
+    recognised = recognise(read_sheet(text).names)
     if code is not None:
         roles = Roles(
             code=code, latitude=latitude, longitude=longitude, weight=weight, parents=parents
         )
-    elif told is not None:
+    elif recognised is not None:
         roles = replace(
-            told,
-            latitude=latitude or told.latitude,
-            longitude=longitude or told.longitude,
-            weight=weight or told.weight,
-            parents=(*told.parents, *parents),
+            recognised,
+            latitude=latitude or recognised.latitude,
+            longitude=longitude or recognised.longitude,
+            weight=weight or recognised.weight,
+            parents=(*recognised.parents, *parents),
         )
     else:
         raise TableError("it does not show which column is the code", repair="say the columns")
@@ -94,7 +94,7 @@ def load(
 
 def _names(parts: Sequence[str], names: Sequence[str], *, column: str) -> dict[str, str]:
     """What each part is called in the first line that says so."""
-    found: dict[str, str] = {}
+    names_by_part: dict[str, str] = {}
     for line, (part, name) in enumerate(zip(parts, names, strict=True), start=2):
         if len(name) > LONGEST_NAME or not name.isprintable():
             raise TableError(
@@ -104,8 +104,8 @@ def _names(parts: Sequence[str], names: Sequence[str], *, column: str) -> dict[s
                 line=line,
             )
         if part and name.strip():
-            found.setdefault(part, name.strip())
-    return found
+            names_by_part.setdefault(part, name.strip())
+    return names_by_part
 
 
 def _check_codes(codes: Sequence[str], *, column: str, twice: bool) -> None:
@@ -129,7 +129,7 @@ def _check_codes(codes: Sequence[str], *, column: str, twice: bool) -> None:
 
 
 def _weights(texts: Sequence[str], *, column: str) -> list[float]:
-    found = []
+    weights = []
     for line, text in enumerate(texts, start=2):
         try:
             weight = float(text) if text.isascii() else -1.0
@@ -142,8 +142,8 @@ def _weights(texts: Sequence[str], *, column: str) -> list[float]:
                 column=column,
                 line=line,
             )
-        found.append(weight)
-    return found
+        weights.append(weight)
+    return weights
 
 
 def _summed(codes: Sequence[str], weights: Sequence[float]) -> tuple[list[str], list[float]]:

@@ -303,7 +303,7 @@ class DialectForm(forms.Form):
             literal=data.get("literal", False),
             escape={"backslash": "\\"}.get(data.get("escape", ""), data.get("escape", "")),
             extra_rows=data.get("extra_rows") or "refuse",
-            said=True,
+            marks_confirmed=True,
         )
 
 

@@ -89,7 +89,7 @@ def test_a_text_in_utf8_with_one_broken_letter_is_damaged_and_not_western(file: 
 def test_bytes_that_stand_for_nothing_are_not_taken_for_western_letters() -> None:
     found = Encodings()
     found.feed(b"a,b\n1,\x81\n")
-    assert found.found() != "cp1252"
+    assert found.most_likely() != "cp1252"
     assert "cp1252" not in found.possible()
 
 

@@ -110,9 +110,15 @@ def _answered(dataset: Dataset, facts: Mapping[str, Any], *, sent: set[str]) -> 
     if "header" not in sent and "header" not in asked and first_line_moved and dataset.dialect:
         asked.append("header")  # the guess was about another line
     kept = {one: getattr(before, one) for one in asked}
-    said = before.said or not sent.isdisjoint(("decimal", "thousands"))
+    confirmed = before.marks_confirmed or not sent.isdisjoint(("decimal", "thousands"))
     return Dialect.from_json(
-        {**facts, **kept, "names": tuple(facts["names"]), "asked": tuple(asked), "said": said}
+        {
+            **facts,
+            **kept,
+            "names": tuple(facts["names"]),
+            "asked": tuple(asked),
+            "said": confirmed,
+        }
     )
 
 
