@@ -236,7 +236,7 @@ class GrantQuery(DatedQuery):
 
 
 def _any_of(columns: Sequence[str], word: str) -> Q:
-    found = Q()
+    condition = Q()
     for column in columns:
-        found |= Q(**{f"{column}__icontains": word})
-    return found
+        condition |= Q(**{f"{column}__icontains": word})
+    return condition

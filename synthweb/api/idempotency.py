@@ -60,11 +60,11 @@ def once(request: Request, act: Callable[[], Response], *, content: str) -> Resp
         return act()
     digest = _digest(request, content)
     with transaction.atomic():
-        kept, fresh = _take(caller(request), key, digest)
+        stored, fresh = _take(caller(request), key, digest)
         if not fresh:
-            return _again(kept, digest)
+            return _again(stored, digest)
         response = act()
-        KeptAnswer.objects.filter(pk=kept.pk).update(
+        KeptAnswer.objects.filter(pk=stored.pk).update(
             status=response.status_code,
             location=response.get("Location", ""),
             body=JSONRenderer().render(response.data).decode(),

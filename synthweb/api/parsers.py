@@ -144,14 +144,14 @@ def _constant(name: str) -> Unread:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    values = dict(pairs)
+    if len(values) != len(pairs):
         twice = _first_repeated(name for name, _ in pairs)
         pointer = f"/{escaped(twice)}" if _is_text(twice) else ""
         raise _malformed(
             "a name is given twice in one object", pointer=pointer, repair="give each once"
         )
-    return found
+    return values
 
 
 def _first_repeated(names: Iterator[str]) -> str:

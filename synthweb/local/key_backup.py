@@ -39,10 +39,10 @@ def backup(folder: Path, file: Path, passphrase: str) -> list[str]:
         raise Refused(
             f"The passphrase is shorter than {SHORTEST} characters: choose a longer one."
         )
-    found = {name: (folder / name).read_bytes() for name in _names(folder)}
-    if not found:
+    contents = {name: (folder / name).read_bytes() for name in _names(folder)}
+    if not contents:
         raise Refused(f"There are no keys in {folder}: name their folder with --keys.")
-    sealed = pyrage.passphrase.encrypt(_packed(found), passphrase)
+    sealed = pyrage.passphrase.encrypt(_packed(contents), passphrase)
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -53,15 +53,15 @@ def backup(folder: Path, file: Path, passphrase: str) -> list[str]:
         out.write(sealed)
         out.flush()
         os.fsync(out.fileno())
-    return [name for name in keys.FILES if name not in found]
+    return [name for name in keys.FILES if name not in contents]
 
 
 def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
     """Put whatever is missing in `folder` back; gives the names of what was."""
-    found = read(file, passphrase)
+    contents = read(file, passphrase)
     different = [
         name
-        for name, content in found.items()
+        for name, content in contents.items()
         if (folder / name).exists() and (folder / name).read_bytes() != content
     ]
     if different:
@@ -69,14 +69,14 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
             f"{', '.join(different)} in {folder} differ from the copy. Nothing was restored: move them away first, and "
             "keep them, something may be encrypted to them."
         )
-    missing = [name for name in found if not (folder / name).exists()]
+    missing = [name for name in contents if not (folder / name).exists()]
     for name in missing:
         path = folder / name
         for place in reversed(
             [parent for parent in path.parents if parent == folder or folder in parent.parents]
         ):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        keys.write_private(path, found[name].decode("ascii"))
+        keys.write_private(path, contents[name].decode("ascii"))
     return missing
 
 
@@ -88,14 +88,14 @@ def read(file: Path, passphrase: str) -> dict[str, bytes]:
         raise Refused(
             f"{file} cannot be opened: it is damaged, or the passphrase is another one."
         ) from None
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
         for member in archive:
             if not _is_key(member.name) or not member.isreg() or member.size > LARGEST:
                 raise Refused(f"{file} holds something that is no key of synthweb.")
             content = archive.extractfile(member)
-            found[member.name] = content.read() if content else b""
-    return found
+            contents[member.name] = content.read() if content else b""
+    return contents
 
 
 def _names(folder: Path) -> list[str]:
@@ -152,22 +152,22 @@ def _do(chosen: argparse.Namespace, passphrase: str) -> None:
     match chosen.verb:
         case "backup":
             missing = backup(chosen.keys, chosen.file, passphrase)
-            said = [
+            lines = [
                 f"Written to {chosen.file}. Keep it, and its passphrase, apart from the copies of the vault."
             ]
-            said += (
+            lines += (
                 [f"Not in the copy, because not in {chosen.keys}: {', '.join(missing)}"]
                 if missing
                 else []
             )
         case "restore":
             put_back = restore(chosen.keys, chosen.file, passphrase)
-            said = [
+            lines = [
                 f"Restored to {chosen.keys}: {', '.join(put_back) or 'nothing, all of it is there'}."
             ]
         case _:
-            said = sorted(read(chosen.file, passphrase))
-    sys.stdout.write("\n".join(said) + "\n")
+            lines = sorted(read(chosen.file, passphrase))
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _passphrase(file: Path | None, *, twice: bool) -> str:

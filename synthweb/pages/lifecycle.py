@@ -49,18 +49,18 @@ def settings(request: HttpRequest, code: str) -> HttpResponse:
 def form(request: HttpRequest, code: str) -> HttpResponse:
     """Say how the CSV is written, and have it read again."""
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
-    said = DialectForm(request.POST, file_kind=dataset.file_kind)
-    if not said.is_valid():
-        return _wrong(request, dataset, dialect_form=said)
+    dialect_form = DialectForm(request.POST, file_kind=dataset.file_kind)
+    if not dialect_form.is_valid():
+        return _wrong(request, dataset, dialect_form=dialect_form)
     try:
         with transaction.atomic():
             changed = datasets.set_dialect(
-                actor=_me(request), dataset=dataset, dialect=said.dialect
+                actor=_me(request), dataset=dataset, dialect=dialect_form.dialect
             )
             runs.request_ingest(dataset=changed, actor=_me(request))
     except Conflict as conflict:
-        said.add_error(None, f"{conflict}.")
-        return _wrong(request, dataset, dialect_form=said, status=HTTPStatus.CONFLICT)
+        dialect_form.add_error(None, f"{conflict}.")
+        return _wrong(request, dataset, dialect_form=dialect_form, status=HTTPStatus.CONFLICT)
     return redirect("pages:upload-status", dataset.code)
 
 
@@ -120,9 +120,9 @@ def back(request: HttpRequest, code: str) -> HttpResponse:
     """Give up a file that could not be read, and return to the one before it."""
     dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
     try:
-        kept = datasets.go_back(actor=_me(request), dataset=dataset)
+        restored = datasets.go_back(actor=_me(request), dataset=dataset)
         messages.success(
-            request, f"Version {kept.table_number} of the table is in force again."
+            request, f"Version {restored.table_number} of the table is in force again."
         )
     except Conflict as conflict:
         messages.error(

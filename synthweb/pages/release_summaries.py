@@ -48,8 +48,8 @@ class Released:
 
 def released(user: User, dataset: Dataset) -> Released:
     """What `user` may see of the releases of a dataset."""
-    found = releases.releases_for(user).filter(dataset=dataset)
-    shown = list(releases.with_look(found)[:SHOWN])
+    releases_here = releases.releases_for(user).filter(dataset=dataset)
+    shown = list(releases.with_look(releases_here)[:SHOWN])
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     ends, states = _ends(dataset), _states(shown)
     lines = [
@@ -62,7 +62,7 @@ def released(user: User, dataset: Dataset) -> Released:
         )
         for each in shown
     ]
-    return Released(lines=lines, count=found.count())
+    return Released(lines=lines, count=releases_here.count())
 
 
 def _ends(dataset: Dataset) -> dict[str, datetime]:
@@ -83,7 +83,7 @@ def _states(shown: Sequence[Release]) -> dict[int, str]:
     errands = TableErrand.objects.filter(
         kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown]
     )
-    found = errands.order_by("created_at", "pk").values_list("release", "state")
+    states = errands.order_by("created_at", "pk").values_list("release", "state")
     return {
-        pk: words.get(TableErrand.State(state), "") for pk, state in found if pk is not None
+        pk: words.get(TableErrand.State(state), "") for pk, state in states if pk is not None
     }

@@ -115,14 +115,14 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
 
 def runs_of(dataset: Dataset) -> list[tuple[SynthesisRun, str]]:
     """The dataset's newest runs with where each stands; the caller has fetched the dataset for somebody."""
-    found = (
+    runs = (
         dataset.runs.select_related("account")
         .defer("spec")
         .order_by("-created_at", "-pk")[:RUNS]
     )
     return [
         (run, stages.RUN[stages.position(run.stage)].title if run.is_open else "–")
-        for run in found
+        for run in runs
     ]
 
 
@@ -164,8 +164,8 @@ def addresses_of(dataset: Dataset) -> Addresses:
 
 
 def _lines(user: User) -> list[DatasetLine]:
-    found = datasets.datasets_of(user).filter(steward=user)[:HOME_ROWS]
-    return [_line(dataset) for dataset in found]
+    datasets_here = datasets.datasets_of(user).filter(steward=user)[:HOME_ROWS]
+    return [_line(dataset) for dataset in datasets_here]
 
 
 def _line(dataset: Dataset) -> DatasetLine:
@@ -186,7 +186,9 @@ def _facts(dataset: Dataset) -> Facts:
         .values(columns=F("draft__columns"), total=F("draft__total"))
         .get()
     )
-    undeclared, columns = open_count({name: said for name, said in draft.items() if said}) or (
+    undeclared, columns = open_count(
+        {name: entry for name, entry in draft.items() if entry}
+    ) or (
         None,
         None,
     )

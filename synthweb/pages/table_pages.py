@@ -41,8 +41,8 @@ def settings(dataset: Dataset) -> dict[str, Any]:
 
 def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """How the file is read, and what says it otherwise. `evidence` is what stewards see of a file whose form is open."""
-    said = Dialect.from_json(dataset.dialect) if dataset.dialect else None
-    sentence = said and _sentence(said, dataset.file_kind)
+    dialect = Dialect.from_json(dataset.dialect) if dataset.dialect else None
+    sentence = dialect and _sentence(dialect, dataset.file_kind)
     return {
         "dataset": dataset,
         "blocked": datasets.blocked(dataset),
@@ -50,7 +50,7 @@ def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[st
         "dialect_form": None
         if dataset.file_kind in (*WITH_SCHEMA, *JSON)
         else DialectForm.of(dataset, words=(evidence or {}).get("words")),
-        "questions": [QUESTIONS[one][0] for one in said.asked] if said else [],
+        "questions": [QUESTIONS[one][0] for one in dialect.asked] if dialect else [],
         "first_lines": (evidence or {}).get("lines", []),
         "earlier": earlier(dataset),
     }
@@ -67,8 +67,8 @@ def earlier(dataset: Dataset) -> TableVersion | None:
     """The version to go back to from one that was refused."""
     if dataset.status != Dataset.Status.REFUSED:
         return None
-    kept = selectors.tables_of(dataset).filter(erased_at=None, read_at__isnull=False)
-    return kept.exclude(number=dataset.table_number).first()
+    versions = selectors.tables_of(dataset).filter(erased_at=None, read_at__isnull=False)
+    return versions.exclude(number=dataset.table_number).first()
 
 
 def state_of(version: TableVersion, dataset: Dataset) -> str:

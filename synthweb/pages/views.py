@@ -28,12 +28,12 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 def dataset(request: HttpRequest, code: str) -> HttpResponse:
     """One dataset: its six steps, its budget, what it protects, its releases and runs."""
-    found = dataset_for(_me(request), code)
+    dataset = dataset_for(_me(request), code)
     context = {
-        "overview": selectors.overview_of(_me(request), found),
-        "dataset": found,
-        "busy": selectors.is_busy(found),
-        "refusal": refusal_for(_me(request), found),
+        "overview": selectors.overview_of(_me(request), dataset),
+        "dataset": dataset,
+        "busy": selectors.is_busy(dataset),
+        "refusal": refusal_for(_me(request), dataset),
     }
     return render(request, "pages/dataset.html", context)
 
@@ -42,22 +42,22 @@ def dataset(request: HttpRequest, code: str) -> HttpResponse:
 @login_required
 def dataset_runs(request: HttpRequest, code: str) -> HttpResponse:
     """The part of that page which is live; says "load me again" once there is more to tell than stages."""
-    found = dataset_for(_me(request), code)
-    state = selectors.state_of(found)
+    dataset = dataset_for(_me(request), code)
+    state = selectors.state_of(dataset)
     if fragments.asked_by_page(request) and request.GET.get("state") != state:
         return HttpResponseClientRefresh()
     context = {
-        "dataset": found,
-        "runs": selectors.runs_of(found),
-        "busy": selectors.is_busy(found),
+        "dataset": dataset,
+        "runs": selectors.runs_of(dataset),
+        "busy": selectors.is_busy(dataset),
         "state": state,
     }
     crumbs = [
         (reverse("datasets:index"), "Datasets"),
-        (reverse("pages:dataset", args=[code]), found.name),
+        (reverse("pages:dataset", args=[code]), dataset.name),
     ]
     return fragments.render_fragment(
-        request, "pages/_runs.html", context, title=f"Runs of {found.name}", crumbs=crumbs
+        request, "pages/_runs.html", context, title=f"Runs of {dataset.name}", crumbs=crumbs
     )
 
 

@@ -34,7 +34,7 @@ class Fit:
     """What a version says about a column: of which level its values are, which partitions may be taken along; whether
     the values themselves would come from it (`fills`)."""
 
-    found: Found
+    fitted: Found
     values: tuple[str, ...]
     missing: tuple[str, ...]
     partitions: tuple[str, ...]
@@ -42,15 +42,15 @@ class Fit:
 
     @property
     def level(self) -> str:
-        return self.found.level or ITSELF
+        return self.fitted.level or ITSELF
 
     @property
     def has_points(self) -> bool:
-        return self.found.reference.at is not None
+        return self.fitted.reference.at is not None
 
     @property
     def has_weights(self) -> bool:
-        return self.found.reference.weights is not None
+        return self.fitted.reference.weights is not None
 
 
 def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str = "") -> Fit:
@@ -64,10 +64,10 @@ def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str 
     else:
         values, chosen = attribute.values, None
     missing = attribute.missing or () if attribute is not None else ()
-    found = engine.fitting(reference, values, column=column, missing=missing, level=chosen)
-    partitions = tuple(engine.worthwhile(found))
+    fitted = engine.fitting(reference, values, column=column, missing=missing, level=chosen)
+    partitions = tuple(engine.worthwhile(fitted))
     return Fit(
-        found=found,
+        fitted=fitted,
         values=values,
         missing=missing,
         partitions=partitions,
@@ -112,7 +112,7 @@ def use(
     of places that it lacks; with `totals` it says instead, publicly and exactly, how many records each value has. Nothing is confirmed. Returns what was taken, in words. Errors: DomainError, Refused."""
     held = locked_dataset(dataset)
     require_no_table(version.content_key, organisation=held.organisation)
-    beside = selectors.draft_context(held)
+    context = selectors.draft_context(held)
     taken: dict[str, Any]
     values: tuple[str, ...] | None = None
     if version.kind == "density" and totals:
@@ -120,28 +120,28 @@ def use(
         values = None if listed else _all_codes(version.read, level=ITSELF, column=column)
         among = listed.values if listed else values or ()
         counts = engine.totals_of(version.read, among, column=column, source=version.source)
-        beside, taken, told = (
-            beside | {"totals": counts},
+        context, taken, summary = (
+            context | {"totals": counts},
             {},
             [f"public totals of {len(counts['counts']):,} values"],
         )
     elif version.kind == "density":
-        taken, told = (
+        taken, summary = (
             _weights(held, version, column=column, floor=floor),
             ["weights of its points"],
         )
     else:
         fits = fit(held, version, column=column, level=level)
         values = fits.values if fits.fills else None
-        taken, told = _entries(
+        taken, summary = _entries(
             fits, version, column=column, partitions=partitions, weights=weights
         )
     columns = {} if values is None else {column: _filled(held, column, values)}
-    keep(actor=actor, dataset=held, columns=columns, beside=_merged(beside, taken))
-    told = [*([f"{len(values):,} values"] if values else []), *told]
+    keep(actor=actor, dataset=held, columns=columns, beside=_merged(context, taken))
+    summary = [*([f"{len(values):,} values"] if values else []), *summary]
     _note(actor, "reference.used", held, version=version, column=column)
     dataset.draft = held.draft
-    return told
+    return summary
 
 
 def totals_want_another_relation(dataset: Dataset) -> bool:
@@ -174,8 +174,8 @@ def use_for_place(
     _check_number(reference, column=None)
     heavy = weights and reference.weights is not None
     entry = engine.support_of(reference, place=place, source=version.source, weights=heavy)
-    beside = _merged(selectors.draft_context(held), {"points": [entry]})
-    keep(actor=actor, dataset=held, beside=beside)
+    context = _merged(selectors.draft_context(held), {"points": [entry]})
+    keep(actor=actor, dataset=held, beside=context)
     _note(actor, "reference.used", held, version=version, column=place)
     dataset.draft = held.draft
     return len(reference)
@@ -185,17 +185,19 @@ def use_for_place(
 def forget(*, actor: User, dataset: Dataset, column: str) -> None:
     """Take what reference tables said about a column or a place off the draft: points, partitions and totals."""
     held = locked_dataset(dataset)
-    beside = selectors.draft_context(held)
-    if (beside.get("totals") or {}).get("column") == column:
-        del beside["totals"]
+    context = selectors.draft_context(held)
+    if (context.get("totals") or {}).get("column") == column:
+        del context["totals"]
     for key in ("points", "partitions"):
-        beside[key] = [
+        context[key] = [
             each
-            for each in beside.get(key) or ()
+            for each in context.get(key) or ()
             if column not in (each.get("column"), each.get("place"))
         ]
     keep(
-        actor=actor, dataset=held, beside={key: facts for key, facts in beside.items() if facts}
+        actor=actor,
+        dataset=held,
+        beside={key: facts for key, facts in context.items() if facts},
     )
     dataset.draft = held.draft
 
@@ -244,9 +246,9 @@ def _all_codes(reference: Reference, *, level: str, column: str) -> tuple[str, .
             repair="choose one that it has",
             column=column,
         )
-    found = reference if level == ITSELF else reference.coarsened(level)
-    _check_number(found, column=column)
-    return found.codes
+    coarse = reference if level == ITSELF else reference.coarsened(level)
+    _check_number(coarse, column=column)
+    return coarse.codes
 
 
 def _check_number(reference: Reference, *, column: str | None) -> None:
@@ -268,42 +270,42 @@ def _entries(
     names = fits.partitions if partitions is None else tuple(partitions)
     source = version.source
     taken: dict[str, Any] = {}
-    told = []
+    summary = []
     if fits.has_points:
         weighs = weights and fits.has_weights
         points = engine.points_of(
-            fits.found, fits.values, column=column, source=source, weights=weighs
+            fits.fitted, fits.values, column=column, source=source, weights=weighs
         )
         taken["points"] = [points]
-        told.append("points" if not weighs else "points with weights")
+        summary.append("points" if not weighs else "points with weights")
     if names:
         taken["partitions"] = engine.partitions_of(
-            fits.found, fits.values, column=column, source=source, names=names
+            fits.fitted, fits.values, column=column, source=source, names=names
         )
-        told.append(f"partition{'s' if len(names) > 1 else ''} {', '.join(names)}")
-    if not told:
+        summary.append(f"partition{'s' if len(names) > 1 else ''} {', '.join(names)}")
+    if not summary:
         raise DomainError(
             "the reference table says nothing that this column could use",
             repair="choose another",
             column=column,
         )
-    return taken, told
+    return taken, summary
 
 
-def _merged(beside: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(context: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
     """New entries in the place of those about the same column, place or partition of a column."""
 
     def about(entry: Mapping[str, Any]) -> tuple[Any, ...]:
         return entry.get("column"), entry.get("place"), entry.get("name")
 
-    found = dict(beside)
+    merged = dict(context)
     for key, entries in taken.items():
         mine = {about(entry) for entry in entries}
-        found[key] = [
-            *(each for each in found.get(key) or () if about(each) not in mine),
+        merged[key] = [
+            *(each for each in merged.get(key) or () if about(each) not in mine),
             *entries,
         ]
-    return found
+    return merged
 
 
 def _filled(dataset: Dataset, column: str, values: tuple[str, ...]) -> drafts.Column:

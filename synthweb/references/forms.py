@@ -107,10 +107,10 @@ class FileForm(forms.Form):
             key: cleaned.get(key) or None for key in ("latitude", "longitude", "weight")
         }
         parents = cleaned.get("parents") or {"parents": (), "names": ()}
-        told = any(texts.values()) or bool(parents["parents"]) or bool(cleaned.get("adds"))
+        has_roles = any(texts.values()) or bool(parents["parents"]) or bool(cleaned.get("adds"))
         cleaned["roles"] = None
         if not cleaned.get("code"):
-            if told:
+            if has_roles:
                 self.add_error(
                     "code",
                     "Say the column of the codes too, or leave all columns to be found by their names.",

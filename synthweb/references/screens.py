@@ -20,7 +20,7 @@ from synthweb.references.models import KINDS, ReferenceTable, ReferenceVersion
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Statement:
     """What the draft says of one column or place, by reference tables."""
 
     name: str
@@ -69,9 +69,9 @@ def _roles(roles: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("longitudes", "longitude"),
         ("weights", "weight"),
     ]
-    found = [(title, str(roles[key])) for title, key in named if roles.get(key)]
+    titled = [(title, str(roles[key])) for title, key in named if roles.get(key)]
     names = [(f"names of {name}", column) for name, column in roles.get("names") or ()]
-    return [*found, *((name, column) for name, column in roles.get("parents") or ()), *names]
+    return [*titled, *((name, column) for name, column in roles.get("parents") or ()), *names]
 
 
 def using(
@@ -118,11 +118,11 @@ def using(
         "is_place": column in places,
         "levels": [applying.ITSELF, *version.partitions] if version else [],
         "fit": fit,
-        "partitions": [(name, len(set(fit.found.parts(name)))) for name in fit.partitions]
+        "partitions": [(name, len(set(fit.fitted.parts(name)))) for name in fit.partitions]
         if fit
         else [],
         "error": error,
-        "said": said(dataset),
+        "statements": statements(dataset),
     }
 
 
@@ -132,23 +132,23 @@ def _columns(dataset: Dataset) -> list[str]:
     return [name for name, column in typed.items() if column.get("kind") in ("", "categorical")]
 
 
-def said(dataset: Dataset) -> list[Said]:
+def statements(dataset: Dataset) -> list[Statement]:
     """What stands in the draft, column by column."""
-    beside = datasets.draft_context(dataset)
+    context = datasets.draft_context(dataset)
     points = {
-        each.get("column") or each.get("place"): each for each in beside.get("points") or ()
+        each.get("column") or each.get("place"): each for each in context.get("points") or ()
     }
-    partitions = beside.get("partitions") or ()
-    totals = beside.get("totals") or {}
+    partitions = context.get("partitions") or ()
+    totals = context.get("totals") or {}
     summed = [totals["column"]] if totals else []
-    found = []
+    statements = []
     for name in dict.fromkeys([*points, *(each["column"] for each in partitions), *summed]):
         at = (points.get(name) or {}).get("at") or {}
         listed = list(at.values()) if isinstance(at, Mapping) else list(at)
         mine = [each for each in partitions if each["column"] == name]
         sources = [each.get("source") for each in [points.get(name), *mine] if each]
-        found.append(
-            Said(
+        statements.append(
+            Statement(
                 name=name,
                 points=len(listed),
                 weighted=bool(listed) and len(listed[0]) > 2,
@@ -161,4 +161,4 @@ def said(dataset: Dataset) -> list[Said]:
                 ),
             )
         )
-    return found
+    return statements

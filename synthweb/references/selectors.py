@@ -30,22 +30,22 @@ def references_of(user: people.Person) -> QuerySet[ReferenceTable]:
     """Every reference table of `user`'s organisation, by name, its versions prefetched, the newest first; `kind` is that of
     the newest."""
     people.require_role(user, *Need.VIEW.roles)
-    found = ReferenceTable.objects.filter(
+    tables = ReferenceTable.objects.filter(
         organisation=people.organisation_of(user)
     ).select_related("made_by")
     newest = ReferenceVersion.objects.filter(reference=OuterRef("pk")).order_by("-number")
-    found = found.annotate(kind=Subquery(newest.values("kind")[:1]))
-    return found.prefetch_related(Prefetch("versions", LISTED)).order_by("name", "pk")
+    tables = tables.annotate(kind=Subquery(newest.values("kind")[:1]))
+    return tables.prefetch_related(Prefetch("versions", LISTED)).order_by("name", "pk")
 
 
 def reference_for(user: people.Person, code: str) -> ReferenceTable:
     """One of them, or 404 to strangers."""
     if not people.has_role(user, *Need.VIEW.roles):
         raise Http404("no such reference table")
-    found = references_of(user).filter(code=code).first()
-    if found is None:
+    table = references_of(user).filter(code=code).first()
+    if table is None:
         raise Http404("no such reference table")
-    return found
+    return table
 
 
 def version_for(user: people.Person, code: str, number: int | None = None) -> ReferenceVersion:
@@ -53,11 +53,11 @@ def version_for(user: people.Person, code: str, number: int | None = None) -> Re
     versions = ReferenceVersion.objects.filter(
         reference=reference_for(user, code)
     ).select_related("reference")
-    found = (
+    version = (
         versions.order_by("-number").first()
         if number is None
         else versions.filter(number=number).first()
     )
-    if found is None:
+    if version is None:
         raise Http404("no such version")
-    return found
+    return version

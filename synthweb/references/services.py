@@ -96,9 +96,9 @@ def require_not_public(content_key: str, *, organisation: Organisation) -> None:
     same = ReferenceVersion.objects.filter(
         content_key=content_key, reference__organisation=organisation
     )
-    if found := same.select_related("reference").order_by("pk").first():
+    if duplicate := same.select_related("reference").order_by("pk").first():
         raise TableError(
-            f"this very file was called public here, as the reference table “{found.reference.name}”",
+            f"this very file was called public here, as the reference table “{duplicate.reference.name}”",
             repair="delete that reference table if it should not have been, and upload the table again",
         )
 
@@ -133,9 +133,12 @@ def _read(file: Brought, *, organisation: Organisation) -> _Read:
             "the names of the columns do not show which one is the code",
             repair="say which columns to take",
         )
-    found = engine.read(text, roles=roles)
+    reference = engine.read(text, roles=roles)
     return _Read(
-        reference=found, roles=roles, sha256=hashlib.sha256(text).hexdigest(), content_key=key
+        reference=reference,
+        roles=roles,
+        sha256=hashlib.sha256(text).hexdigest(),
+        content_key=key,
     )
 
 

@@ -103,9 +103,9 @@ def _receive(request: HttpRequest, table: ReferenceTable | None) -> HttpResponse
 def _bring(me: User, table: ReferenceTable | None, form: FileForm) -> ReferenceTable:
     if table is not None:
         return services.add_version(actor=me, reference=table, file=form.brought).reference
-    said = form.cleaned_data
+    data = form.cleaned_data
     return services.add(
-        actor=me, name=said["name"], published=said["published"], file=form.brought
+        actor=me, name=data["name"], published=data["published"], file=form.brought
     )
 
 
@@ -131,13 +131,15 @@ def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
         context = screens.using(_me(request), dataset, cast(Any, request.GET))
         return render(request, "references/use.html", context)
     try:
-        told = _take(request, dataset)
+        summary = _take(request, dataset)
     except (InputError, Refused) as error:
         context = screens.using(_me(request), dataset, cast(Any, request.POST), error=error)
         return render(
             request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
         )
-    messages.success(request, f"Taken into the draft: {told}. Nothing of it is confirmed yet.")
+    messages.success(
+        request, f"Taken into the draft: {summary}. Nothing of it is confirmed yet."
+    )
     if applying.totals_want_another_relation(dataset):
         messages.warning(
             request,
@@ -160,28 +162,28 @@ def _take(request: HttpRequest, dataset: Dataset) -> str:
         raise Refused(
             "the choice is not sound", repair="choose again", field=next(iter(form.errors))
         )
-    said = form.cleaned_data
-    if said["column"] in applying.places_of(dataset):
+    data = form.cleaned_data
+    if data["column"] in applying.places_of(dataset):
         number = applying.use_for_place(
             actor=me,
             dataset=dataset,
             version=version,
-            place=said["column"],
-            weights=said["weights"],
+            place=data["column"],
+            weights=data["weights"],
         )
-        return f"{number:,} points of the place {said['column']}"
-    told = applying.use(
+        return f"{number:,} points of the place {data['column']}"
+    summary = applying.use(
         actor=me,
         dataset=dataset,
         version=version,
-        column=said["column"],
-        level=said["level"],
-        partitions=said["partitions"],
-        weights=said["weights"],
-        floor=said["floor"] or 0.0,
-        totals=said["totals"],
+        column=data["column"],
+        level=data["level"],
+        partitions=data["partitions"],
+        weights=data["weights"],
+        floor=data["floor"] or 0.0,
+        totals=data["totals"],
     )
-    return f"{', '.join(told)} of {said['column']}"
+    return f"{', '.join(summary)} of {data['column']}"
 
 
 @require_POST

@@ -46,14 +46,14 @@ def receipt_of_sample(sample: Sample) -> dict[str, Any]:
     """The receipt of one table: that of its release, with the number of rows and the commitment to the seed; it says so where
     the table is drawn from an edited description."""
     edition = sample.edition
-    drawn = receipts.Sample(
+    drawn_sample = receipts.Sample(
         rows=sample.rows,
         seed_commitment=sample.commitment,
         edited=None if edition is None else edition.digest,
         after_looking=edition is not None and edition.after_looking,
     )
     document = receipts.with_marks(sample.release.receipt, marks_of(sample.release))
-    return _signed(receipts.with_sample(document, drawn))
+    return _signed(receipts.with_sample(document, drawn_sample))
 
 
 def head_of(release: Release) -> dict[str, Any] | None:

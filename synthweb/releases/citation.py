@@ -69,10 +69,12 @@ def _cite(
     made = f"Made with synthweb {receipt['versions']['synth_engine']}, method {receipt['mechanism']['id']}"
     looked = f" {LOOKED}" if receipts.is_after_looking(receipt) else ""
     edited = f" {EDITED}" if receipts.is_edited(receipt) else ""
-    drawn = (
+    sample_note = (
         f" Seed commitment {receipt['sample']['seed_commitment']}." if receipt["sample"] else ""
     )
-    note = f"{made}. {promise}.{edited}{looked}{drawn} Receipt SHA-256 {receipt['digest']}"
+    note = (
+        f"{made}. {promise}.{edited}{looked}{sample_note} Receipt SHA-256 {receipt['digest']}"
+    )
     fields = {
         "author": f"{{{_tex(organisation)}}}",
         "title": f"{{{_tex(name)}}}",

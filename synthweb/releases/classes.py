@@ -20,14 +20,14 @@ DEEPEST = 50  # of what an address may ask for
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A class below the chosen one. `address`: of its own parts, empty where it has none; `apart`: which share of its records
+    """A class below the chosen one. `address`: of its own parts, empty where it has none; `distinguished_share`: which share of its records
     the tree tells apart from its neighbours."""
 
     name: str
     address: str
     records: str
     share: float
-    apart: float
+    distinguished_share: float
 
     @property
     def width(self) -> int:
@@ -48,7 +48,7 @@ class Explorer:
     name: str
     records: str
     share: float
-    apart: float
+    distinguished_share: float
     lines: tuple[Line, ...]
     file: str
     error: str
@@ -56,22 +56,22 @@ class Explorer:
 
 def explore(tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int) -> Explorer | None:
     """The class that was asked for; of one that is not declared, the widest, with the reason. None for a tree without classes."""
-    found = tree_classes.of_classes(tree)
-    if not found:
+    columns = tree_classes.of_classes(tree)
+    if not columns:
         return None
-    column = _column(query, found)
+    column = _column(query, columns)
     asked = tuple(query.getlist("class"))[:DEEPEST]
-    here, error = tree_classes.explore_class(found[column], asked), ""
+    here, error = tree_classes.explore_class(columns[column], asked), ""
     if here is None:
         here, error = (
-            tree_classes.explore_class(found[column], ()),
+            tree_classes.explore_class(columns[column], ()),
             "The description has no such class.",
         )
     assert here is not None  # noqa: S101 - every column has a widest class
     levels = named(domain, column)
     return Explorer(
         column=column,
-        columns=tuple((name, _address(name, ())) for name in found),
+        columns=tuple((name, _address(name, ())) for name in columns),
         levels=levels,
         level=levels[min(len(here.path), len(levels) - 1)],
         above=tuple(
@@ -81,7 +81,7 @@ def explore(tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int) -> 
         name=here.whole.name,
         records=number(rows * here.whole.share),
         share=here.whole.share,
-        apart=_of(here.whole),
+        distinguished_share=_of(here.whole),
         lines=tuple(
             _line(part, here, column, rows=rows)
             for part in sorted(here.parts, key=lambda one: -one.share)
@@ -109,7 +109,7 @@ def _line(part: Part, here: Class, column: str, *, rows: int) -> Line:
         address=_address(column, (*here.path, part.name)) if part.values > 1 else "",
         records=number(rows * part.share),
         share=part.share / here.whole.share if here.whole.share else 0.0,
-        apart=_of(part),
+        distinguished_share=_of(part),
     )
 
 
@@ -121,8 +121,10 @@ def lines(
     tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int
 ) -> Iterator[Sequence[object]] | None:
     """Every class of one column as a head and rows; None for a tree without classes."""
-    found = tree_classes.of_classes(tree)
-    return _lines(found, _column(query, found), domain=domain, rows=rows) if found else None
+    columns = tree_classes.of_classes(tree)
+    return (
+        _lines(columns, _column(query, columns), domain=domain, rows=rows) if columns else None
+    )
 
 
 def _lines(

@@ -145,7 +145,7 @@ def compare_map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponse
     report = datasets.preview_for(
         _user(request), release.dataset, Preview.Kind.REPORT, release.code
     )
-    page = None if report is None else maps.beside(release, report, request.GET)
+    page = None if report is None else maps.comparison(release, report, request.GET)
     return _sheet(page, sheet, release, what="NOT-PRIVATE-map")
 
 

@@ -26,13 +26,13 @@ def learned(release: Release) -> list[Learned]:
     described = domain_of(release.domain_version)
     domain = Domain.from_json(release.model["domain"]) if described.undeclared else described
     return [
-        _told(attribute)
+        _summary(attribute)
         for attribute in domain.attributes
         if "learned" in attribute.facts.values()
     ]
 
 
-def _told(attribute: Attribute) -> Learned:
+def _summary(attribute: Attribute) -> Learned:
     labels = attribute.value_labels
     if isinstance(attribute, Categorical):
         words = "1 value" if len(labels) == 1 else f"{len(labels)} values"

@@ -62,38 +62,43 @@ def _shows(code: str) -> bool:
     document = "domain_version__document"
     columns = {f"p{place}": F(f"{document}__points__{place}__column") for place in range(4)}
     places = {f"q{place}": F(f"{document}__places__{place}__name") for place in range(2)}
-    found = (
+    distances = (
         Release.objects.filter(code=code)
         .annotate(**columns, **places)
         .values(*columns, *places)
         .first()
     )
-    return sum(value is not None for value in (found or {}).values()) >= 2
+    return sum(value is not None for value in (distances or {}).values()) >= 2
 
 
 def page(release: Release, query: QueryDict) -> Page | None:
     """Of a release alone; None where records go nowhere."""
     domain = model_of(release.code).domain
-    found = {_name(commute): commute for commute in commutes(domain)}
-    if not found:
+    by_name = {_name(commute): commute for commute in commutes(domain)}
+    if not by_name:
         return None
     synthetic = _synthetic(release.code)
     return _page(
-        domain, found, {name: {"synthetic": table} for name, table in synthetic.items()}, query
+        domain,
+        by_name,
+        {name: {"synthetic": table} for name, table in synthetic.items()},
+        query,
     )
 
 
-def beside(release: Release, report: Mapping[str, Any], query: QueryDict) -> Page | None:
+def comparison(release: Release, report: Mapping[str, Any], query: QueryDict) -> Page | None:
     """The same beside the real table; None where a stored comparison has no tallies of commutes."""
     domain = model_of(release.code).domain
-    found = {_name(commute): commute for commute in commutes(domain)}
+    by_name = {_name(commute): commute for commute in commutes(domain)}
     stored = {" → ".join(entry["ends"]): entry for entry in report.get("commutes", ())}
     known = {}
-    for name, commute in found.items():
+    for name, commute in by_name.items():
         tables = commute_entries.tables(stored[name], commute) if name in stored else None
         if tables is not None:
             known[name] = tables
-    return _page(domain, {name: found[name] for name in known}, known, query) if known else None
+    return (
+        _page(domain, {name: by_name[name] for name in known}, known, query) if known else None
+    )
 
 
 def _page(
@@ -164,25 +169,25 @@ def _view(
 
 def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) -> NamedPoint:
     text = form.cleaned_data.get("near", "")
-    found = anchors.find(text, commute=commute, domain=domain) if text else None
-    if text and found is None:
+    anchor = anchors.find(text, commute=commute, domain=domain) if text else None
+    if text and anchor is None:
         form.add_error(
             "near",
             "No public point has this name: choose one of the list, or write latitude, longitude.",
         )
-    return found or anchors.busiest_destination(synthetic)
+    return anchor or anchors.busiest_destination(synthetic)
 
 
 @lru_cache(maxsize=KEPT)
 def _synthetic(code: str) -> dict[str, tallies.ContingencyTable]:
     """Tallies of the commutes of records that the model of a release draws, which never changes. The caller authorised."""
     model, rows = model_of(code), Release.objects.values_list("rows", flat=True).get(code=code)
-    drawn = model.sample(max(1, min(rows, MOST_ROWS)), seed=f"maps/{code}")
-    found = {}
+    codes = model.sample(max(1, min(rows, MOST_ROWS)), seed=f"maps/{code}")
+    tables = {}
     for commute in commutes(model.domain):
-        cells, counts = commute.tally(drawn.__getitem__)
-        found[_name(commute)] = tallies.ContingencyTable(commute.shape, cells, counts)
-    return found
+        cells, counts = commute.tally(codes.__getitem__)
+        tables[_name(commute)] = tallies.ContingencyTable(commute.shape, cells, counts)
+    return tables
 
 
 def _name(commute: Commute) -> str:

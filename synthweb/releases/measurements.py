@@ -58,7 +58,7 @@ class Group:
     deviation: float
     clearness: float
     strength: float | None
-    drawn: bool
+    in_network: bool
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class Spot:
     shade: int
     words: str
     binned: bool
-    drawn: bool
+    in_network: bool
     inside: bool
 
 
@@ -170,7 +170,7 @@ class Measured:
 
     @property
     def has_network(self) -> bool:
-        return any(group.drawn for group in self.groups)
+        return any(group.in_network for group in self.groups)
 
     @property
     def levels(self) -> list[tuple[int, str]]:
@@ -189,29 +189,35 @@ def measured(release: Release) -> Measured:
     """What the receipt says was counted, beside what the model makes of it."""
     document, domain = release.model, Domain.from_json(release.model["domain"])
     tables = dict(_tables(document, domain))
-    drawn = {
+    network_groups = {
         frozenset((*node["parents"], node["attribute"]))
         for node in document.get("network", ())
         if node["parents"]
     }
-    found = sorted(
+    groups = sorted(
         (
-            _group(call, domain, tables=tables, drawn=drawn, rows=max(1, release.rows))
+            _group(
+                call,
+                domain,
+                tables=tables,
+                network_groups=network_groups,
+                rows=max(1, release.rows),
+            )
             for call in _calls(release.receipt)
         ),
         key=lambda group: (-(group.strength or 0), group.cells, group.columns),
     )
-    pairs = {frozenset(group.columns) for group in found if len(group.columns) == 2}
+    pairs = {frozenset(group.columns) for group in groups if len(group.columns) == 2}
     return Measured(
-        groups=tuple(found[:LISTED]),
-        more=max(0, len(found) - LISTED),
+        groups=tuple(groups[:LISTED]),
+        more=max(0, len(groups) - LISTED),
         pairs=len(pairs),
         of_pairs=math.comb(len(domain.names), 2),
-        triples=len({frozenset(group.columns) for group in found if len(group.columns) > 2}),
-        faint=sum(group.faint for group in found),
-        map=_map(found, domain.names, tables=tables),
-        cuts=tuple(_cuts(found, document, domain)),
-        advice=tuple(_advice(found)),
+        triples=len({frozenset(group.columns) for group in groups if len(group.columns) > 2}),
+        faint=sum(group.faint for group in groups),
+        map=_map(groups, domain.names, tables=tables),
+        cuts=tuple(_cuts(groups, document, domain)),
+        advice=tuple(_advice(groups)),
     )
 
 
@@ -229,7 +235,7 @@ def _group(
     domain: Domain,
     *,
     tables: Mapping[frozenset[str], Floats],
-    drawn: set[frozenset[str]],
+    network_groups: set[frozenset[str]],
     rows: int,
 ) -> Group:
     columns = tuple(call["query"]["clique"])
@@ -246,7 +252,7 @@ def _group(
         deviation=deviation,
         clearness=rows / math.prod(shape) / deviation,
         strength=None if table is None else strength(table),
-        drawn=frozenset(columns) in drawn,
+        in_network=frozenset(columns) in network_groups,
     )
 
 
@@ -300,7 +306,7 @@ def _map(
                     table=tables.get(frozenset(pair)),
                 ),
             )
-    told = "; ".join(f"{group.name}{_told(group)}" for group in found[:10])
+    listing = "; ".join(f"{group.name}{_noise_note(group)}" for group in found[:10])
     return Map(
         unit=unit,
         names=tuple(
@@ -310,26 +316,26 @@ def _map(
         spots=tuple(best.values()),
         width=len(names) * unit + NAMES,
         height=len(names) * unit,
-        words=f"Strength of the groups of columns that were counted, the strongest first: {told or 'none'}.",
+        words=f"Strength of the groups of columns that were counted, the strongest first: {listing or 'none'}.",
     )
 
 
 def _spot(group: Group, pair: tuple[str, ...], *, x: int, y: int, table: Floats | None) -> Spot:
     inside = len(group.columns) > 2
-    found = group.strength if table is None or not inside else strength(table)
+    value = group.strength if table is None or not inside else strength(table)
     where = f", within {group.name}" if inside else ""
     return Spot(
         x=x,
         y=y,
-        shade=0 if found is None else sum(found >= level for level in LEVELS),
-        words=f"{' × '.join(pair)}{where}{_told(group)}, {group.size} cells, noise of ±{group.deviation:.3g} records a cell",
+        shade=0 if value is None else sum(value >= level for level in LEVELS),
+        words=f"{' × '.join(pair)}{where}{_noise_note(group)}, {group.size} cells, noise of ±{group.deviation:.3g} records a cell",
         binned=group.binned,
-        drawn=group.drawn,
+        in_network=group.in_network,
         inside=inside,
     )
 
 
-def _told(group: Group) -> str:
+def _noise_note(group: Group) -> str:
     return "" if group.strength is None else f": strength {group.strength:.2f}"
 
 

@@ -154,7 +154,7 @@ class Sample(models.Model):
     @property
     def model_document(self) -> dict[str, Any]:
         """What it is drawn from: the model of the release, or one that somebody edited."""
-        found: dict[str, Any] = (
+        document: dict[str, Any] = (
             self.release.model if self.edition is None else self.edition.model
         )
-        return found
+        return document

@@ -75,14 +75,14 @@ class Network:
     @property
     def words(self) -> str:
         """What the drawing shows, for who cannot see it."""
-        told = "; ".join(
+        parents = "; ".join(
             f"{line.name} from {' and '.join(line.parents)}"
             for line in self.lines
             if line.parents
         )
         alone = ", ".join(line.name for line in self.lines if not line.parents)
         return (
-            f"Columns in the order in which they are drawn. By themselves: {alone}. {told}".strip()
+            f"Columns in the order in which they are drawn. By themselves: {alone}. {parents}".strip()
             + "."
         )
 

@@ -57,7 +57,7 @@ class Explorer:
     of: str = ""
 
     @property
-    def kept(self) -> str:
+    def query_string(self) -> str:
         """What an address of another beginning has of this one."""
         return f"&{urlencode({'of': self.of})}" if self.of else ""
 
@@ -73,8 +73,8 @@ def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> Explorer
     of, share = str(asked.get("of", "")), 1.0
     if of in groups:
         texts, share = tree_classes.texts_within(tree, *groups[of])
-    found = explore(texts, str(asked.get("at", "")), rows=rows * share)
-    return replace(found, groups=tuple(groups), of=of if of in groups else "")
+    explorer = explore(texts, str(asked.get("at", "")), rows=rows * share)
+    return replace(explorer, groups=tuple(groups), of=of if of in groups else "")
 
 
 def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> Explorer:

@@ -244,7 +244,7 @@ def overview(release: Release) -> dict[str, Any]:
 
 def compare(release: Release) -> dict[str, Any]:
     """What the comparison page shows around the report itself."""
-    tree = trees.told(release)
+    tree = trees.summarise(release)
     return {
         "dataset": release.dataset,
         "notes": tree.sentences if tree else (),
@@ -286,7 +286,7 @@ def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
             KINDS.get(call["query"]["verb"], call["query"]["verb"]), []
         ).append(call)
     currency = "epsilon" if pure or any("rho" not in call["cost"] for call in calls) else "rho"
-    found = [
+    totals = [
         (
             sum((Fraction(call["cost"].get(currency, "0")) for call in group), Fraction(0)),
             kind,
@@ -300,7 +300,7 @@ def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
             count=count,
             cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {float(cost):.3g}",
         )
-        for cost, kind, count in sorted(found, key=lambda each: (-each[0], each[1]))
+        for cost, kind, count in sorted(totals, key=lambda each: (-each[0], each[1]))
     ]
 
 
@@ -327,7 +327,7 @@ def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
         number=number,
         what=_what(query),
         cells=query["cells"],
-        noise=_drawn(noise)
+        noise=_describe_noise(noise)
         or f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
         sensitivity=f"{NORMS.get(norm, norm)} {bound}".strip(),
         cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}"
@@ -335,7 +335,7 @@ def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
     )
 
 
-def _drawn(noise: dict[str, Any]) -> str:
+def _describe_noise(noise: dict[str, Any]) -> str:
     """Of groups drawn anew: their law, which has a prior in place of noise."""
     if noise.get("law") != "dirichlet-multinomial":
         return ""
@@ -385,13 +385,13 @@ def short(ratio: str) -> str:
 def check(release: Release) -> Verdict:
     """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
     try:
-        found = verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
+        verdict = verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
     except SynthError as error:
         return Verdict(accepted=False, sentences=(str(error),))
     return Verdict(
         accepted=True,
-        sentences=tuple(found.sentences),
-        epsilon=f"{float(found.epsilon):.6g}",
-        delta=number_format.delta(found.delta),
-        caveats=tuple(found.caveats),
+        sentences=tuple(verdict.sentences),
+        epsilon=f"{float(verdict.epsilon):.6g}",
+        delta=number_format.delta(verdict.delta),
+        caveats=tuple(verdict.caveats),
     )

@@ -44,27 +44,27 @@ def releases_for(
 ) -> QuerySet[Release]:
     """Every release that `user` may view, newest first, narrowed by words of name, description and code, by method
     and by the code of a dataset; the models and receipts stay in the database."""
-    found = Release.objects.filter(_visible(user)).select_related(
+    releases = Release.objects.filter(_visible(user)).select_related(
         "dataset__organisation", "created_by"
     )
     for word in search.split():
-        found = found.filter(
+        releases = releases.filter(
             Q(name__icontains=word) | Q(description__icontains=word) | Q(code__startswith=word)
         )
     if mechanism:
-        found = found.filter(mechanism=mechanism)
+        releases = releases.filter(mechanism=mechanism)
     if dataset:
-        found = found.filter(dataset__code=dataset)
-    return found.defer(*HEAVY).order_by("-created_at", "-pk")
+        releases = releases.filter(dataset__code=dataset)
+    return releases.defer(*HEAVY).order_by("-created_at", "-pk")
 
 
 def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
     """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
-    found = Release.objects.filter(_visible(user), code=code)
-    found = found.select_related(
+    matching = Release.objects.filter(_visible(user), code=code)
+    matching = matching.select_related(
         "dataset__organisation", "account", "domain_version", "created_by"
     )
-    release = found.defer("model", "dataset__draft", "domain_version__document").first()
+    release = matching.defer("model", "dataset__draft", "domain_version__document").first()
     if release is None:
         raise Http404("no such release")
     if not may(user, release, need):
@@ -106,24 +106,26 @@ def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
 
 def samples_of(user: Person, release: Release) -> QuerySet[Sample]:
     """The user's own samples of a release, newest first."""
-    found = Sample.objects.filter(release=release, requested_by=user.pk).select_related(
+    samples = Sample.objects.filter(release=release, requested_by=user.pk).select_related(
         "edition__created_by"
     )
-    return found.defer("edition__model").order_by("-created_at", "-pk")
+    return samples.defer("edition__model").order_by("-created_at", "-pk")
 
 
 def editions_of(release: Release) -> QuerySet[Edition]:
     """The edited descriptions of a release, newest first, without the models themselves; the caller authorised."""
-    found = Edition.objects.filter(release=release).select_related("created_by").defer("model")
-    return found.order_by("-created_at", "-pk")
+    editions = (
+        Edition.objects.filter(release=release).select_related("created_by").defer("model")
+    )
+    return editions.order_by("-created_at", "-pk")
 
 
 def edition_for(release: Release, code: str) -> Edition:
     """One of them; Http404 if the release has none of this code. The caller authorised."""
-    found = editions_of(release).filter(code=code).first()
-    if found is None:
+    edition = editions_of(release).filter(code=code).first()
+    if edition is None:
         raise Http404("no such edited description")
-    return found
+    return edition
 
 
 def grants_of(release: Release) -> QuerySet[ReleaseGrant]:

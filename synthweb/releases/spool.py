@@ -101,8 +101,8 @@ class Download:
 
 def _has_gone(request: HttpRequest | None) -> Callable[[], bool]:
     connection = None if request is None else request.META.get("gunicorn.socket")
-    found: Callable[[], bool] = getattr(connection, "has_gone", lambda: False)
-    return found
+    has_gone: Callable[[], bool] = getattr(connection, "has_gone", lambda: False)
+    return has_gone
 
 
 def _cells(sample: Sample) -> int:

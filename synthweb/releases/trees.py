@@ -62,26 +62,26 @@ class MapForm(forms.Form):
             "to": [(name, name) for name in others],
             "size": [(value, f"1 of {words}") for value, words in cuts],
         }
-        said = {key: value for key, value in data.items() if value}
-        known = {key for key in said if key not in choices or said[key] in dict(choices[key])}
+        given = {key: value for key, value in data.items() if value}
+        known = {key for key in given if key not in choices or given[key] in dict(choices[key])}
         super().__init__(
-            usual | {key: said[key] for key in known}
+            usual | {key: given[key] for key in known}
         )  # an address of another place may ask for what is not
-        for key, found in choices.items():
+        for key, allowed in choices.items():
             field = self.fields[key]
             assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
-            field.choices = found
+            field.choices = allowed
         if not others:
             for key in ("to", "size", "north", "east"):
                 del self.fields[key]
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or {}
-        if (said.get("north") is None) != (said.get("east") is None) and not self.errors:
+        cleaned = super().clean() or {}
+        if (cleaned.get("north") is None) != (cleaned.get("east") is None) and not self.errors:
             self.add_error(
-                "north" if said.get("north") is None else "east", "Give both, or neither."
+                "north" if cleaned.get("north") is None else "east", "Give both, or neither."
             )
-        return said
+        return cleaned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ ELSEWHERE = " “New release” tells which, for this dataset."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class TreeSummary:
     """What there is to say of a tree. `notes`: None of a model that has none, as earlier ones have not."""
 
     of: tree_notes.Of
@@ -140,18 +140,18 @@ class Told:
         )
 
 
-def told(release: Release) -> Told | None:
+def summarise(release: Release) -> TreeSummary | None:
     """None for a model without a tree. The model stays in the database."""
     if not has_tree(release):
         return None
-    found = Release.objects.filter(pk=release.pk)
+    rows_of_release = Release.objects.filter(pk=release.pk)
     roots = Q(model__tree__levels=[0]) | Q(model__tree__texts=[""], model__tree__partial=[0])
-    kind, notes, rows = found.values_list(
+    kind, notes, rows = rows_of_release.values_list(
         "model__tree__kind", "model__notes", "model__rows"
     ).get()
-    return Told(
+    return TreeSummary(
         of=tree_notes.of_what(kind),
-        root_alone=found.filter(roots).exists(),
+        root_alone=rows_of_release.filter(roots).exists(),
         notes=None if notes is None else TreeDiagnostics.from_json(notes),
         rows=rows,
     )
@@ -159,8 +159,8 @@ def told(release: Release) -> Told | None:
 
 def warning(release: Release) -> str:
     """What its pages say first of a tree that tells nothing, with the way to another; empty for every other release."""
-    found = told(release)
-    return f"{found.warning}{ELSEWHERE}" if found and found.warning else ""
+    summary = summarise(release)
+    return f"{summary.warning}{ELSEWHERE}" if summary and summary.warning else ""
 
 
 def page(release: Release, query: QueryDict) -> Page | None:
@@ -181,10 +181,10 @@ def page(release: Release, query: QueryDict) -> Page | None:
 def _sizes(model: Model) -> dict[int, str]:
     """How large a cell of each depth is, in words; of a tree without places nothing."""
     assert model.tree is not None  # noqa: S101 - the caller looked
-    found = model.tree.hierarchy
+    hierarchy = model.tree.hierarchy
     sizes = {
-        depth: cell_sizes.of_depth(found, model.domain, depth)
-        for depth in range(found.depth + 1)
+        depth: cell_sizes.of_depth(hierarchy, model.domain, depth)
+        for depth in range(hierarchy.depth + 1)
     }
     return {depth: cell_sizes.describe(each) for depth, each in sizes.items() if each}
 
@@ -210,10 +210,10 @@ def maps(model: Model, query: QueryDict) -> Maps | None:
     form = MapForm(
         {key: str(query[key]) for key in query}, names=list(sites), finest=max(1, finest)
     )
-    said = form.cleaned_data if form.is_valid() else {}
+    choice = form.cleaned_data if form.is_valid() else {}
     name, halvings = (
-        said.get("place") or next(iter(sites)),
-        said.get("halvings") or min(finest, USUAL_HALVINGS),
+        choice.get("place") or next(iter(sites)),
+        choice.get("halvings") or min(finest, USUAL_HALVINGS),
     )
     chosen = _chosen(form, tree, model.domain, sites[name])
     first = tree_cells.place_map(tree, model.domain, sites[name], halvings=halvings)
@@ -222,7 +222,7 @@ def maps(model: Model, query: QueryDict) -> Maps | None:
     )
     if chosen is None:
         return Maps(form=form, start=start, end=None, first=first, second=None)
-    inside, to = tree_cells.within(tree, sites[name], chosen), said["to"]
+    inside, to = tree_cells.within(tree, sites[name], chosen), choice["to"]
     second = tree_cells.place_map(
         tree, model.domain, sites[to], halvings=halvings, within=inside
     )
@@ -236,12 +236,12 @@ def _chosen(
     form: MapForm, tree: tree_cells.TreeCells, domain: Domain, site: tree_cells.PlaceAxes
 ) -> tree_cells.Square | None:
     """The square that was chosen, if one was and the tree has it; else the form says why not."""
-    said = form.cleaned_data if form.is_valid() else {}
-    if said.get("north") is None or not said.get("to"):
+    choice = form.cleaned_data if form.is_valid() else {}
+    if choice.get("north") is None or not choice.get("to"):
         return None
     try:
         return tree_cells.square(
-            tree, domain, site, at=(said["north"], said["east"]), halvings=said["size"]
+            tree, domain, site, at=(choice["north"], choice["east"]), halvings=choice["size"]
         )
     except DomainError as error:
         form.add_error(
@@ -269,8 +269,8 @@ def lines(release: Release, what: str, query: QueryDict) -> Lines | None:
         case "texts" if isinstance(model.tree.hierarchy, StringHierarchy):
             return prefix_explorer.lines(model.tree, rows=model.rows)
         case "place" | "other-place":
-            found = maps(model, query)
-            shown = found and (found.first if what == "place" else found.second)
+            both_maps = maps(model, query)
+            shown = both_maps and (both_maps.first if what == "place" else both_maps.second)
             return _squares(shown, rows=model.rows) if shown else None
     return None
 
@@ -302,19 +302,19 @@ def _sides(
     tree: tree_cells.TreeCells, domain: Domain
 ) -> list[tuple[Sequence[str], Sequence[Sequence[object]]]]:
     """Of the points, the texts, and each column of classes: a head, and a row for each cell."""
-    found: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
+    tables: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
     if (points := tree_classes.of_points(tree)) is not None:
         low, high = tree_cells.bounds(points, domain)
         head = [
             f"{name} {end}" for name in _coordinates(points.hierarchy) for end in ("from", "to")
         ]
         ends = np.stack((low, high), axis=2).reshape(len(low), -1)
-        found.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
+        tables.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
     if (texts := tree_classes.of_texts(tree)) is not None:
-        found.append((prefix_explorer.HEAD, prefix_explorer.of_cells(texts)))
+        tables.append((prefix_explorer.HEAD, prefix_explorer.of_cells(texts)))
     for column, side in tree_classes.of_classes(tree).items():
-        found.append((classes.named(domain, column), classes.of_cells(side)))
-    return found
+        tables.append((classes.named(domain, column), classes.of_cells(side)))
+    return tables
 
 
 def _coordinates(points: Hierarchy) -> Iterator[str]:

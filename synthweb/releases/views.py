@@ -50,8 +50,8 @@ def _user(request: HttpRequest) -> User:
 def index(request: HttpRequest) -> HttpResponse:
     """Every release that this person may see, filtered, sorted and in pages."""
     asked = {name: request.GET.get(key, "") for name, key in screens.FILTERS}
-    found = selectors.releases_for(_user(request), **asked)
-    return render(request, "releases/index.html", screens.release_list(found, request.GET))
+    releases = selectors.releases_for(_user(request), **asked)
+    return render(request, "releases/index.html", screens.release_list(releases, request.GET))
 
 
 @login_required
@@ -59,17 +59,17 @@ def index(request: HttpRequest) -> HttpResponse:
 def release(request: HttpRequest, code: str) -> HttpResponse:
     """Overview: the promise in words, what it is made of; stewards give it a name and a description."""
     need = Need.SHARE if request.method == "POST" else Need.VIEW
-    found = selectors.release_for(_user(request), code, need)
-    signals.opened.send(sender=type(found), release=found, user=_user(request))
+    release = selectors.release_for(_user(request), code, need)
+    signals.opened.send(sender=type(release), release=release, user=_user(request))
     form = DescribeForm(
-        request.POST or None, initial={"name": found.name, "description": found.description}
+        request.POST or None, initial={"name": release.name, "description": release.description}
     )
     if request.method == "POST" and form.is_valid():
-        services.describe(actor=_user(request), release=found, **form.cleaned_data)
+        services.describe(actor=_user(request), release=release, **form.cleaned_data)
         return redirect("releases:release", code)
     context = (
-        screens.frame(_user(request), found, tab="release")
-        | screens.overview(found)
+        screens.frame(_user(request), release, tab="release")
+        | screens.overview(release)
         | {"form": form}
     )
     return render(request, "releases/release.html", context)
@@ -79,9 +79,9 @@ def release(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def network(request: HttpRequest, code: str) -> HttpResponse:
     """Which columns are drawn from which, for whoever may see the release."""
-    found = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), found, tab="network") | {
-        "network": networks.network_of(found)
+    release = selectors.release_for(_user(request), code)
+    context = screens.frame(_user(request), release, tab="network") | {
+        "network": networks.network_of(release)
     }
     return render(request, "releases/network.html", context)
 
@@ -90,9 +90,9 @@ def network(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def measured(request: HttpRequest, code: str) -> HttpResponse:
     """Which columns were counted together, how finely and with how much noise, for whoever may see the release."""
-    found = selectors.release_for(_user(request), code)
-    shown = measurements.measured(found) if measurements.shows(found) else None
-    context = screens.frame(_user(request), found, tab="measured") | {"measured": shown}
+    release = selectors.release_for(_user(request), code)
+    shown = measurements.measured(release) if measurements.shows(release) else None
+    context = screens.frame(_user(request), release, tab="measured") | {"measured": shown}
     return render(request, "releases/measured.html", context)
 
 
@@ -100,9 +100,9 @@ def measured(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def tree(request: HttpRequest, code: str) -> HttpResponse:
     """The tree of the model: its depths, maps of its places, beginnings of its texts, its classes."""
-    found = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), found, tab="tree") | {
-        "page": trees.page(found, request.GET),
+    release = selectors.release_for(_user(request), code, Need.SAMPLE)
+    context = screens.frame(_user(request), release, tab="tree") | {
+        "page": trees.page(release, request.GET),
         "at": request.GET.get("at", ""),
     }
     return render(request, "releases/tree.html", context | {"query": request.GET.urlencode()})
@@ -112,9 +112,9 @@ def tree(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def groups(request: HttpRequest, code: str) -> HttpResponse:
     """The published table of groups with noisy counts, the largest first."""
-    found = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), found, tab="groups") | {
-        "page": published.page(found)
+    release = selectors.release_for(_user(request), code, Need.SAMPLE)
+    context = screens.frame(_user(request), release, tab="groups") | {
+        "page": published.page(release)
     }
     return render(request, "releases/groups.html", context)
 
@@ -123,9 +123,9 @@ def groups(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def map_of(request: HttpRequest, code: str) -> HttpResponse:
     """How far records go, on maps, from the model alone."""
-    found = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), found, tab="map") | {
-        "page": maps.page(found, request.GET)
+    release = selectors.release_for(_user(request), code, Need.SAMPLE)
+    context = screens.frame(_user(request), release, tab="map") | {
+        "page": maps.page(release, request.GET)
     }
     return render(request, "releases/map.html", context)
 
@@ -135,14 +135,14 @@ def map_of(request: HttpRequest, code: str) -> HttpResponse:
 @never_cache
 def compare_map(request: HttpRequest, code: str) -> HttpResponse:
     """The same beside the real data, for stewards alone; opening it is written to the audit log."""
-    found = selectors.release_for(_user(request), code, Need.COMPARE)
+    release = selectors.release_for(_user(request), code, Need.COMPARE)
     report = datasets.preview_for(
-        _user(request), found.dataset, Preview.Kind.REPORT, found.code
+        _user(request), release.dataset, Preview.Kind.REPORT, release.code
     )
-    page = None if report is None else maps.beside(found, report, request.GET)
+    page = None if report is None else maps.comparison(release, report, request.GET)
     if page is None:  # none, or of an earlier version
         return redirect("releases:compare", code)
-    context = screens.frame(_user(request), found, tab="compare", leaf="Map") | {
+    context = screens.frame(_user(request), release, tab="compare", leaf="Map") | {
         "page": page,
         "red": style.RED_WORDS,
     }
@@ -154,17 +154,17 @@ def compare_map(request: HttpRequest, code: str) -> HttpResponse:
 @never_cache
 def compare(request: HttpRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
-    found = selectors.release_for(_user(request), code, Need.COMPARE)
-    context = screens.frame(_user(request), found, tab="compare") | screens.compare(found)
+    release = selectors.release_for(_user(request), code, Need.COMPARE)
+    context = screens.frame(_user(request), release, tab="compare") | screens.compare(release)
     try:
         report = datasets.preview_for(
-            _user(request), found.dataset, Preview.Kind.REPORT, found.code
+            _user(request), release.dataset, Preview.Kind.REPORT, release.code
         )
         if report is None:
             return redirect("runs:report", code)
         context |= {
             "comparison": comparison.page(report),
-            "asked": purposes.asked(found, report),
+            "asked": purposes.asked(release, report),
         }
         context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
     except (
@@ -178,23 +178,23 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def samples(request: HttpRequest, code: str) -> HttpResponse:
     """Draw any number of rows, for free; list one's own samples."""
-    found = selectors.release_for(_user(request), code, Need.SAMPLE)
+    release = selectors.release_for(_user(request), code, Need.SAMPLE)
     asked = (request.POST if request.method == "POST" else request.GET).get("edition")
-    edition = selectors.edition_for(found, asked) if asked else None
+    edition = selectors.edition_for(release, asked) if asked else None
     form = SampleForm(
-        request.POST or None, initial={"rows": found.sample_rows, "edition": asked}
+        request.POST or None, initial={"rows": release.sample_rows, "edition": asked}
     )
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data | {"edition": edition}
         try:
-            sample = services.draw_sample(user=_user(request), release=found, **given)
+            sample = services.draw_sample(user=_user(request), release=release, **given)
             return redirect("releases:sample", code, sample.code)
         except SpecError as error:
             form.add_error("seed", error.text)
-    page = Paginator(selectors.samples_of(_user(request), found), PAGE).get_page(
+    page = Paginator(selectors.samples_of(_user(request), release), PAGE).get_page(
         request.GET.get("page")
     )
-    context = screens.frame(_user(request), found, tab="samples") | {
+    context = screens.frame(_user(request), release, tab="samples") | {
         "form": form,
         "page": page,
         "edition": edition,
@@ -207,12 +207,12 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
 def description(request: HttpRequest, code: str) -> HttpResponse:
     """The model as a document to be read and kept; stewards bring one back that they edited."""
     posted = request.method == "POST"
-    found = selectors.release_for(_user(request), code, Need.SHARE if posted else Need.SAMPLE)
+    release = selectors.release_for(_user(request), code, Need.SHARE if posted else Need.SAMPLE)
     form = EditionForm(request.POST, request.FILES) if posted else EditionForm()
     if posted and form.is_valid():
         try:
             edition = services.keep_edition(
-                actor=_user(request), release=found, **form.cleaned_data
+                actor=_user(request), release=release, **form.cleaned_data
             )
             messages.success(
                 request, "Kept. Samples of it say that it was edited, and by whom."
@@ -222,8 +222,8 @@ def description(request: HttpRequest, code: str) -> HttpResponse:
             )
         except (InputError, Refused) as error:
             form.add_error("document", getattr(error, "text", str(error)))
-    context = screens.frame(_user(request), found, tab="description") | {"form": form}
-    context |= {"editions": selectors.editions_of(found)}
+    context = screens.frame(_user(request), release, tab="description") | {"form": form}
+    context |= {"editions": selectors.editions_of(release)}
     return render(
         request, "releases/description.html", context, status=422 if form.errors else 200
     )
@@ -233,12 +233,12 @@ def description(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
     """One sample of one's own: its seed, its commitment, its files."""
-    found = selectors.sample_for(_user(request), sample_code, release_code=code)
-    context = screens.frame(_user(request), found.release, tab="samples", leaf=found.code)
+    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+    context = screens.frame(_user(request), sample.release, tab="samples", leaf=sample.code)
     context |= {
-        "sample": found,
-        "edition": found.edition,
-        "citation": citation.of_sample(found),
+        "sample": sample,
+        "edition": sample.edition,
+        "citation": citation.of_sample(sample),
     }
     return render(request, "releases/sample.html", context)
 
@@ -247,24 +247,24 @@ def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def share(request: HttpRequest, code: str) -> HttpResponse:
     """With whom a release is shared; hand it to another analyst."""
-    found = selectors.release_for(_user(request), code, Need.SHARE)
-    form = ShareForm(request.POST or None, release=found)
+    release = selectors.release_for(_user(request), code, Need.SHARE)
+    form = ShareForm(request.POST or None, release=release)
     if request.method == "POST" and form.is_valid():
         try:
             grant = services.share(
-                actor=_user(request), release=found, analyst=form.cleaned_data["analyst"]
+                actor=_user(request), release=release, analyst=form.cleaned_data["analyst"]
             )
             messages.success(request, f"Shared with {grant.analyst}.")
             return redirect("releases:share", code)
         except Refused as error:
             form.add_error("analyst", str(error))
-    context = screens.frame(_user(request), found, tab="share") | {
+    context = screens.frame(_user(request), release, tab="share") | {
         "form": form,
-        "grants": selectors.grants_of(found),
+        "grants": selectors.grants_of(release),
     }
     context |= {
-        "looked": selectors.looked_at_real(found.account),
-        "marked": chain.is_after_looking(found),
+        "looked": selectors.looked_at_real(release.account),
+        "marked": chain.is_after_looking(release),
     }
     return render(request, "releases/share.html", context)
 
@@ -273,9 +273,9 @@ def share(request: HttpRequest, code: str) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
     """Take a release back from an analyst."""
-    found = selectors.release_for(_user(request), code, Need.SHARE)
+    release = selectors.release_for(_user(request), code, Need.SHARE)
     taken = services.revoke(
-        actor=_user(request), grant=get_object_or_404(selectors.grants_of(found), pk=grant)
+        actor=_user(request), grant=get_object_or_404(selectors.grants_of(release), pk=grant)
     )
     messages.success(
         request, f"{taken.analyst} can no longer open it. What was downloaded stays with them."
@@ -287,9 +287,9 @@ def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
 @require_GET
 def receipt(request: HttpRequest, code: str) -> HttpResponse:
     """The receipt in words and numbers."""
-    found = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), found, tab="receipt") | screens.receipt(
-        _user(request), found
+    release = selectors.release_for(_user(request), code)
+    context = screens.frame(_user(request), release, tab="receipt") | screens.receipt(
+        _user(request), release
     )
     return render(request, "releases/receipt.html", context)
 
@@ -298,15 +298,15 @@ def receipt(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 def verification(request: HttpRequest, code: str) -> HttpResponse:
     """Recompute the guarantee here and now from the receipt's calls."""
-    found = selectors.release_for(_user(request), code)
+    release = selectors.release_for(_user(request), code)
     context = {
-        "verdict": screens.check(found),
-        "release": found,
-        "evidence": evidence.of(_user(request), found),
+        "verdict": screens.check(release),
+        "release": release,
+        "evidence": evidence.of(_user(request), release),
     }
     if request.headers.get("HX-Request"):
         return render(request, "releases/_verdict.html", context)
-    context |= screens.frame(_user(request), found, tab="receipt") | screens.receipt(
-        _user(request), found
+    context |= screens.frame(_user(request), release, tab="receipt") | screens.receipt(
+        _user(request), release
     )
     return render(request, "releases/receipt.html", context)

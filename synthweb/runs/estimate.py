@@ -114,7 +114,7 @@ class Estimate:
     forecast: Forecast
     enough: Enough
     learning: Learning | None
-    priors: priors.Told | None
+    priors: priors.PriorSummary | None
     advice: str
     cells: str
     lowered: Lowered | None
@@ -175,15 +175,15 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             rule=planning.rule_of(proposal.account),
             hasty=hasty,
         ),
-        enough=sample_size.told(
+        enough=sample_size.verdict(
             proposal.plan.domain,
             rows=rows,
             epsilon=proposal.spec.epsilon,
             assumed=source == planning.ASSUMED,
             min_records_to_split=proposal.plan.min_records_to_split(rows),
         ),
-        learning=learning.told(error),
-        priors=priors.told(proposal.plan, assumes=error.get("assumes", "")),
+        learning=learning.cost(error),
+        priors=priors.summarise(proposal.plan, assumes=error.get("assumes", "")),
         advice=proposal.plan.advice,
         cells=_cells(proposal),
         lowered=_lowered(proposal, mean=error["mean"], rows=rows),
@@ -210,8 +210,10 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
 
 def _cells(proposal: Proposal) -> str:
     """How large cells of its tree are, depth by depth; empty of a method without a tree of places."""
-    found = proposal.plan.tree_hierarchy
-    return "" if found is None else cell_sizes.describe_depths(found, proposal.plan.domain)
+    hierarchy = proposal.plan.tree_hierarchy
+    return (
+        "" if hierarchy is None else cell_sizes.describe_depths(hierarchy, proposal.plan.domain)
+    )
 
 
 def _bars(proposal: Proposal) -> tuple[Bar, ...]:

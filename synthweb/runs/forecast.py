@@ -194,10 +194,10 @@ def _points(
         delta=facts.delta,
     )
     one = {mechanism: mechanisms.REGISTRY[mechanism]}
-    found = engine.curve(
+    curve = engine.curve(
         one, facts.domain.domain, spec=spec, epsilons=epsilons, rows=facts.rows, rule=facts.rule
     )
-    return tuple(found)
+    return tuple(curve)
 
 
 def _between(points: Sequence[Point], epsilon: float) -> Point | None:
@@ -245,7 +245,7 @@ class _Drawing:
     def panel(self, place: int) -> Panel:
         measure, title = MEASURES[place]
         top = HEADROOM + place * (HEADROOM + PANEL + GAP // 2)
-        drawn = sorted(
+        drawing_order = sorted(
             (name for name in self.offered if self.grid[name]),
             key=lambda name: name == self.chosen,
         )
@@ -262,9 +262,9 @@ class _Drawing:
                     "chosen" if name == self.chosen else str(self.offered.index(name)),
                     _path(self.grid[name], measure, top),
                 )
-                for name in drawn  # the chosen one on top
+                for name in drawing_order  # the chosen one on top
             ),
-            labels=self._labels(measure, drawn, top=top),
+            labels=self._labels(measure, drawing_order, top=top),
             dot=_down(point[measure], top) if point else None,
         )
 
@@ -290,17 +290,17 @@ class _Drawing:
 
     def rows(self, measure: Measure) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Every method with its shares at the ε of the grid; a dash where it is not offered."""
-        found = []
+        rows = []
         for name in self.offered:
             by_epsilon = {f"{point['epsilon']:.3g}": point for point in self.grid[name]}
             cells = (by_epsilon.get(f"{float(each):.3g}") for each in GRID)
-            found.append(
+            rows.append(
                 (
                     self.titles[name],
                     tuple("–" if cell is None else share(cell[measure]) for cell in cells),
                 )
             )
-        return tuple(found)
+        return tuple(rows)
 
 
 def _short(title: str) -> str:
@@ -337,8 +337,8 @@ def share(value: float) -> str:
 
 
 def _words(lines: tuple[Line, ...], epsilon: str) -> str:
-    told = "; ".join(
+    figures = "; ".join(
         f"{line.title}: {line.oneway} for single columns, {line.pairs} for pairs"
         for line in lines
     )
-    return f"Expected distance by ε. At ε {epsilon}: {told}."
+    return f"Expected distance by ε. At ε {epsilon}: {figures}."

@@ -98,10 +98,10 @@ class ReleaseForm(forms.Form):
                 purpose.with_gone(field.field.widget, field.value())
 
     def _schema(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get(
+        parameters: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get(
             "parameters", {}
         )
-        rules = found.get("properties", {})
+        rules = parameters.get("properties", {})
         return rules if self._completes_texts() else {**rules, **_marked(rules)}
 
     def _completes_texts(self) -> bool:
@@ -132,11 +132,11 @@ class ReleaseForm(forms.Form):
     @property
     def beyond_forecast(self) -> str:
         """What forecasts of columns and pairs do not say of the recommended method, or of the one chosen."""
-        said = (
+        reasons = (
             (methods.BEYOND.get(name), word)
             for name, word in ((self.first, "recommended"), (self.chosen, "chosen"))
         )
-        return next((words.format(word=word) for words, word in said if words), "")
+        return next((words.format(word=word) for words, word in reasons if words), "")
 
     def purpose_fields(self) -> list[forms.BoundField]:
         """The fields of the chosen mechanism that name columns: what the release is for."""
@@ -173,12 +173,12 @@ class ReleaseForm(forms.Form):
 
     def _groups(self) -> str | None:
         """The field of groups of columns."""
-        found = (
+        problems = (
             name
             for name, field in self.fields.items()
             if isinstance(field, purpose.GroupsOfColumns)
         )
-        return next(found, None)
+        return next(problems, None)
 
     def settled_fields(self) -> list[forms.BoundField]:
         """The fields that every mechanism has."""

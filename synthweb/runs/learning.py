@@ -28,19 +28,19 @@ class Learning:
     if_declared: float | None
 
 
-def told(error: Mapping[str, Any]) -> Learning | None:
+def cost(error: Mapping[str, Any]) -> Learning | None:
     """What the forecast of a plan says of it; None where everything is known."""
-    found = error.get("learning")
-    if not found:
+    learning = error.get("learning")
+    if not learning:
         return None
     columns = tuple(
         OpenColumn(name=name, threshold=asked["threshold"], sought=_in_words(asked["cells"]))
-        for name, asked in found["columns"].items()
+        for name, asked in learning["columns"].items()
     )
-    declared = found["if_declared"]
+    declared = learning["if_declared"]
     return Learning(
         columns=columns,
-        share=found["share"],
+        share=learning["share"],
         mean=error["mean"],
         if_declared=declared and declared["mean"],
     )

@@ -87,7 +87,7 @@ def let_go(lease: Lease) -> None:
 
 
 @contextmanager
-def kept(lease: Lease) -> Iterator[Lease]:
+def keep_alive(lease: Lease) -> Iterator[Lease]:
     """Extend the lease from a thread while the body runs; `lease.gone` is set once an extension is refused."""
     stop = threading.Event()
     thread = threading.Thread(
@@ -167,9 +167,9 @@ def _expire(
     kind: type[models.SynthesisRun] | type[models.TableErrand], watch: Watch
 ) -> list[str]:
     held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
-    found = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
-    states = {code: (token, beats) for code, token, beats, _ in found}
-    leases = {code: seconds for code, *_, seconds in found}
+    rows = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
+    states = {code: (token, beats) for code, token, beats, _ in rows}
+    leases = {code: seconds for code, *_, seconds in rows}
     freed = []
     for code in watch.unchanged(kind.__name__, states, leases=leases):
         token, beats = states[code]

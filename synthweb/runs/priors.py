@@ -26,7 +26,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class PriorSummary:
     """By size of group, and of all; `assumes`: what the method itself says of its error."""
 
     column: str
@@ -36,7 +36,7 @@ class Told:
     assumes: str
 
 
-def told(plan: Plan, *, assumes: str) -> Told | None:
+def summarise(plan: Plan, *, assumes: str) -> PriorSummary | None:
     """None for methods that draw no groups anew."""
     event = next(
         (call.event for call in plan.calls if isinstance(call.event, DirichletMultinomial)),
@@ -49,7 +49,7 @@ def told(plan: Plan, *, assumes: str) -> Told | None:
     sizes = [n for n in totals.counts if n]
     bands = [(low, high, [n for n in sizes if low <= n <= (high or n)]) for low, high in BANDS]
     lines = [_line(_words(low, high), inside, prior) for low, high, inside in bands if inside]
-    return Told(
+    return PriorSummary(
         column=totals.column,
         parts=event.origins,
         lines=tuple(lines),

@@ -56,16 +56,16 @@ class WeightsOfColumns(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
-        found = read(text)
-        if not isinstance(found, dict):
+        parsed = read(text)
+        if not isinstance(parsed, dict):
             return text  # the engine says what is wrong
-        faults = [column for column, weight in found.items() if not _is_weight(str(weight))]
+        faults = [column for column, weight in parsed.items() if not _is_weight(str(weight))]
         if faults:
             named = ", ".join(f"“{column}”" for column in faults)
             most = f"{workload.MAX_WEIGHT:g}"
             raise forms.ValidationError(f"{named}: write a weight like 2 or 0.5, 0 to {most}.")
         return {
-            column: float(str(weight).replace(",", ".")) for column, weight in found.items()
+            column: float(str(weight).replace(",", ".")) for column, weight in parsed.items()
         }
 
 
@@ -76,8 +76,8 @@ class GroupsOfColumns(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
-        found = read(text)
-        return found if isinstance(found, list) else text  # the engine says what is wrong
+        parsed = read(text)
+        return parsed if isinstance(parsed, list) else text  # the engine says what is wrong
 
 
 def field(rule: Mapping[str, Any], offered: Offered, **common: Any) -> forms.CharField:
@@ -111,26 +111,26 @@ def read(text: Any) -> Any:
 def gathered(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """What was sent, with every table of weights made one text, and groups added or taken away as a button asks; and
     what hinders that, in words."""
-    found = {
+    parameters = {
         name: data[name] for name in data
     }  # of several of one name the last, as a form reads them
     for name, weights in _weights(data).items():
-        found[name] = as_text(weights)
-    asked = found.pop(EDIT, "")
-    return (found, "") if not asked else _edited(found, str(asked))
+        parameters[name] = as_text(weights)
+    asked = parameters.pop(EDIT, "")
+    return (parameters, "") if not asked else _edited(parameters, str(asked))
 
 
 def _weights(data: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """By parameter, what the lines of its columns say; 1 and nothing are left out."""
-    found: dict[str, dict[str, str]] = {}
+    by_field: dict[str, dict[str, str]] = {}
     for key, text in data.items():
         name, colon, column = key.partition(":")
         if not colon or not name.startswith(PREFIX) or not isinstance(text, str):
             continue
-        weights = found.setdefault(name, {})
+        weights = by_field.setdefault(name, {})
         if text.strip() not in ("", "1"):
             weights[column] = text.strip()
-    return found
+    return by_field
 
 
 def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
@@ -170,8 +170,8 @@ class Line:
 
 def lines(text: Any, columns: Sequence[str]) -> list[Line]:
     """The table of weights: every column, and those that are none any more."""
-    found = read(text)
-    weights = found if isinstance(found, dict) else {}
+    parsed = read(text)
+    weights = parsed if isinstance(parsed, dict) else {}
     gone = [name for name in weights if name not in columns]
     return [
         Line(column=name, weight=_plain(weights.get(name, "")), known=name in columns)
@@ -181,8 +181,8 @@ def lines(text: Any, columns: Sequence[str]) -> list[Line]:
 
 def groups(text: Any) -> Iterator[str]:
     """The groups in words."""
-    found = read(text)
-    for group in found if isinstance(found, list) else ():
+    parsed = read(text)
+    for group in parsed if isinstance(parsed, list) else ():
         yield " × ".join(map(str, group)) if isinstance(group, list) else str(group)
 
 

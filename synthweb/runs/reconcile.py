@@ -99,14 +99,14 @@ def read_forgotten(watch: lease.Watch = WATCH) -> int:
     """Uploads that were stored and whose reading was never asked for: the web stopped between the two."""
     unread = Dataset.objects.filter(_unread())
     forgotten = watch.unchanged("Dataset", dict(unread.values_list("pk", "vault_name")))
-    found = list(
+    datasets = list(
         unread.filter(pk__in=sorted(forgotten)[:BATCH]).select_related(
             "steward", "organisation"
         )
     )
-    for dataset in found:
+    for dataset in datasets:
         services.request_ingest(dataset=dataset, actor=dataset.steward)
-    return len(found)
+    return len(datasets)
 
 
 def _unread() -> Q:

@@ -33,7 +33,7 @@ class Enough:
     assumed: bool
 
 
-def told(
+def verdict(
     domain: Domain,
     *,
     rows: int,
@@ -138,24 +138,24 @@ def _times(value: float) -> str:
 def _advice(domain: Domain, verdict: sample_size.Verdict) -> list[str]:
     if verdict.level == "enough":
         return []
-    found = []
+    advice = []
     if {*verdict.lost} & {*placed(domain)}:
-        found.append(
+        advice.append(
             "Of columns that say where a record lies, methods for places, such as “adaptive”, count no code by itself: they "
             "need fewer records, and keep places as finely as there are records."
         )
     if verdict.lost:
         listed = ", ".join(f"“{name}”" for name in verdict.lost[:NAMED])
         more = f" and {len(verdict.lost) - NAMED} more" if len(verdict.lost) > NAMED else ""
-        found.append(
+        advice.append(
             f"Describe {listed}{more} with fewer values or wider bins, or leave them out."
         )
     if len(domain.modelled) > NAMED:
-        found.append("Leave out every column that nobody will use: each takes a share of ε.")
+        advice.append("Leave out every column that nobody will use: each takes a share of ε.")
     if verdict.level == "too-little":
-        found.append(
+        advice.append(
             f"With this description and ε, about {grouped(verdict.least_rows)} records are the least; with these "
             f"records, an ε of {verdict.least_epsilon:.3g}. A custodian decides whether that is acceptable."
         )
-        found.append("If none of this will do, publish a few totals instead of a table.")
-    return found
+        advice.append("If none of this will do, publish a few totals instead of a table.")
+    return advice

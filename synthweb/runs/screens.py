@@ -79,10 +79,10 @@ def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
 def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     """A usual loss that the account can pay: what the form starts with."""
     if balance.rule == Rule.ZCDP:
-        drawn = (
+        needs_delta = (
             mechanisms.recommended(domain) == "on-the-map"
         )  # its delta is none that a sum of rho counts
-        return {"epsilon": "1", "delta": "0" if drawn else "1e-9"}
+        return {"epsilon": "1", "delta": "0" if needs_delta else "1e-9"}
     epsilon, delta = (
         min(USUAL_EPSILON, balance.free.epsilon),
         min(USUAL_DELTA, balance.free.delta),
@@ -128,13 +128,13 @@ def notice(user: User) -> Notice:
     ends = list(selectors.ends_unseen(user).values_list("code", "state")[:UNSEEN_SHOWN])
     failed = sum(state == State.FAILED for _, state in ends)
     count = f"{len(ends)}{'+' if len(ends) == UNSEEN_SHOWN else ''}"
-    told = "run has" if len(ends) == 1 else "runs have"
+    subject = "run has" if len(ends) == 1 else "runs have"
     end = "failed" if failed == len(ends) else "ended" if failed else "finished"
     return Notice(
         count=len(ends),
         failed=failed,
         waits=selectors.waits_for_an_end(user),
-        words=f"{count} {told} {end}",
+        words=f"{count} {subject} {end}",
         address=reverse("runs:run", args=[ends[0][0]])
         if len(ends) == 1
         else f"{reverse('runs:index')}?seen=no",

@@ -155,22 +155,22 @@ def observed(dataset: Dataset) -> list[Observed]:
         attempts=1,
         expected__isnull=False,
     )
-    found = []
+    observations = []
     for run in done.prefetch_related("events").order_by("-finished_at")[:LOOKED_AT]:
         ratios = dict(_ratios(run))
         if ratios:
-            found.append(Observed(method=run.spec["mechanism"], ratios=ratios))
-    return found
+            observations.append(Observed(method=run.spec["mechanism"], ratios=ratios))
+    return observations
 
 
 def _ratios(run: SynthesisRun) -> Iterable[tuple[str, float]]:
     begun = {event.stage: event.at for event in reversed(run.events.all())}
     opened, asked = begun.get(stages.OPEN.name), begun.get(stages.MEASURE.name)
-    said = (run.expected or {}).get("predicted", {})
+    predicted = (run.expected or {}).get("predicted", {})
     ends = {READ: (opened, asked), MODEL: (asked, run.finished_at)}
     for part, (start, end) in ends.items():
-        if start and end and end > start and said.get(part):
-            yield part, (end - start).total_seconds() / said[part]
+        if start and end and end > start and predicted.get(part):
+            yield part, (end - start).total_seconds() / predicted[part]
 
 
 def unpacked(dataset: Dataset) -> float:

@@ -57,18 +57,18 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
     form = ReleaseForm(
         request.POST if request.method == "POST" else None, domain=domain, **suggested
     )
-    found = _estimate(form, dataset, hasty=not form.is_bound or form.is_pressed)
-    if form.is_pressed and found and form.nothing_pending():
-        if found.dear and form.cleaned_data["confirmed"] != found.digest:
+    estimate = _estimate(form, dataset, hasty=not form.is_bound or form.is_pressed)
+    if form.is_pressed and estimate and form.nothing_pending():
+        if estimate.dear and form.cleaned_data["confirmed"] != estimate.digest:
             return render(
                 request,
                 "runs/confirm.html",
-                screens.frame(dataset) | {"form": form, "estimate": found},
+                screens.frame(dataset) | {"form": form, "estimate": estimate},
             )
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
     return render(
-        request, "runs/new.html", screens.new_release(dataset, form, found) | {"like": like}
+        request, "runs/new.html", screens.new_release(dataset, form, estimate) | {"like": like}
     )
 
 
@@ -128,10 +128,10 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
     """Of this press of the button: the same form sent again is the same request, the form gone back to and changed is
     another one."""
     key = asked["request_key"]
-    said = json.dumps(
+    canonical = json.dumps(
         [key, dataset.code, asked["name"], asked["spec"].to_json()], sort_keys=True
     )
-    return hashlib.sha256(said.encode()).hexdigest() if key else ""
+    return hashlib.sha256(canonical.encode()).hexdigest() if key else ""
 
 
 # --- a run --------------------------------------------------------------------------------------------------------
@@ -170,14 +170,14 @@ def seen(request: HttpRequest) -> HttpResponse:
 @require_GET
 def run(request: HttpRequest, code: str) -> HttpResponse:
     """One run: the whole page, or its moving part when the page asks again."""
-    found = selectors.run_for(_user(request), code)
-    notices.see(user=_user(request), pk=found.pk)
+    run = selectors.run_for(_user(request), code)
+    notices.see(user=_user(request), pk=run.pk)
     context = screens.run(
-        found, may_act=datasets.may(_user(request), found.dataset, datasets.Need.SPEND)
+        run, may_act=datasets.may(_user(request), run.dataset, datasets.Need.SPEND)
     )
     if not request.headers.get("HX-Request"):
         return render(request, "runs/run.html", context)
-    if found.is_open:
+    if run.is_open:
         return render(request, "runs/_live.html", context)
     context |= {"by_htmx": True, "notice": screens.notice(_user(request))}
     return render(request, "runs/_live.html", context, status=STOP_POLLING)
@@ -187,11 +187,11 @@ def run(request: HttpRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def cancel(request: HttpRequest, code: str) -> HttpResponse:
     """Says what cancelling forfeits; then does it."""
-    found = selectors.run_for(_user(request), code, act=True)
-    if request.method == "GET" and found.is_open:
-        return render(request, "runs/cancel.html", screens.run(found, may_act=True))
+    run = selectors.run_for(_user(request), code, act=True)
+    if request.method == "GET" and run.is_open:
+        return render(request, "runs/cancel.html", screens.run(run, may_act=True))
     try:
-        services.cancel(actor=_user(request), run=found)
+        services.cancel(actor=_user(request), run=run)
     except errors.NotOpen as error:
         messages.warning(request, str(error))
     return redirect("runs:run", code)
@@ -201,9 +201,9 @@ def cancel(request: HttpRequest, code: str) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, code: str) -> HttpResponse:
     """Fit again from stored noisy answers; costs nothing."""
-    found = selectors.run_for(_user(request), code, act=True)
+    run = selectors.run_for(_user(request), code, act=True)
     try:
-        services.resume(actor=_user(request), run=found)
+        services.resume(actor=_user(request), run=run)
     except errors.NotOpen as error:
         messages.warning(request, str(error))
     return redirect("runs:run", code)

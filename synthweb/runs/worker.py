@@ -73,7 +73,7 @@ def synthesize(*, code: str) -> None:
     if run is None or grip is None:
         return
     run.refresh_from_db()
-    with lease.kept(grip):
+    with lease.keep_alive(grip):
         try:
             _advance(run, grip)
         except errors.LeaseLost:
@@ -166,8 +166,8 @@ class Form(TypedDict):
 
 def _form(dataset: Dataset) -> Form:
     """What the upload was found to be, and said to be since."""
-    said = formats.Dialect.from_json(dataset.dialect) if dataset.dialect else None
-    return {"kind": cast(formats.Kind, dataset.file_kind), "dialect": said}
+    dialect = formats.Dialect.from_json(dataset.dialect) if dataset.dialect else None
+    return {"kind": cast(formats.Kind, dataset.file_kind), "dialect": dialect}
 
 
 def _store(
@@ -297,8 +297,8 @@ def _failure(
     match error:
         case InputError():
             column = error.column if error.column in _names(described or {}) else None
-            told = InputError(error.rule, repair=error.repair, column=column)
-            return {"code": "input", "text": told.text, **told.as_dict()}
+            input_error = InputError(error.rule, repair=error.repair, column=column)
+            return {"code": "input", "text": input_error.text, **input_error.as_dict()}
         case PrivacyError() | VerificationError():
             return {"code": "privacy", "text": str(error)}
         case vault.VaultError():
@@ -327,7 +327,7 @@ def table_errand(*, code: str) -> None:
     if errand is None or grip is None:
         return
     errand.refresh_from_db()
-    with lease.kept(grip):
+    with lease.keep_alive(grip):
         try:
             if errand.attempts > MAX_ERRAND_ATTEMPTS:
                 _end_errand(errand, grip, failure=GAVE_UP)

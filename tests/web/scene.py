@@ -123,7 +123,9 @@ def funded(
         made.status == Dataset.Status.REFUSED
     ):  # its form is not certain: the steward says that it has a header
         datasets.set_dialect(
-            actor=cast.steward, dataset=made, dialect=Dialect(delimiter=",", marks_confirmed=True)
+            actor=cast.steward,
+            dataset=made,
+            dialect=Dialect(delimiter=",", marks_confirmed=True),
         )
         runs.request_ingest(dataset=made, actor=cast.steward)
         made = read(made)

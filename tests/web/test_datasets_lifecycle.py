@@ -177,7 +177,9 @@ def test_the_form_of_a_file_is_found_shown_and_kept(browser: Browser, cast: Cast
     post(client, "form", dataset, **said)
     assert (
         work(dataset).dialect
-        == Dialect(encoding="cp1252", delimiter=";", decimal=",", marks_confirmed=True).to_json()
+        == Dialect(
+            encoding="cp1252", delimiter=";", decimal=",", marks_confirmed=True
+        ).to_json()
     )
     page = seen(client, "upload-status", dataset)
     assert (
@@ -202,7 +204,12 @@ def test_a_corrected_form_is_read_again_and_held_to_by_every_later_reading(
     assert (
         dataset.dialect
         == Dialect(
-            encoding="latin-1", delimiter="|", quote="", header=False, columns=2, marks_confirmed=True
+            encoding="latin-1",
+            delimiter="|",
+            quote="",
+            header=False,
+            columns=2,
+            marks_confirmed=True,
         ).to_json()
     )
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
@@ -235,7 +242,9 @@ def test_lines_and_marks_are_said_like_the_rest_of_the_form(
     assert "Decimals and thousands have the same sign" in html_of(refused)
     assert post(client, "form", dataset, **said | {"footer": 1_000}).status_code == 422
     post(client, "form", dataset, **said, decimal="comma", thousands="point")
-    expected = Dialect(delimiter=";", skip=1, footer=1, decimal=",", thousands=".", marks_confirmed=True)
+    expected = Dialect(
+        delimiter=";", skip=1, footer=1, decimal=",", thousands=".", marks_confirmed=True
+    )
     assert work(dataset).dialect == expected.to_json()
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None

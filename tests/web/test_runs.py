@@ -210,7 +210,7 @@ def test_the_heartbeat_keeps_the_lease_and_notices_its_loss(
     settings.RUN_LEASE_SECONDS = 0.3  # type: ignore[attr-defined]
     grip = claimed(run)
     before = SynthesisRun.objects.get(pk=run.pk).heartbeats
-    with lease.kept(grip):
+    with lease.keep_alive(grip):
         end = time.monotonic() + 60
         while SynthesisRun.objects.get(pk=run.pk).heartbeats <= before:
             assert not grip.gone.wait(0.05)

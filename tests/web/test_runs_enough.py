@@ -79,7 +79,7 @@ def test_trees_of_places_need_fewer_records_than_a_code_each() -> None:
 
     def said(rows: int, mechanism: str) -> sample_size.Enough:
         plan = mechanisms.plan(domain, Spec(mechanism=mechanism, epsilon=Fraction(1)))
-        return sample_size.told(
+        return sample_size.verdict(
             domain,
             rows=rows,
             epsilon=Fraction(1),
@@ -145,14 +145,16 @@ def test_trees_of_points_are_not_judged_by_tables_of_two_columns() -> None:
     pairs = "Tables of two columns do not"
     for attributes, expected in ((sides, False), ([*sides, beside], True)):
         domain = Domain.from_json({"attributes": attributes, "places": place})
-        said = sample_size.told(
+        said = sample_size.verdict(
             domain, rows=1_000, epsilon=Fraction(1), assumed=False, min_records_to_split=50
         )
         assert said.level == "thin" and (pairs in said.reason) is expected
         assert ("about 20 cells are divided at a depth, at most" in said.reason) is not expected
         assert (
             pairs
-            in sample_size.told(domain, rows=1_000, epsilon=Fraction(1), assumed=False).reason
+            in sample_size.verdict(
+                domain, rows=1_000, epsilon=Fraction(1), assumed=False
+            ).reason
         )
 
 
@@ -161,8 +163,8 @@ def test_what_is_still_to_be_learned_is_not_called_enough() -> None:
     domain = Domain.from_json(
         {"attributes": [{"name": "term", "kind": "weak", "values": words}]}
     )
-    said = sample_size.told(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
-    few = sample_size.told(
+    said = sample_size.verdict(domain, rows=100_000, epsilon=Fraction(1), assumed=False)
+    few = sample_size.verdict(
         domain, rows=100, epsilon=Fraction(1), assumed=False, min_records_to_split=101
     )
     assert few.reason.startswith("A beginning of a text is divided from about 101 records on")

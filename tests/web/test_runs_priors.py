@@ -51,7 +51,7 @@ def planned(mechanism: str, *, epsilon: str = "2", delta: str = "0") -> Any:
 
 
 def test_small_groups_have_more_of_the_prior_and_the_whole_is_that_of_all_records() -> None:
-    found = priors.told(planned("on-the-map", delta="1e-6"), assumes="x")
+    found = priors.summarise(planned("on-the-map", delta="1e-6"), assumes="x")
     assert found is not None and found.column == "work" and found.parts == 2
     assert [(line.words, line.groups, line.records) for line in found.lines] == [
         ("1 to 5", 2, 7),
@@ -68,7 +68,7 @@ def test_small_groups_have_more_of_the_prior_and_the_whole_is_that_of_all_record
 
 
 def test_without_a_delta_the_prior_is_that_of_the_theorem() -> None:
-    found = priors.told(planned("on-the-map", epsilon="2"), assumes="")
+    found = priors.summarise(planned("on-the-map", epsilon="2"), assumes="")
     assert found is not None
     for line in found.lines:
         assert line.against == pytest.approx(
@@ -77,7 +77,7 @@ def test_without_a_delta_the_prior_is_that_of_the_theorem() -> None:
 
 
 def test_other_methods_mix_nothing_in() -> None:
-    assert priors.told(planned("independent"), assumes="") is None
+    assert priors.summarise(planned("independent"), assumes="") is None
 
 
 @pytest.mark.django_db

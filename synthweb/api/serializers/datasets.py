@@ -173,15 +173,15 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
 
     @extend_schema_field(RefusalSerializer(allow_null=True))
     def get_refusal(self, dataset: Dataset) -> dict[str, Any] | None:
-        found = selectors.refusal_for(self.context["request"].user, dataset)
-        return found and {
-            name: found.get(name) for name in ("line", "column", "rule", "repair")
+        refusal = selectors.refusal_for(self.context["request"].user, dataset)
+        return refusal and {
+            name: refusal.get(name) for name in ("line", "column", "rule", "repair")
         }
 
     @extend_schema_field(FormSerializer(allow_null=True))
     def get_form(self, dataset: Dataset) -> dict[str, Any] | None:
-        found = selectors.dialect_for(self.context["request"].user, dataset)
-        return found and dict(FormSerializer(found).data)
+        dialect = selectors.dialect_for(self.context["request"].user, dataset)
+        return dialect and dict(FormSerializer(dialect).data)
 
     def get_account(self, dataset: Dataset) -> str | None:
         coverage = getattr(dataset, "coverage", None)
@@ -262,13 +262,13 @@ class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
 
     @extend_schema_field(BasisSerializer(allow_null=True))
     def get_basis(self, version: DomainVersion) -> dict[str, Any] | None:
-        found = selectors.basis_of(version)
-        if found is None:
+        basis = selectors.basis_of(version)
+        if basis is None:
             return None
         counted = selectors.facts_as_suggested(self.context["request"].user, version)
         return {
-            "statements": found.statements,
-            "suggestions_shown": found.suggestions_shown,
+            "statements": basis.statements,
+            "suggestions_shown": basis.suggestions_shown,
             "facts": counted and counted[1],
             "facts_as_suggested": counted and counted[0],
         }

@@ -81,11 +81,11 @@ class FileQuerySerializer(StrictSerializer):
 
     @property
     def roles(self) -> Roles | None:
-        said: dict[str, Any] = {
+        roles: dict[str, Any] = {
             key: value for key, value in self.validated_data.items() if key not in NOT_ROLES
         }
-        said |= said.pop("parents", {})
-        return Roles(**said) if "code" in said else None
+        roles |= roles.pop("parents", {})
+        return Roles(**roles) if "code" in roles else None
 
 
 NOT_ROLES = ("word", "name", "published")

@@ -127,8 +127,8 @@ class OneReleaseSerializer(ReleaseSerializer):
 
     @extend_schema_field(NotesSerializer(allow_null=True))
     def get_notes(self, release: Release) -> dict[str, Any] | None:
-        found = trees.told(release)
-        return None if found is None else dict(NotesSerializer(found).data)
+        summary = trees.summarise(release)
+        return None if summary is None else dict(NotesSerializer(summary).data)
 
     @extend_schema_field(CitedSerializer(many=True))
     def get_sources(self, release: Release) -> list[dict[str, Any]]:

@@ -119,8 +119,8 @@ def _unmet(value: Any, rule: Mapping[str, Any]) -> str:
     inner = rule.get("items" if kind == "array" else "additionalProperties")
     if kind not in ("array", "object") or not isinstance(inner, Mapping):
         return ""
-    found = next((unmet for one in _entries(value) if (unmet := _unmet(one, inner))), "")
-    return f"{kind} of {found}" if found else ""
+    unmet_entry = next((unmet for one in _entries(value) if (unmet := _unmet(one, inner))), "")
+    return f"{kind} of {unmet_entry}" if unmet_entry else ""
 
 
 def _entries(value: Any) -> Iterable[Any]:

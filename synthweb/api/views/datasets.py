@@ -109,12 +109,12 @@ def _answered(dataset: Dataset, facts: Mapping[str, Any], *, sent: set[str]) -> 
     )
     if "header" not in sent and "header" not in asked and first_line_moved and dataset.dialect:
         asked.append("header")  # the guess was about another line
-    kept = {one: getattr(before, one) for one in asked}
+    open_guesses = {one: getattr(before, one) for one in asked}
     confirmed = before.marks_confirmed or not sent.isdisjoint(("decimal", "thousands"))
     return Dialect.from_json(
         {
             **facts,
-            **kept,
+            **open_guesses,
             "names": tuple(facts["names"]),
             "asked": tuple(asked),
             "said": confirmed,
@@ -172,9 +172,9 @@ class DatasetViewSet(GenericViewSet[Dataset]):
     def form(self, request: Request, code: str) -> Response:
         """Say how the CSV is written. A worker reads it again."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
-        said = FormSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        dialect = _answered(dataset, said.validated_data, sent=set(request.data))
+        serializer = FormSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        dialect = _answered(dataset, serializer.validated_data, sent=set(request.data))
         return _to_be_read(
             self,
             request,
@@ -259,14 +259,14 @@ class DomainView(APIView):
         by the data are refused (422): set their provenance to `declared` if they are public. `?because=` says where the
         facts are written; it is kept with the description."""
         dataset = selectors.dataset_for(caller(request), code, Need.DESCRIBE)
-        said = StatementQuerySerializer(data=request.query_params.dict())
-        said.is_valid(raise_exception=True)
+        query = StatementQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
         document = descriptions.checked(request.data)
         version = services.declare_domain(
             actor=caller(request),
             dataset=dataset,
             document=document,
-            because=said.validated_data["because"],
+            because=query.validated_data["because"],
         )
         return Response(_described(request, version), status=HTTPStatus.CREATED)
 

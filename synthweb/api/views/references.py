@@ -54,12 +54,12 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
         selectors.require_bringer(caller(request))
         asked = NewReferenceSerializer(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        said = asked.validated_data
+        data = asked.validated_data
         file = _file(request, asked)
 
         def act() -> Response:
             made = services.add(
-                actor=caller(request), name=said["name"], published=said["published"], file=file
+                actor=caller(request), name=data["name"], published=data["published"], file=file
             )
             return Response(ReferenceSerializer(made).data, status=HTTPStatus.CREATED)
 
@@ -151,20 +151,20 @@ class UseView(APIView):
         dataset = dataset_for(caller(request), code, Need.DESCRIBE)
         asked = UseSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        said = dict(asked.validated_data)
+        data = dict(asked.validated_data)
         version = selectors.version_for(
-            caller(request), said.pop("reference"), said.pop("version", None)
+            caller(request), data.pop("reference"), data.pop("version", None)
         )
-        if said["column"] in applying.places_of(dataset):
+        if data["column"] in applying.places_of(dataset):
             number = applying.use_for_place(
                 actor=caller(request),
                 dataset=dataset,
                 version=version,
-                place=said["column"],
-                weights=said["weights"],
+                place=data["column"],
+                weights=data["weights"],
             )
             return Response({"taken": [f"{number:,} points"]})
-        taken = applying.use(actor=caller(request), dataset=dataset, version=version, **said)
+        taken = applying.use(actor=caller(request), dataset=dataset, version=version, **data)
         return Response({"taken": taken})
 
 

@@ -62,12 +62,12 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     write_scope = "share"
 
     def get_queryset(self) -> Any:
-        found = selectors.releases_for(caller(self.request)).select_related("domain_version")
-        said = {
+        releases = selectors.releases_for(caller(self.request)).select_related("domain_version")
+        annotations = {
             "sentence": F("receipt__guarantee__sentence"),
             "relation": F("receipt__relation"),
         }
-        return found.annotate(**said).order_by(
+        return releases.annotate(**annotations).order_by(
             "-created_at", "-pk"
         )  # the receipts themselves stay in the database
 
@@ -86,12 +86,12 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     def marks(self, request: Request, code: str) -> Response:
         """The chain of marks beside the receipt, and its latest head, signed: `verify --head` compares a receipt with it."""
         release = selectors.release_for(caller(request), code)
-        found = {
+        marks = {
             "core": release.receipt["digest"],
             "marks": chain.marks_of(release),
             "head": chain.head_of(release),
         }
-        return Response(MarksSerializer(found).data)
+        return Response(MarksSerializer(marks).data)
 
     @extend_schema(request=NameSerializer, responses=OneReleaseSerializer)
     def describe(self, request: Request, code: str) -> Response:
@@ -114,10 +114,10 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     @extend_schema(responses=NodeSerializer(many=True))
     def network(self, request: Request, code: str) -> Response:
         """Which columns each column is drawn from, in the order of drawing; 404 where the method has no network."""
-        found = network_of(selectors.release_for(caller(request), code))
-        if found is None:
+        network = network_of(selectors.release_for(caller(request), code))
+        if network is None:
             raise Http404
-        return Response(NodeSerializer(found.lines, many=True).data)
+        return Response(NodeSerializer(network.lines, many=True).data)
 
     @extend_schema(responses=VerificationSerializer)
     def verification(self, request: Request, code: str) -> Response:
@@ -312,10 +312,10 @@ class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
 
 def _truth(request: Request, name: str) -> bool:
     """true or false, and nothing that means as much; false if it is not said."""
-    said = request.query_params.get(name, "false")
-    if said not in ("true", "false"):
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
         raise ValidationError({name: "This is neither true nor false; write one of them."})
-    return said == "true"
+    return text == "true"
 
 
 def _sample(request: Request, code: str) -> Sample:

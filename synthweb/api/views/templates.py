@@ -42,11 +42,11 @@ class TemplatesViewSet(ListModelMixin, GenericViewSet[DescriptionTemplate]):
         """Keep a confirmed description under a name."""
         asked = NewTemplateSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        said = asked.validated_data
+        data = asked.validated_data
         version = selectors.domain_version_for(
-            caller(request), said["dataset"], said["number"], Need.DESCRIBE
+            caller(request), data["dataset"], data["number"], Need.DESCRIBE
         )
-        made = services.save_template(actor=caller(request), version=version, name=said["name"])
+        made = services.save_template(actor=caller(request), version=version, name=data["name"])
         return Response(TemplateSerializer(made).data, status=HTTPStatus.CREATED)
 
 

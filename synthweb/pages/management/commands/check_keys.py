@@ -79,7 +79,7 @@ class Command(BaseCommand):
     def _tables(self, *, key_lost: bool) -> list[str]:
         reason = "the vault's private key is lost"
         try:
-            found = (
+            checked = (
                 []
                 if key_lost
                 else [(stored.dataset, stored.problem) for stored in openable.tables()]
@@ -87,21 +87,21 @@ class Command(BaseCommand):
         except (files.StorageError, pyrage.IdentityError):
             key_lost = True
         if key_lost:
-            found = [
+            checked = [
                 (dataset, reason)
                 for dataset in Dataset.objects.exclude(vault_name="").order_by("pk")
             ]
-        for dataset, problem in found:
+        for dataset, problem in checked:
             self._say(
                 not problem,
                 f"table of {dataset.code} {dataset.name}",
                 problem and f"LOST: {problem}",
             )
-        gone = [dataset for dataset, problem in found if problem]
+        gone = [dataset for dataset, problem in checked if problem]
         if gone:
-            kept = Release.objects.filter(dataset__in=gone).count()
+            remaining = Release.objects.filter(dataset__in=gone).count()
             self.stdout.write(
-                f"{len(gone)} of {len(found)} tables cannot be opened. Their {kept} releases, with receipts and samples, "
+                f"{len(gone)} of {len(checked)} tables cannot be opened. Their {remaining} releases, with receipts and samples, "
                 "and every entry of the ledger are unharmed: none of them needs the table. To measure anew, upload the "
                 "table again; what was charged stays charged."
             )
