@@ -60,7 +60,7 @@ def main() -> None:
     )
 
     cliques = report.cliques(domain)
-    real = tallies.from_codes(codes, sizes=domain.sizes, cliques=cliques)
+    real = report.tally(tallies.CodedTable(codes=codes, domain=domain))
     reporting = best(lambda: report.compare(real, real, domain))
     crossing = best(lambda: [pd.crosstab(frame[a], frame[b]) for a, b in pairs])
     print(

@@ -13,19 +13,24 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth_engine import codec, mechanisms, readers, verifier
-from synth_engine.codec import places
-from synth_engine.codec.commutes import commutes
 from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
+from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
 from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
-from synth_engine.evaluation import string_recall, tallies, trees
+from synth_engine.evaluation import trees
+from synth_engine.evaluation.figures import texts
+from synth_engine.evaluation.tallies import CodedTable, Tallies
+from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import StringHierarchy
 from synth_engine.measurement import Answers
@@ -39,11 +44,10 @@ from synth_engine.spec import Spec
 from synth_engine.values.strings import Strings
 
 Progress = Callable[[str, float], None]
-_Read = Callable[[Path | str, Domain], confidential_rows.Rows]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-REPORT_ROWS = comparison.ROWS_SHOWN
+REPORT_ROWS = comparison.MAX_ROWS
 
 
 def _nobody_watches(_stage: str, _fraction: float) -> None:
@@ -249,44 +253,40 @@ def report(
     """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
     differentially private*. described: as it was before anything was learned, which says how texts are read."""
     domain = model.domain
-    drawn = model.sample(rows, seed=seed)
-    cliques = comparison.cliques(domain)
-    apart = places.histograms(drawn, domain=domain)
-    flows = {
-        each.pair: tallies.ContingencyTable(each.shape, *each.tally(drawn.__getitem__))
-        for each in commutes(domain)
-    }
-    broken = counting.count_violations(drawn.__getitem__, domain=domain)
-    ends, most = model.group_ends(rows, seed=seed), domain.unit.max_records
-    sizes = None if ends is None else group_sizes.counted(ends, most=most)
-    synthetic = tallies.from_codes(
-        drawn,
-        sizes=domain.sizes,
-        cliques=cliques,
-        distances=apart,
-        occupied=[*trees.of_codes(drawn, domain), *_synthetic_texts(model, rows, seed)],
-        commutes=flows,
-        breaking=broken,
-        group_sizes=sizes,
+    codes = model.sample(rows, seed=seed)
+    ends = model.group_ends(rows, seed=seed)
+    synthetic = CodedTable(
+        codes=codes,
+        domain=domain,
+        sizes_of_groups=None
+        if ends is None
+        else group_sizes.counted(ends, most=domain.unit.max_records),
+        of_texts=_synthetic_texts(model, rows, seed),
     )
-    unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else drawn
-    read = functools.partial(confidential_rows.open_table, kind=kind, dialect=dialect)
-    texts = _real_texts(
-        path, model=model, read=read, values=_declared_texts(described, model=model)
+    unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else codes
+    form: _Form = {"kind": kind, "dialect": dialect}
+    reading_of_texts = _text_reading(model, described)
+    progress = _guarded(progress)
+    # One reading of the file serves all descriptions of its columns.
+    real, *text_rows = confidential_rows.open_tables(
+        path,
+        [domain, *(reading_of_texts.domains if reading_of_texts else ())],
+        progress=progress,
+        **form,
     )
-    real = _real_tallies(
-        path, domain=domain, kind=kind, dialect=dialect, progress=progress, texts=texts
+    table = _RoomTable(
+        real, of_texts=reading_of_texts.count(text_rows) if reading_of_texts else ()
     )
     first = codec.as_text(
         domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
     )
     shown = [name for name in domain.columns if name in first]
     return comparison.compare(
-        real,
-        synthetic,
+        comparison.tally(table, progress=progress),
+        comparison.tally(synthetic),
         domain,
-        fits=confidential_rows.count_fits(path, domain, kind=kind, dialect=dialect),
-        rows_real=_first_rows(path, domain=domain, kind=kind, dialect=dialect),
+        fits=confidential_rows.count_fits(path, domain, **form),
+        rows_real=_first_rows(path, domain=domain, **form),
         rows_synthetic=_records(shown, first[shown].to_numpy().tolist()),
         unenforced=counting.count_violations(unenforced.__getitem__, domain=domain),
     )
@@ -311,8 +311,8 @@ def compare(
         domain, unit=PrivacyUnit(), repeats=None
     )  # synthetic records belong to nobody, one a row
     return comparison.compare(
-        _real_tallies(path, domain=domain, dialect=dialect, progress=progress),
-        _real_tallies(synthetic_path, domain=public, progress=progress),
+        _tally_file(path, domain=domain, dialect=dialect, progress=progress),
+        _tally_file(synthetic_path, domain=public, progress=progress),
         domain,
         fits=confidential_rows.count_fits(path, domain, dialect=dialect),
         rows_real=_first_rows(path, domain=domain, dialect=dialect),
@@ -320,98 +320,100 @@ def compare(
     )
 
 
-def _real_tallies(
-    path: Path | str,
-    *,
-    domain: Domain,
-    progress: Progress,
-    kind: Kind | None = None,
-    dialect: Dialect | None = None,
-    texts: Sequence[trees.OccupiedCells] = (),
-) -> tallies.Tallies:
-    """Exact tables of rows, hence marked as not private."""
+def _tally_file(
+    path: Path | str, *, domain: Domain, progress: Progress, dialect: Dialect | None = None
+) -> Tallies:
+    """Exact tables of the rows of a file, hence marked as not private."""
     progress = _guarded(progress)
-    rows = confidential_rows.open_table(
-        path, domain, kind=kind, dialect=dialect, progress=progress
-    )
-    cliques = comparison.cliques(domain)
-    done = 0
-
-    def count(clique: tuple[str, ...]) -> Any:
-        nonlocal done
-        done += 1
-        progress("count", done / len(cliques))
-        return counts.contingency(rows, clique)
-
-    apart = {pair: counts.distances(rows, pair) for pair in places.pairs(domain)}
-    held = [
-        trees.aggregate(each, *counts.occupied(rows, each))
-        for each in trees.hierarchies(domain)
-    ]
-    flows = {
-        each.pair: tallies.ContingencyTable(each.shape, *counts.commutes(rows, each))
-        for each in commutes(domain)
-    }
-    broken = counts.count_violations(rows)
-    sizes = None if domain.grouped is None else counts.group_sizes(rows)
-    return tallies.gather(
-        cliques,
-        count,
-        private=False,
-        n=rows.total,
-        distances=apart,
-        occupied=[*held, *texts],
-        commutes=flows,
-        breaking=broken,
-        group_sizes=sizes,
-    )
+    rows = confidential_rows.open_table(path, domain, dialect=dialect, progress=progress)
+    return comparison.tally(_RoomTable(rows), progress=progress)
 
 
-def _synthetic_texts(model: Model, rows: int, seed: str) -> list[trees.OccupiedCells]:
-    """Of a tree of texts: how often each is drawn."""
+class _RoomTable:
+    """Rows of the room as a source of exact counts, which are confidential."""
+
+    private = False
+
+    def __init__(self, rows: Rows, *, of_texts: Sequence[OccupiedCells] = ()) -> None:
+        self.domain = rows.domain
+        self.records = rows.total
+        self.contingency = functools.partial(counts.contingency, rows)
+        self.distances = functools.partial(counts.distances, rows)
+        self.commutes = functools.partial(counts.commutes, rows)
+        self.occupied = functools.partial(counts.occupied, rows)
+        self.breaking = functools.partial(counts.count_violations, rows)
+        self._rows, self._of_texts = rows, of_texts
+
+    def group_sizes(self) -> NDArray[np.int64] | None:
+        return None if self.domain.grouped is None else counts.group_sizes(self._rows)
+
+    def texts(self) -> Sequence[OccupiedCells]:
+        return self._of_texts
+
+
+def _synthetic_texts(model: Model, rows: int, seed: str) -> list[OccupiedCells]:
+    """How often the model draws each text; nothing for a model that is no tree of texts."""
     if (tree := factory.texts(model.tree)) is None:
         return []
     written = model.written(rows, seed=seed)
-    return [string_recall.of_texts(tree.hierarchy, *each) for each in written.values()]
+    return [texts.count_texts(tree.hierarchy, *column) for column in written.values()]
 
 
-def _real_texts(
-    path: Path | str, *, model: Model, read: _Read, values: Strings | None
-) -> list[trees.OccupiedCells]:
-    """Of the same column, how many records have each text; read once more, as a column of unknown texts, and again without
-    its rules for reading if it has any."""
+@dataclass(frozen=True, kw_only=True)
+class _TextReading:
+    """Descriptions under which a column of texts is read in order to count its texts and how they were read.
+
+    `declared`: with the declared rules for case and characters, truncated by unit. `whole`: the same for all records.
+    `as_written`: for all records and without rules.
+    """
+
+    hierarchy: StringHierarchy
+    declared: Domain
+    whole: Domain
+    as_written: Domain
+
+    @property
+    def domains(self) -> tuple[Domain, Domain, Domain]:
+        """All of them, in the order of the rows that `count` takes."""
+        return self.declared, self.whole, self.as_written
+
+    def count(self, rows: Sequence[Rows]) -> list[OccupiedCells]:
+        """Records by text, and how many were read in which way."""
+        declared, whole, as_written = rows
+        column = self.hierarchy.columns[0]
+        outside, missing = counts.unread(whole, column)
+        fitting = whole.total - outside - missing
+        written = as_written.total - sum(counts.unread(as_written, column))
+        cells = trees.aggregate(self.hierarchy, *counts.occupied(declared, self.hierarchy))
+        read = {
+            "as written": written,
+            "changed": fitting - written,
+            "outside": outside,
+            "missing": missing,
+        }
+        return [dataclasses.replace(cells, read=read)]
+
+
+def _text_reading(model: Model, described: Domain | None) -> _TextReading | None:
+    """How the texts of a tree of texts are counted in the real table; None for another model."""
     if (tree := factory.texts(model.tree)) is None:
-        return []
-    words = tree.hierarchy
-    plain = Strings(words.alphabet, words.shortest, words.longest)
+        return None
+    strings = tree.hierarchy
+    plain = Strings(strings.alphabet, strings.shortest, strings.longest)
+    values = _declared_texts(described, columns=tree.columns)
     values = plain if values is None else values
-    asked = _of_texts(model, words, values)
-    rows = read(path, asked)
-    found = trees.aggregate(words, *counts.occupied(rows, words))
-    every = (
-        rows
-        if asked.unit.column is None
-        else read(path, dataclasses.replace(asked, unit=PrivacyUnit()))
+    declared, as_written = (_text_domain(model, strings, each) for each in (values, plain))
+    return _TextReading(
+        hierarchy=strings,
+        declared=declared,
+        whole=dataclasses.replace(declared, unit=PrivacyUnit()),
+        as_written=dataclasses.replace(as_written, unit=PrivacyUnit()),
     )
-    outside, missing = counts.unread(every, words.columns[0])
-    written = fits = every.total - outside - missing
-    if values.to_json() != plain.to_json():
-        again = read(
-            path, dataclasses.replace(_of_texts(model, words, plain), unit=PrivacyUnit())
-        )
-        written = again.total - sum(counts.unread(again, words.columns[0]))
-    told = {
-        "as written": written,
-        "changed": fits - written,
-        "outside": outside,
-        "missing": missing,
-    }
-    return [dataclasses.replace(found, read=told)]
 
 
-def _of_texts(model: Model, words: StringHierarchy, values: Strings) -> Domain:
-    """Its column of texts alone, as one of unknown texts of this set."""
-    known = model.domain.attribute(words.columns[0])
+def _text_domain(model: Model, strings: StringHierarchy, values: Strings) -> Domain:
+    """The column of texts alone, as one of unknown texts of this set."""
+    known = model.domain.attribute(strings.columns[0])
     column = Weak(
         name=known.name,
         values=values,
@@ -422,14 +424,19 @@ def _of_texts(model: Model, words: StringHierarchy, values: Strings) -> Domain:
     return Domain(attributes=(column,), unit=model.domain.unit, relation=model.domain.relation)
 
 
-def _declared_texts(described: Domain | None, *, model: Model) -> Strings | None:
-    """How texts of the model's column are read, as it was described."""
-    if described is None or (tree := factory.texts(model.tree)) is None:
-        return None
-    for attribute in described.undeclared:
-        if attribute.name in tree.columns and isinstance(attribute, Weak):
+def _declared_texts(described: Domain | None, *, columns: Sequence[str]) -> Strings | None:
+    """The texts of the first of these columns that was described as one of unknown texts."""
+    for attribute in () if described is None else described.undeclared:
+        if attribute.name in columns and isinstance(attribute, Weak):
             return attribute.values if isinstance(attribute.values, Strings) else None
     return None
+
+
+class _Form(TypedDict):
+    """How a file is written, as arguments of the readers."""
+
+    kind: Kind | None
+    dialect: Dialect | None
 
 
 def _first_rows(

@@ -5,7 +5,7 @@ Parsing, encoding and truncation by unit happen once, in `open_table`, before an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -148,8 +148,32 @@ def open_table(
     counted as is a function of that record, of the other records of its unit and of secret randomness
     (docs/proofs/reading.md). Raises TableError for a file that is not a well-formed table with the columns of the domain.
     """
+    (rows,) = open_tables(
+        path,
+        [domain],
+        kind=kind,
+        dialect=dialect,
+        limits=limits,
+        progress=progress,
+        random_bytes=random_bytes,
+    )
+    return rows
+
+
+def open_tables(
+    path: Path | str,
+    domains: Sequence[Domain],
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    limits: Limits | None = None,
+    progress: Progress = readers.silent,
+    random_bytes: Callable[[int], bytes] = os.urandom,
+) -> list[Rows]:
+    """Opens one table under several descriptions, as `open_table` does under each, and parses the file once."""
     _require_form(path, kind=kind, dialect=dialect)
-    wanted, shape, opened = _wanted(domain), Shape(), _Opened(domain, dialect)
+    wanted = list(dict.fromkeys(name for domain in domains for name in _wanted(domain)))
+    shape, opened = Shape(), [_Opened(domain, dialect) for domain in domains]
     blocks = readers.blocks(
         path,
         kind=kind,
@@ -162,9 +186,10 @@ def open_table(
     )
     for block in blocks:
         _require(wanted, names=block)
-        opened.add(block)
+        for table in opened:
+            table.add(block)
     _require(wanted, names=shape.columns)  # a table without records has no block
-    return opened.rows(random_bytes=random_bytes)
+    return [table.rows(random_bytes=random_bytes) for table in opened]
 
 
 class _Opened:

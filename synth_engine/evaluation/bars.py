@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from math import ceil, floor, log10
 from typing import Any
 
 from synth_engine.domain import MISSING, OTHER
+from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
+from synth_engine.evaluation.plots import Figure, Report, frame
 from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escape, shorten
+from synth_engine.evaluation.wording import Json
 
-Traces = list[dict[str, Any]]
-Layout = dict[str, Any]
+Traces = list[Json]
+Layout = Json
 
 MAX_BARS = 400
 MAX_GROUPED = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
@@ -20,7 +24,49 @@ ROW_PIXELS = 34
 NARROW_ROW_PIXELS = 24  # from a dozen categories on
 
 
-def arrange(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+def histogram(report: Report, entry: Json, *, of: str) -> Figure:
+    """Real beside synthetic shares of one column over its public codes.
+
+    Numbers in (nearly) equal bins stand on their own scale; unequal bins and other ordered values are evenly spaced and
+    named; unordered categories are horizontal bars, the most frequent real one on top. `of`: what is counted.
+    """
+    traces, layout = arrange(entry)
+    gap = entry["largest_gap"]
+    words = (
+        f"Shares of {of} by {entry['name']}, real beside synthetic. {entry['verdict']['words']} Largest gap at "
+        f"{gap['label']}: {gap['real']:.1%} real, {gap['synthetic']:.1%} synthetic."
+    )
+    return frame(report, traces, layout, words=words)
+
+
+def card(
+    report: Report,
+    key: str,
+    entry: Json,
+    reading: Mapping[str, Any],
+    *,
+    caption: str,
+    first: str,
+    figure: Figure,
+) -> Card:
+    """The card of a histogram, with counts and shares by value; `first`: the head of the column of values."""
+    counts, shares = entry["counts"], entry["shares"]
+    rows = [
+        (
+            label,
+            *(count(counts[side][code]) for side in counts),
+            *(f"{shares[side][code]:.2%}" for side in shares),
+            f"{shares['synthetic'][code] - shares['real'][code]:+.2%}",
+        )
+        for code, label in enumerate(entry["labels"])
+    ]
+    head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
+    table, verdict = make_table(caption, head, rows), entry["verdict"]
+    mark = MARKS[verdict["level"]]
+    return make_card(report, key, reading, table, verdict["words"], mark=mark, figure=figure)
+
+
+def arrange(entry: Json) -> tuple[Traces, Layout]:
     """Traces and axes for one attribute of a report."""
     if entry["ordered"] and len(entry["labels"]) > MAX_BARS:
         entry = _merge_bins(entry)
@@ -29,7 +75,7 @@ def arrange(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     return _in_order(entry) if entry["ordered"] else _by_frequency(entry)
 
 
-def _merge_bins(entry: dict[str, Any]) -> dict[str, Any]:
+def _merge_bins(entry: Json) -> Json:
     """An ordered attribute of very many codes with neighbours put together, a few hundred bars in all; other and
     missing stay as they are."""
     labels = entry["labels"]
@@ -53,11 +99,11 @@ def _merge_bins(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "labels": named + labels[values:], "shares": shares, "cuts": cuts}
 
 
-def _on_a_scale(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+def _on_a_scale(entry: Json) -> tuple[Traces, Layout]:
     """Bars of true width over the values; other and missing stand apart at the right."""
     low, high = _bins(entry)
     first, span = low[0], high[-1] - low[0]
-    ticks: dict[str, Any] = {
+    ticks: Json = {
         "showgrid": False,
         "zeroline": False,
         "title": {"text": escape(entry["name"])},
@@ -77,14 +123,14 @@ def _on_a_scale(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     return _two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
 
 
-def _bins(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
+def _bins(entry: Json) -> tuple[list[float], list[float]]:
     """Where the bins of a number begin and end on its scale."""
     shift = 0.5 if entry["kind"] == "integer" else 0.0  # whole number 7 covers 6.5 … 7.5
     edges = [cut - shift for cut in entry["cuts"]]
     return edges[:-1], edges[1:]
 
 
-def _is_evenly_binned(entry: dict[str, Any]) -> bool:
+def _is_evenly_binned(entry: Json) -> bool:
     """Whether the bins of a number are so nearly equal that their shares may stand on its scale."""
     if entry["cuts"] is None or len(entry["cuts"]) < 3:
         return False
@@ -102,7 +148,7 @@ def _round_numbers(low: float, high: float) -> list[float]:
     return [step * multiple for multiple in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _two_sides(entry: dict[str, Any], low: list[float], widths: list[float]) -> Traces:
+def _two_sides(entry: Json, low: list[float], widths: list[float]) -> Traces:
     """Both sides over bins at `low` of `widths`: side by side in a bin, or, where bins are many, a dashed outline."""
     share = entry["shares"]
     grouped = len(low) <= MAX_GROUPED
@@ -129,7 +175,7 @@ def _two_sides(entry: dict[str, Any], low: list[float], widths: list[float]) -> 
     return traces
 
 
-def _outline(entry: dict[str, Any], low: list[float], widths: list[float]) -> dict[str, Any]:
+def _outline(entry: Json, low: list[float], widths: list[float]) -> Json:
     """The synthetic side as the outline of its bars, broken where bins do not touch."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -158,7 +204,7 @@ def _outline(entry: dict[str, Any], low: list[float], widths: list[float]) -> di
     }
 
 
-def _in_order(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+def _in_order(entry: Json) -> tuple[Traces, Layout]:
     """Ordered codes without a scale (dates, grades): upright, evenly spaced, ticks named by the codes."""
     size = len(entry["labels"])
     step = -(-size // 12)
@@ -178,7 +224,7 @@ def _in_order(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     return _two_sides(entry, [position - 0.5 for position in range(size)], [1.0] * size), layout
 
 
-def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
+def _by_frequency(entry: Json) -> tuple[Traces, Layout]:
     """Horizontal bars, the most frequent real value on top; the 30 values most frequent on either side have their own if
     a record has them, the rest is one bar. Where that would dwarf the others it leaves the figure, and its name says how
     much it is."""
@@ -235,7 +281,7 @@ def _by_frequency(entry: dict[str, Any]) -> tuple[Traces, Layout]:
     return traces, layout
 
 
-def _bar(side: str) -> dict[str, Any]:
+def _bar(side: str) -> Json:
     if side == "real":
         return {"type": "bar", "name": "real", "marker": {"color": REAL, "line": {"width": 0}}}
     pattern = {
@@ -254,7 +300,7 @@ def _bar(side: str) -> dict[str, Any]:
     }
 
 
-def _share_axis(title: str) -> dict[str, Any]:
+def _share_axis(title: str) -> Json:
     return {
         "title": {"text": title},
         "tickformat": ".3~%",

@@ -3,12 +3,12 @@ without markup."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth_engine.evaluation import figures, style
-from synth_engine.evaluation.report import Report
+from synth_engine.evaluation import style
+from synth_engine.evaluation.plots import Figure, Report
 
 MAX_TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
 MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲", "unseen": "?"}
@@ -44,7 +44,7 @@ class Card:
     what: str
     how: str
     table: CardTable
-    figure: figures.Figure | None = None
+    figure: Figure | None = None
     mark: str = ""
     verdict: str = ""
     red: str = ""
@@ -58,12 +58,12 @@ class Card:
 def make_card(
     report: Report,
     key: str,
-    reading: dict[str, Any],
+    reading: Mapping[str, Any],
     table: CardTable,
     verdict: str,
     *,
     mark: str = "",
-    figure: figures.Figure | None,
+    figure: Figure | None,
     price: str = "",
 ) -> Card:
     """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private."""

@@ -13,7 +13,7 @@ from synth_engine.evaluation import commute_wording, regions, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.curves import Unit
-from synth_engine.evaluation.figures import Figure, frame
+from synth_engine.evaluation.plots import Figure, frame
 from synth_engine.evaluation.regions import Regions, Ring
 
 Row = tuple[str, ...]

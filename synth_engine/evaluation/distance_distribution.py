@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import pi, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.codec import places
-from synth_engine.domain import Domain
 from synth_engine.evaluation import wording
 from synth_engine.evaluation.distances import shares
-from synth_engine.evaluation.tallies import Pair, Tallies
+from synth_engine.evaluation.tallies import Pair
 
 DIGITS = 9
 NO_DISTANCE = {
@@ -22,37 +20,17 @@ NO_DISTANCE = {
 }
 
 
-def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[dict[str, Any]]:
-    """One entry for every two places that both sides have counted."""
-    counted = [
-        pair
-        for pair in places.pairs(domain)
-        if pair in real.distances and pair in synthetic.distances
-    ]
-    return [_entry(pair, real, synthetic, domain) for pair in counted]
-
-
-def _entry(pair: Pair, real: Tallies, synthetic: Tallies, domain: Domain) -> dict[str, Any]:
-    counts = {"real": real.distances[pair], "synthetic": synthetic.distances[pair]}
-    return entry(
-        pair,
-        places.edges(domain, pair),
-        counts={side: table[:-1] for side, table in counts.items()},
-        missing={side: int(table[-1]) for side, table in counts.items()},
-    )
-
-
 def entry(
     pair: Pair,
     edges: NDArray[np.float64],
     *,
     counts: Mapping[str, NDArray[np.int64]],
     missing: Mapping[str, int],
-) -> dict[str, Any]:
+) -> wording.Json:
     """Of tables by bins of distance, for each side. What compares both is None where a side has no record, or is not there."""
     within = {side: np.cumsum(shares(table)) for side, table in counts.items()}
     totals = {side: int(table.sum()) for side, table in counts.items()}
-    document: dict[str, Any] = {
+    document: wording.Json = {
         "places": list(pair),
         "edges_km": edges.tolist(),
         "counts": {side: table.tolist() for side, table in counts.items()},

@@ -10,7 +10,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from synth_engine.evaluation import cards, style, view
-from synth_engine.evaluation.report import Report
+from synth_engine.evaluation.plots import Report
 
 ASSETS = Path(__file__).with_name("assets")
 
@@ -18,25 +18,20 @@ ASSETS = Path(__file__).with_name("assets")
 def html(report: Report, *, title: str = "Real and synthetic data compared") -> str:
     """The file, about 5 MB: most of it is Plotly, whose version is that of the installed plotly.py."""
     shown = view.lay_out(report)
-    single = (shown.pairs, shown.triples, shown.group_sizes)
-    drawn = [
-        *shown.histograms,
-        *shown.distances,
-        *shown.texts,
-        *shown.dependence,
-        *filter(None, single),
-    ]
-    drawings = {card.key: card.figure for card in drawn if card.figure}
+    drawings = {
+        card.key: card.figure for part in shown.sections for card in part.cards if card.figure
+    }
     # "</" and "<!--" would end or confuse the script element that carries the numbers.
     numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     properties = json.dumps({tone.light: f"--{name}" for name, tone in style.TONES.items()})
+    sections = "".join(_section(part) for part in shown.further)
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">',
             f"<title>{escape(title)}</title><style>{_tones()}{(ASSETS / 'page.css').read_text('utf-8')}</style></head><body>",
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
-            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{_distances(shown)}{_texts(shown)}{_persons(shown)}{_together(shown)}{_constraints(shown)}{_rows(shown)}</main>",
+            f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{sections}{_rows(shown)}{_left_out(shown)}</main>",
             f'<script type="application/json" id="figures" data-tones="{escape(properties)}">{numbers}</script>',
             f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
@@ -75,42 +70,15 @@ def _columns(shown: view.Comparison) -> str:
     return f'<h2>Columns, worst first</h2><ul class="strip">{strip}</ul><div class="wide">{large}</div>'
 
 
-def _distances(shown: view.Comparison) -> str:
-    apart = "".join(_card(card) for card in shown.distances)
-    return f'<h2>Distances between places</h2><div class="wide">{apart}</div>' if apart else ""
+def _section(part: view.PageSection) -> str:
+    cards = "".join(_card(card) for card in part.cards)
+    verdict = f'<p class="verdict">{escape(part.verdict)}</p>' if part.verdict else ""
+    layout = "cards" if part.section.layout == "maps" else "wide"
+    return f'<h2>{escape(part.section.title)}</h2>{verdict}<div class="{layout}">{cards}</div>'
 
 
-def _texts(shown: view.Comparison) -> str:
-    found = "".join(_card(card) for card in shown.texts)
-    return f'<h2>Texts found again</h2><div class="wide">{found}</div>' if found else ""
-
-
-def _persons(shown: view.Comparison) -> str:
-    return (
-        f'<h2>Persons</h2><div class="wide">{_card(shown.group_sizes)}</div>'
-        if shown.group_sizes
-        else ""
-    )
-
-
-def _together(shown: view.Comparison) -> str:
-    maps = "".join(_card(card) for card in shown.dependence)
-    groups = "".join(_card(card) for card in (shown.pairs, shown.triples) if card)
-    left_out = f"<h2>Left out</h2>{_table(shown.left_out)}" if shown.left_out else ""
-    return (
-        f'<h2>Dependence between columns</h2><p class="verdict">{escape(shown.dependence_verdict)}</p>'
-        f'<div class="cards">{maps}</div><h2>Columns taken together</h2><div class="wide">{groups}</div>{left_out}'
-        if maps
-        else left_out
-    )
-
-
-def _constraints(shown: view.Comparison) -> str:
-    return (
-        f'<h2>Constraints</h2><div class="wide">{_card(shown.constraints)}</div>'
-        if shown.constraints
-        else ""
-    )
+def _left_out(shown: view.Comparison) -> str:
+    return f"<h2>Left out</h2>{_table(shown.left_out)}" if shown.left_out else ""
 
 
 def _card(card: cards.Card) -> str:

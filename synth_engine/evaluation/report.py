@@ -5,47 +5,58 @@ Definitions in docs/comparison.md. A report on real data is *not* differentially
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from synth_engine.codec import Fit
-from synth_engine.domain import Attribute, Domain, Integer, Number
-from synth_engine.evaluation import (
-    blind_spots,
-    commute_entries,
-    constraint_violations,
-    distance_distribution,
-    group_sizes,
-    string_recall,
-    trees,
-    wording,
-)
-from synth_engine.evaluation.distances import (
-    chance_distance,
-    normalised_mutual_information,
-    shares,
-    total_variation,
-)
-from synth_engine.evaluation.tallies import Clique, Tallies, align
+from synth_engine.domain import Domain
+from synth_engine.evaluation import blind_spots, wording
+from synth_engine.evaluation.figure import Sides
+from synth_engine.evaluation.figures import FIGURES
+from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.tallies import Clique, ContingencyTable, Source, Tallies
+from synth_engine.evaluation.wording import Json
 
 SCHEMA = "synth_engine/report/1"
 CELL_BOUND = 5_000_000  # a larger table is left out, and the report says which
 TRIPLES = 200
 SEED = 0
-ROWS_SHOWN = 20
-DIGITS = 9
+MAX_ROWS = 20
 
-Report = dict[str, Any]
+Progress = Callable[[str, float], None]
 
 
 def cliques(domain: Domain) -> list[Clique]:
     """The tables a report asks for: every column, every pair, and all triples or 200 of them drawn by a fixed seed;
     less those of more than `CELL_BOUND` cells. A public list: it depends on the domain alone."""
     return [clique for clique in _workload(domain) if domain.cells(clique) <= CELL_BOUND]
+
+
+def tally(
+    source: Source,
+    *,
+    wanted: Iterable[Clique] | None = None,
+    progress: Progress = lambda _stage, _fraction: None,
+) -> Tallies:
+    """Counts all that a report asks of one data set.
+
+    wanted: the cliques, `cliques` of its domain if left out. Tables are counted one at a time, and only their occupied
+    cells are kept, so that the memory of large ones is free before the next is counted.
+    """
+    chosen = cliques(source.domain) if wanted is None else list(wanted)
+    tables = {}
+    for number, clique in enumerate(chosen, start=1):
+        progress("count", number / len(chosen))
+        tables[clique] = ContingencyTable.of(source.contingency(clique))
+    return Tallies(
+        private=source.private,
+        n=source.records,
+        counts=tables,
+        figures={figure.field: figure.tally(source) for figure in FIGURES if figure.field},
+    )
 
 
 def compare(
@@ -58,33 +69,38 @@ def compare(
     unenforced: Sequence[int] = (),
     fits: Mapping[str, Fit] | None = None,
 ) -> Report:
-    """The report. Tables that one side lacks are left out, so that noisy answers, which are never complete, can stand
-    for the real side: with `private` tallies on both sides the report is private as well. Rows are shown as given, the
-    first 20 of each, and only beside tallies that are not private. `unenforced`: as `Tallies.breaking`, of the same
-    synthetic table without its constraints enforced. `fits`: how the cells of each real column fit its description, exact
-    counts, for a report that is not private; a column of which many cells do not fit is not judged as kept."""
+    """The report.
+
+    Tables that one side lacks are left out, so that noisy answers, which are never complete, can stand for the real
+    side: with `private` tallies on both sides the report is private as well.
+
+    rows_real, rows_synthetic: shown as given, the first 20 of each, and only beside tallies that are not private.
+    unenforced: violations of each constraint in the same synthetic table without its constraints enforced.
+    fits: how the cells of each real column fit its description, exact counts, for a report that is not private; a column
+    of which many cells do not fit is not judged as kept.
+    """
     private = real.private and synthetic.private
     if (rows_real or fits) and real.private:
         raise ValueError("real rows do not belong in a private report")
-    asked = list(_workload(domain))
-    known = [clique for clique in asked if clique in real and clique in synthetic]
-    columns = [domain.attribute(clique[0]) for clique in known if len(clique) == 1]
-    limits = {
-        each.name: blind_spots.limits(each, real, (fits or {}).get(each.name))
-        for each in columns
+    wanted = list(_workload(domain))
+    known = [clique for clique in wanted if clique in real and clique in synthetic]
+    sides = Sides(
+        real=real,
+        synthetic=synthetic,
+        domain=domain,
+        known=known,
+        fits=fits or {},
+        unenforced=unenforced,
+    )
+    entries = {figure.field: figure.entry(sides) for figure in FIGURES if figure.field}
+    summary = _summary(entries["attributes"], entries["pairs"], entries["triples"])
+    # Means are taken before sorting: the order of a sum decides its last digit.
+    entries |= {
+        name: _worst_first(entries[name]) for name in ("attributes", "pairs", "triples")
     }
-    attributes = [
-        _attribute(each, real, synthetic, limits=limits[each.name]) for each in columns
-    ]
-    hidden = {name for name, found in limits.items() if found}
-    pairs = [
-        _pair(clique, real, synthetic, hidden=hidden) for clique in known if len(clique) == 2
-    ]
-    triples = [
-        _distance(clique, real, synthetic, hidden=hidden)
-        for clique in known
-        if len(clique) == 3
-    ]
+    explanations = {
+        key: text for figure in FIGURES for key, text in figure.explanations.items()
+    }
     return {
         "schema": SCHEMA,
         "private": private,
@@ -92,22 +108,9 @@ def compare(
         "domain_sha256": domain.digest,
         "columns": list(domain.names),
         "rows": {"real": real.n, "synthetic": synthetic.n},
-        "summary": _summary(attributes, pairs, triples),
-        "attributes": _worst_first(attributes),
-        "pairs": _worst_first(pairs),
-        "triples": _worst_first(triples),
-        "place_distances": [
-            *distance_distribution.entries(real, synthetic, domain),
-            *commute_entries.curves(real, synthetic, domain),
-        ],
-        "commutes": commute_entries.entries(real, synthetic, domain),
-        "cells": trees.entries(real.occupied, synthetic.occupied, domain),
-        "texts": string_recall.entries(real.occupied, synthetic.occupied),
-        "group_sizes": group_sizes.entry(real, synthetic),
-        "constraints": constraint_violations.entries(
-            real, synthetic, domain, unenforced=unenforced
-        ),
-        "left_out": _left_out(domain, asked=asked, known=set(known)),
+        "summary": summary,
+        **entries,
+        "left_out": _left_out(domain, wanted=wanted, known=set(known)),
         "rules": {
             "cell_bound": CELL_BOUND,
             "triples": TRIPLES,
@@ -115,7 +118,7 @@ def compare(
             "seed": SEED,
         },
         "side_by_side": _side_by_side(domain, rows_real, rows_synthetic),
-        "reading": wording.READINGS,
+        "reading": {**explanations, **wording.PAGE_EXPLANATIONS},
     }
 
 
@@ -130,82 +133,12 @@ def _workload(domain: Domain) -> Iterator[Clique]:
         else set()
     )
     yield from (
-        clique for place, clique in enumerate(combinations(names, 3)) if place in chosen
+        clique for index, clique in enumerate(combinations(names, 3)) if index in chosen
     )
 
 
-def _distance(
-    clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str] = ()
-) -> dict[str, Any]:
-    """`hidden`: columns that the comparison cannot see inside of; what is small of them may not be called kept."""
-    first, second = align(real[clique], synthetic[clique])
-    value, chance = (
-        total_variation(shares(first), shares(second)),
-        chance_distance(first, second),
-    )
-    verdict = wording.distance_verdict(value, chance=chance)
-    return {
-        "attributes": list(clique),
-        "cells": real[clique].size,
-        "tvd": value,
-        "tvd_by_chance": chance,
-        "verdict": blind_spots.group_verdict(
-            verdict, [name for name in clique if name in hidden]
-        ),
-    }
-
-
-def _pair(
-    clique: Clique, real: Tallies, synthetic: Tallies, *, hidden: Collection[str]
-) -> dict[str, Any]:
-    before = normalised_mutual_information(real[clique].dense())
-    after = normalised_mutual_information(synthetic[clique].dense())
-    return {
-        **_distance(clique, real, synthetic, hidden=hidden),
-        "nmi_real": before,
-        "nmi_synthetic": after,
-        "nmi_difference": after - before,
-        "dependence": blind_spots.group_verdict(
-            wording.dependence_verdict(real=before, synthetic=after),
-            [name for name in clique if name in hidden],
-        ),
-    }
-
-
-def _attribute(
-    attribute: Attribute, real: Tallies, synthetic: Tallies, *, limits: Sequence[str]
-) -> dict[str, Any]:
-    clique = (attribute.name,)
-    counts = {"real": real[clique].dense(), "synthetic": synthetic[clique].dense()}
-    share = {side: np.round(shares(table), DIGITS) for side, table in counts.items()}
-    gap = int(np.argmax(np.abs(share["real"] - share["synthetic"])))
-    missing = attribute.missing_code
-    distance = _distance(clique, real, synthetic)
-    distance["verdict"] = blind_spots.column_verdict(distance["verdict"], limits)
-    return {
-        "name": attribute.name,
-        "kind": attribute.kind,
-        "ordered": attribute.ordered,
-        "labels": list(attribute.labels),
-        "cuts": list(attribute.cuts) if isinstance(attribute, Integer | Number) else None,
-        "counts": {side: table.tolist() for side, table in counts.items()},
-        "shares": {side: values.tolist() for side, values in share.items()},
-        **{k: v for k, v in distance.items() if k != "attributes"},
-        "limits": list(limits),
-        "largest_gap": {
-            "label": attribute.labels[gap],
-            **{side: float(v[gap]) for side, v in share.items()},
-        },
-        "missing": None
-        if missing is None
-        else {side: float(v[missing]) for side, v in share.items()},
-    }
-
-
-def _summary(
-    attributes: list[dict[str, Any]], pairs: list[dict[str, Any]], triples: list[dict[str, Any]]
-) -> dict[str, Any]:
-    summary: dict[str, Any] = {}
+def _summary(attributes: list[Json], pairs: list[Json], triples: list[Json]) -> Json:
+    summary: Json = {}
     for name, entries in (("tvd1", attributes), ("tvd2", pairs), ("tvd3", triples)):
         if entries:
             value, chance = _mean(entries, "tvd"), _mean(entries, "tvd_by_chance")
@@ -233,21 +166,21 @@ def _summary(
     return summary
 
 
-def _mean(entries: list[dict[str, Any]], name: str) -> float:
-    return float(np.mean([entry[name] for entry in entries]))
-
-
-def _worst_first(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What cannot be judged comes first: it may be worse than everything else."""
+def _worst_first(entries: list[Json]) -> list[Json]:
+    """Entries by falling distance. What cannot be judged comes first: it may be worse than everything else."""
     return sorted(
         entries, key=lambda entry: (entry["verdict"]["level"] != "unseen", -entry["tvd"])
     )
 
 
+def _mean(entries: list[Json], name: str) -> float:
+    return float(np.mean([entry[name] for entry in entries]))
+
+
 def _left_out(
-    domain: Domain, *, asked: list[Clique], known: set[Clique]
-) -> list[dict[str, Any]]:
-    absent = [clique for clique in asked if clique not in known]
+    domain: Domain, *, wanted: Sequence[Clique], known: Collection[Clique]
+) -> list[Json]:
+    absent = [clique for clique in wanted if clique not in known]
     return [
         {
             "attributes": list(clique),
@@ -264,14 +197,14 @@ def _side_by_side(
     domain: Domain,
     rows_real: Sequence[Mapping[str, object]] | None,
     rows_synthetic: Sequence[Mapping[str, object]] | None,
-) -> dict[str, Any] | None:
+) -> Json | None:
     if rows_real is None and rows_synthetic is None:
         return None
 
     def texts(rows: Sequence[Mapping[str, object]] | None) -> list[list[str]]:
         return [
             ["" if row.get(n) is None else str(row[n]) for n in domain.names]
-            for row in (rows or [])[:ROWS_SHOWN]
+            for row in (rows or [])[:MAX_ROWS]
         ]
 
     return {

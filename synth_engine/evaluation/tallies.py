@@ -6,16 +6,20 @@ noisy answers, are post-processing and carry `private=True`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
-from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synth_engine.codec import places, prefixes
+from synth_engine.codec.commutes import Commute
+from synth_engine.constraints import counting
+from synth_engine.domain import Domain
 from synth_engine.evaluation.trees import OccupiedCells
+from synth_engine.hierarchy import Codes, Hierarchy
 
 Clique = tuple[str, ...]
 Pair = tuple[str, str]
@@ -52,31 +56,115 @@ class ContingencyTable:
         return full.reshape(self.shape)
 
 
+class Source(Protocol):
+    """A table that is counted: rows in the room, or the codes of a synthetic table.
+
+    Counts of real rows are exact and therefore confidential: their tallies are not private.
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """Its public description."""
+
+    @property
+    def private(self) -> bool:
+        """Whether nothing but released noisy answers went in."""
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+
+    def contingency(self, clique: Clique) -> NDArray[np.int64]:
+        """Records in each cell, one axis for each attribute of the clique."""
+
+    def distances(self, pair: Pair) -> NDArray[np.int64]:
+        """Records by the distance of two places, in the bins of `codec.places`; last, those that lack a place."""
+
+    def commutes(self, commute: Commute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells of a commute that occur, and the records in each."""
+
+    def occupied(self, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:
+        """The smallest cells of a hierarchy that hold records, increasing, and how many."""
+
+    def breaking(self) -> tuple[int, ...]:
+        """Records that break each declared constraint, and last any of them; empty without constraints."""
+
+    def group_sizes(self) -> NDArray[np.int64] | None:
+        """Persons with 1, 2, … records; None where persons are not told apart."""
+
+    def texts(self) -> Sequence[OccupiedCells]:
+        """Records by text, for each column of texts that the model of a release generates."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodedTable:
+    """A synthetic table: one array of codes for each column. `sizes_of_groups` and `of_texts` are counted from its model."""
+
+    codes: Mapping[str, NDArray[Any]]
+    domain: Domain
+    private: bool = True
+    sizes_of_groups: NDArray[np.int64] | None = None
+    of_texts: Sequence[OccupiedCells] = ()
+
+    def __post_init__(self) -> None:
+        if len({len(self.codes[name]) for name in self.domain.names}) != 1:
+            raise ValueError("columns of different lengths")
+
+    @property
+    def records(self) -> int:
+        return len(self.codes[self.domain.names[0]])
+
+    def contingency(self, clique: Clique) -> NDArray[np.int64]:
+        shape = self.domain.shape(clique)
+        cells = np.zeros(self.records, dtype=np.int64)
+        for name, size in zip(clique, shape, strict=True):
+            cells = cells * size + self.codes[name]
+        return np.bincount(cells, minlength=prod(shape)).reshape(shape)
+
+    def distances(self, pair: Pair) -> NDArray[np.int64]:
+        return places.histogram(self.codes.__getitem__, domain=self.domain, pair=pair)
+
+    def commutes(self, commute: Commute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return commute.tally(self.codes.__getitem__)
+
+    def occupied(self, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:
+        leaves = prefixes.of_codes(hierarchy, self.codes, self.domain)
+        outside = prefixes.nowhere(hierarchy, self.codes, self.domain)
+        return np.unique(leaves if outside is None else leaves[~outside], return_counts=True)
+
+    def breaking(self) -> tuple[int, ...]:
+        return counting.count_violations(self.codes.__getitem__, domain=self.domain)
+
+    def group_sizes(self) -> NDArray[np.int64] | None:
+        return self.sizes_of_groups
+
+    def texts(self) -> Sequence[OccupiedCells]:
+        return self.of_texts
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tallies:
-    """The tables of one data set of `n` records, by clique (names in the order of the domain). Arrays given as
-    `counts` have one axis an attribute. `distances`: of two places of a record, in the bins of `codec.places`.
-    `commutes`: of two ends, by the cells of `codec.commutes`. `occupied`: by the cells of the hierarchies of
-    `trees.hierarchies`.
-    `breaking`: records that break each declared constraint, and last any of them; empty if not counted.
-    `group_sizes`: persons with 1, 2, … records; None where persons are not told apart. `private` is True only if no more than released noisy answers went in."""
+    """The tables of one data set of `n` records.
+
+    `counts`: by clique, names in the order of the domain; arrays have one axis for each attribute.
+    `figures`: what each figure counted besides, by the name of its field in a report.
+    `private` is True only if nothing but released noisy answers went in.
+    """
 
     private: bool
     n: int
     counts: InitVar[Mapping[Clique, NDArray[np.int64] | ContingencyTable]]
-    distances: Mapping[Pair, NDArray[np.int64]] = field(default_factory=dict, repr=False)
-    occupied: Sequence[OccupiedCells] = field(default=(), repr=False)
-    commutes: Mapping[Pair, ContingencyTable] = field(default_factory=dict, repr=False)
-    breaking: tuple[int, ...] = ()
-    group_sizes: NDArray[np.int64] | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict, repr=False)
     tables: dict[Clique, ContingencyTable] = field(init=False, repr=False)
 
     def __post_init__(
         self, counts: Mapping[Clique, NDArray[np.int64] | ContingencyTable]
     ) -> None:
         tables = {
-            c: t if isinstance(t, ContingencyTable) else ContingencyTable.of(np.asarray(t))
-            for c, t in counts.items()
+            clique: table
+            if isinstance(table, ContingencyTable)
+            else ContingencyTable.of(np.asarray(table))
+            for clique, table in counts.items()
         }
         object.__setattr__(self, "tables", tables)
 
@@ -88,73 +176,6 @@ class Tallies:
 
     def __iter__(self) -> Iterator[Clique]:
         return iter(self.tables)
-
-
-def gather(
-    cliques: Iterable[Clique],
-    count: Callable[[Clique], NDArray[np.int64]],
-    *,
-    private: bool,
-    n: int,
-    distances: Mapping[Pair, NDArray[np.int64]] | None = None,
-    occupied: Sequence[OccupiedCells] = (),
-    commutes: Mapping[Pair, ContingencyTable] | None = None,
-    breaking: tuple[int, ...] = (),
-    group_sizes: NDArray[np.int64] | None = None,
-) -> Tallies:
-    """Counts clique after clique and keeps only occupied cells, so that large tables are in memory one at a time."""
-    tables = {clique: ContingencyTable.of(count(clique)) for clique in cliques}
-    return Tallies(
-        private=private,
-        n=n,
-        counts=tables,
-        distances=distances or {},
-        occupied=occupied,
-        commutes=commutes or {},
-        breaking=breaking,
-        group_sizes=group_sizes,
-    )
-
-
-def from_codes(
-    codes: Mapping[str, NDArray[Any]],
-    *,
-    sizes: Mapping[str, int],
-    cliques: Iterable[Clique],
-    private: bool = True,
-    distances: Mapping[Pair, NDArray[np.int64]] | None = None,
-    occupied: Sequence[OccupiedCells] = (),
-    commutes: Mapping[Pair, ContingencyTable] | None = None,
-    breaking: tuple[int, ...] = (),
-    group_sizes: NDArray[np.int64] | None = None,
-) -> Tallies:
-    """Tallies of an encoded table: one array of codes a column, with the number of codes of each. For synthetic
-    tables; rows of a real one are counted in the room alone."""
-    columns = {name: np.ascontiguousarray(codes[name], dtype=np.int64) for name in sizes}
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) != 1:
-        raise ValueError("columns of different lengths")
-
-    def count(clique: Clique) -> NDArray[np.int64]:
-        shape = tuple(sizes[name] for name in clique)
-        cell = reduce(
-            lambda place, name: place * sizes[name] + columns[name],
-            clique[1:],
-            columns[clique[0]],
-        )
-        return np.bincount(cell, minlength=prod(shape)).reshape(shape)
-
-    return gather(
-        cliques,
-        count,
-        private=private,
-        n=lengths.pop(),
-        distances=distances,
-        occupied=occupied,
-        commutes=commutes,
-        breaking=breaking,
-        group_sizes=group_sizes,
-    )
 
 
 def align(

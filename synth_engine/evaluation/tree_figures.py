@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from synth_engine.evaluation import figures, style
+from synth_engine.evaluation import plots, style
 from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable, count
 from synth_engine.evaluation.tree_cells import Depth, Floats, Map, Square
 
@@ -92,7 +92,7 @@ def depth_card(
         "last depth mean that the tree spent itself on noise; most records at the first depths, that there were too few of "
         "them, or too little budget, to say where they are." + (" " + SIDES if sizes else ""),
         table=_table("Cells and records by depth", head, table_rows),
-        figure=figures.frame_release(
+        figure=plots.frame_release(
             traces, layout, words=f"Shares of records and cells by depth. {verdict}"
         ),
         verdict=verdict,
@@ -183,7 +183,7 @@ def _map(
         what=what,
         how=_MAP_HOW,
         table=_squares(share_map, records, density),
-        figure=figures.frame_release(
+        figure=plots.frame_release(
             [_heat(share_map, records, density)],
             _ground(share_map, chosen),
             words=f"{title}. {numbers}",

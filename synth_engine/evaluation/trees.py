@@ -1,4 +1,4 @@
-"""Real and synthetic records over a hierarchy of cells: how far apart they are, depth by depth, as entries of a report.
+"""Real and synthetic records over a hierarchy of cells: how far apart they are, depth by depth.
 
 At depth d the shares of records in the cells of that depth are compared, and a difference weighs 2^-d, the side of a cell
 beside that of the box: the earth mover's distance of Indyk and Thaper (2003), which bounds from above how far an average
@@ -7,12 +7,11 @@ record would have to be moved. Beside it stands what a plain resample of the rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp as exponential
 from math import floor, hypot, lgamma, log, log1p, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from synth_engine.codec import places, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import cell_sizes, wording
 from synth_engine.hierarchy import Codes, Hierarchy, SpatialHierarchy
 
 Floats = NDArray[np.float64]
@@ -77,80 +75,9 @@ def hierarchies(domain: Domain) -> list[Hierarchy]:
         return []
 
 
-def of_codes(codes: Mapping[str, NDArray[Any]], domain: Domain) -> list[OccupiedCells]:
-    """Of a synthetic table: one array of codes a column. Records that lie nowhere are left out."""
-    tables = []
-    for hierarchy in hierarchies(domain):
-        leaves, outside = (
-            prefixes.of_codes(hierarchy, codes, domain),
-            prefixes.nowhere(hierarchy, codes, domain),
-        )
-        tables.append(aggregate(hierarchy, leaves if outside is None else leaves[~outside]))
-    return tables
-
-
-def entries(
-    real: Iterable[OccupiedCells], synthetic: Iterable[OccupiedCells], domain: Domain
-) -> list[dict[str, Any]]:
-    """One entry for every hierarchy of points that both sides have counted."""
-    by_columns = {cells.hierarchy.columns: cells for cells in synthetic}
-    of_points = [cells for cells in real if isinstance(cells.hierarchy, SpatialHierarchy)]
-    pairs = [
-        (cells, by_columns[cells.hierarchy.columns])
-        for cells in of_points
-        if cells.hierarchy.columns in by_columns
-    ]
-    return [_entry(*pair, domain) for pair in pairs if pair[0].records and pair[1].records]
-
-
-def _entry(real: OccupiedCells, synthetic: OccupiedCells, domain: Domain) -> dict[str, Any]:
-    depths = range(1, min(MAX_DEPTH, real.hierarchy.depth) + 1)
-    weights = np.array([2.0**-depth for depth in depths])
-    at = [(real.at(depth), synthetic.at(depth)) for depth in depths]
-    lines = {
-        "synthetic": np.array([share_difference(*pair) for pair in at]),
-        "resample": np.array(
-            [resample_difference(pair[0].counts, size=synthetic.records) for pair in at]
-        ),
-    }
-    moved = {line: np.cumsum(weights * values) for line, values in lines.items()}
-    value, chance = (float(moved[line][-1]) for line in ("synthetic", "resample"))
-    diagonal_km = diagonal(real.hierarchy)
-    return {
-        "diagonal_km": round(diagonal_km, 3),
-        "columns": list(real.hierarchy.columns),
-        "places": [
-            *(place.name for place in domain.places),
-            *(points.column for points in domain.points if points.column),
-        ],
-        "depths": list(depths),
-        "kilometres": _kilometres(real.hierarchy, domain, depths),
-        "cells": [len(pair[0].codes) for pair in at],
-        "differing": {
-            line: np.round(values, DIGITS).tolist() for line, values in lines.items()
-        },
-        "moved": {line: np.round(values, DIGITS).tolist() for line, values in moved.items()},
-        "verdict": wording.moved_verdict(value, chance=chance, kilometres=diagonal_km),
-    }
-
-
-def _kilometres(
-    hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]
-) -> dict[str, list[list[float]]]:
-    """Of each place the cells of every depth, from south to north and from west to east."""
-    by_place: dict[str, list[list[float]]] = {}
-    for depth in depths:
-        for size in cell_sizes.of_depth(hierarchy, domain, depth):
-            by_place.setdefault(size.name, []).append(
-                [round(size.north, 6), round(size.east, 6)]
-            )
-    return by_place
-
-
-def diagonal(hierarchy: Hierarchy) -> float:
+def diagonal(hierarchy: SpatialHierarchy) -> float:
     """Kilometres along the diagonal of a box of degrees, of which every two coordinates are north and east of a place: of
     several places, of all of them together, the root of the sum of squares."""
-    assert isinstance(hierarchy, SpatialHierarchy)  # noqa: S101 - the only ones with a box
     (south, west), (north, east) = (
         (ends[0::2], ends[1::2]) for ends in (hierarchy.low, hierarchy.high)
     )

@@ -18,7 +18,6 @@ from synth_engine.codec.commutes import Commute, commutes
 from synth_engine.domain import Domain
 from synth_engine.evaluation import (
     anchors,
-    commute_entries,
     commute_maps,
     curves,
     regions,
@@ -27,6 +26,7 @@ from synth_engine.evaluation import (
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import CommuteView, FullTable, NamedPoint
 from synth_engine.evaluation.commutes import SHORT_KM, Flows
+from synth_engine.evaluation.figures.commutes import unpack_tables
 from synthweb.releases.forms import MapForm
 from synthweb.releases.model_cache import ANSWERS, model_of
 from synthweb.releases.models import Release
@@ -93,7 +93,7 @@ def comparison(release: Release, report: Mapping[str, Any], query: QueryDict) ->
     stored = {" → ".join(entry["ends"]): entry for entry in report.get("commutes", ())}
     known = {}
     for name, commute in by_name.items():
-        tables = commute_entries.tables(stored[name], commute) if name in stored else None
+        tables = unpack_tables(stored[name], commute) if name in stored else None
         if tables is not None:
             known[name] = tables
     return (

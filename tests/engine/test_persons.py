@@ -427,7 +427,7 @@ def test_the_report_puts_group_sizes_beside_the_real_ones(table: Path) -> None:
         assert entry["shares"][side] == pytest.approx(list(KEPT.values()), abs=0.04)
     assert entry["verdict"]["level"] in ("same", "small")
     assert "persons would have to change" in entry["verdict"]["words"]
-    card = view.lay_out(report).group_sizes
+    [card] = view.lay_out(report).cards("persons")
     assert card is not None
     assert card.red
     assert card.figure is not None
@@ -441,7 +441,7 @@ def test_a_report_of_single_records_has_no_group_sizes(table: Path) -> None:
     release = pipeline.synthesize(table, domain=single, spec=spec_of("independent"))
     report = pipeline.report(table, model=release.model, rows=100, seed="s")
     assert report["group_sizes"] is None
-    assert view.lay_out(report).group_sizes is None
+    assert view.lay_out(report).cards("persons") == []
 
 
 @pytest.mark.parametrize(

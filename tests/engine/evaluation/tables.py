@@ -51,9 +51,7 @@ def shuffled(columns: Codes, *, seed: int) -> Codes:
 
 
 def tally(columns: Codes, *, private: bool, domain: Domain = DOMAIN) -> tallies.Tallies:
-    return tallies.from_codes(
-        columns, sizes=domain.sizes, cliques=report.cliques(domain), private=private
-    )
+    return report.tally(tallies.CodedTable(codes=columns, domain=domain, private=private))
 
 
 def compared(

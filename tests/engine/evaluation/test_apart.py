@@ -19,7 +19,9 @@ from synth_engine import pipeline
 from synth_engine.codec import places
 from synth_engine.domain import SCHEMA, Categorical, Domain, Integer, Number, Place
 from synth_engine.errors import DomainError
-from synth_engine.evaluation import distance_distribution, figures, page, report, tallies, view
+from synth_engine.evaluation import distance_distribution, page, report, tallies, view
+from synth_engine.evaluation.cards import Card
+from synth_engine.evaluation.figures import place_distances
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HOME = Place(name="home", latitude="lat", longitude="lon")
@@ -56,11 +58,7 @@ def drawn(domain: Domain, size: int, *, seed: int, near: bool = False) -> dict[s
 
 
 def tally(domain: Domain, codes: dict[str, np.ndarray], *, private: bool) -> tallies.Tallies:
-    apart_ = places.histograms(codes, domain=domain)
-    asked = report.cliques(domain)
-    return tallies.from_codes(
-        codes, sizes=domain.sizes, cliques=asked, private=private, distances=apart_
-    )
+    return report.tally(tallies.CodedTable(codes=codes, domain=domain, private=private))
 
 
 def compared(
@@ -69,6 +67,12 @@ def compared(
     return report.compare(
         tally(domain, real, private=False), tally(domain, synthetic, private=True), domain
     )
+
+
+def distance_cards(made: report.Report) -> list[Card]:
+    """The cards of curves; the section holds those of cells as well."""
+    cards = view.lay_out(made).cards("distances")
+    return [card for card in cards if card.key.startswith("distance-")]
 
 
 # ---- kilometres --------------------------------------------------------------------------------------------------
@@ -222,7 +226,7 @@ def test_a_table_without_any_distance_is_said_to_have_none() -> None:
     made = compared(domain, drawn(domain, 30, seed=2), without)
     (entry,) = made["place_distances"]
     assert entry["ks"] is None and entry["lacking"] == {"real": 0, "synthetic": 30}
-    (card,) = view.lay_out(made).distances
+    (card,) = distance_cards(made)
     assert "nothing to compare" in card.verdict
     assert card.table.rows[-1][0] == "a place is missing"
     assert json.loads(json.dumps(made, allow_nan=False)) == made
@@ -231,21 +235,22 @@ def test_a_table_without_any_distance_is_said_to_have_none() -> None:
 def test_a_domain_without_two_places_has_no_such_figure() -> None:
     domain = replace(domain_of(), places=(HOME,))
     made = compared(domain, drawn(domain, 30, seed=1), drawn(domain, 30, seed=2))
-    assert made["place_distances"] == [] and view.lay_out(made).distances == []
-    assert "Distances between places" not in page.html(made)
+    assert made["place_distances"] == [] and distance_cards(made) == []
+    assert "Distance between" not in page.html(made)
 
 
 def test_a_report_from_before_there_were_places_is_still_shown() -> None:
     domain = domain_of()
     made = compared(domain, drawn(domain, 30, seed=1), drawn(domain, 30, seed=2))
     del made["place_distances"]
-    assert view.lay_out(made).distances == []
+    assert distance_cards(made) == []
 
 
 def test_noisy_answers_say_nothing_of_distances() -> None:
     domain = domain_of()
     codes = drawn(domain, 30, seed=1)
-    noisy = tallies.from_codes(codes, sizes=domain.sizes, cliques=[("lat",)], private=True)
+    lat = np.bincount(codes["lat"], minlength=domain.sizes["lat"])
+    noisy = tallies.Tallies(private=True, n=30, counts={("lat",): lat})
     assert (
         report.compare(noisy, tally(domain, codes, private=True), domain)["place_distances"]
         == []
@@ -264,7 +269,7 @@ def made() -> report.Report:
 def test_the_figure_draws_both_curves_in_their_colours_and_marks_the_gap(
     made: report.Report,
 ) -> None:
-    figure = figures.place_distances(made, 0)
+    figure = place_distances.place_distances(made, 0)
     graph_objects.Figure(figure)
     json.dumps(figure, allow_nan=False)
     real, synthetic, gap = figure["data"]
@@ -286,12 +291,12 @@ def test_the_figure_draws_both_curves_in_their_colours_and_marks_the_gap(
 
 def test_names_of_places_that_look_like_tags_are_not_tags(made: report.Report) -> None:
     made["place_distances"][0]["places"] = ["<b>x</b>", "y"]
-    assert "<b>" not in json.dumps(figures.place_distances(made, 0)["layout"]["xaxis"])
+    assert "<b>" not in json.dumps(place_distances.place_distances(made, 0)["layout"]["xaxis"])
     assert "<b>x</b>" not in page.html(made).split('<script type="application/json"')[0]
 
 
 def test_the_table_gives_round_distances_in_kilometres_and_miles(made: report.Report) -> None:
-    (card,) = view.lay_out(made).distances
+    (card,) = distance_cards(made)
     assert card.title == "Distance between home and work"
     assert 5 <= len(card.table.rows) <= 31
     first = card.table.rows[0]

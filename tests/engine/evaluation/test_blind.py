@@ -157,7 +157,9 @@ def test_shares_of_real_cells_do_not_belong_in_a_private_report() -> None:
 
     described = domain()
     codes = {name: [0] for name in described.names}
-    private = tallies.from_codes(codes, sizes=described.sizes, cliques=[("price",)])
+    private = report.tally(
+        tallies.CodedTable(codes=codes, domain=described), wanted=[("price",)]
+    )
     with pytest.raises(ValueError, match="private report"):
         report.compare(private, private, described, fits={"price": codec.Fit(cells=1)})
 
@@ -193,7 +195,5 @@ def test_a_column_of_single_values_hides_nothing() -> None:
         }
     )
 
-    real = tallies.from_codes(
-        {"borough": [0] * 9}, sizes=described.sizes, cliques=[("borough",)]
-    )
+    real = report.tally(tallies.CodedTable(codes={"borough": [0] * 9}, domain=described))
     assert blind_spots.limits(described.attribute("borough"), real, None) == []

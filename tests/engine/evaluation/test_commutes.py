@@ -17,7 +17,6 @@ from synth_engine.domain import Categorical, Domain, Number, Place, PointSet, To
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation import (
     anchors,
-    commute_entries,
     commute_maps,
     curves,
     page,
@@ -29,6 +28,7 @@ from synth_engine.evaluation import (
 from synth_engine.evaluation import commutes as figures_of
 from synth_engine.evaluation.commute_view import CommuteView, NamedPoint
 from synth_engine.evaluation.commutes import Flows
+from synth_engine.evaluation.figures import commutes as commute_figure
 from synth_engine.privacy.unit import Relation
 
 HOMES = {"hill": (41.5, -71.5), "port": (41.6, -71.4), "wood": (41.9, -71.6)}
@@ -115,14 +115,7 @@ def shown(
 
 
 def tally(domain: Domain, codes: dict[str, np.ndarray], *, private: bool) -> tallies.Tallies:
-    found = {
-        each.pair: tallies.ContingencyTable(each.shape, *each.tally(codes.__getitem__))
-        for each in commutes(domain)
-    }
-    cliques = report.cliques(domain)
-    return tallies.from_codes(
-        codes, sizes=domain.sizes, cliques=cliques, private=private, commutes=found
-    )
+    return report.tally(tallies.CodedTable(codes=codes, domain=domain, private=private))
 
 
 # ---- ends and distances ------------------------------------------------------------------------------------------
@@ -409,7 +402,7 @@ def test_a_report_has_numbers_and_both_tallies_and_gives_them_back() -> None:
     made = json.loads(json.dumps(made, allow_nan=False))
     (entry,) = made["commutes"]
     (commute,) = commutes(domain)
-    back = commute_entries.tables(entry, commute)
+    back = commute_figure.unpack_tables(entry, commute)
     assert back is not None
     for side, given in zip(("real", "synthetic"), codes, strict=True):
         expected = commute.tally(given.__getitem__)
@@ -421,21 +414,23 @@ def test_a_report_has_numbers_and_both_tallies_and_gives_them_back() -> None:
     assert curve["ks"] == pytest.approx(
         stats.ks_2samp(*(each_record(domain, each) for each in codes)).statistic
     )
-    assert [card.title for card in view.lay_out(made).distances] == [
-        "Distance between home and work"
-    ]
+    titles = [card.title for card in view.lay_out(made).cards("distances")]
+    assert titles[0] == "Distance between home and work" and len(titles) == 2
     assert 'data-figure="distance-0"' in page.html(made)
 
 
 def test_a_table_with_too_many_pairs_keeps_its_numbers_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(commute_entries, "MAX_PACKED_CELLS", 3)
+    monkeypatch.setattr(commute_figure, "MAX_PACKED_CELLS", 3)
     domain = towns()
     sides = (
         tally(domain, drawn(domain, 300, seed=17), private=False),
         tally(domain, drawn(domain, 9, seed=1), private=True),
     )
     (entry,) = report.compare(*sides, domain)["commutes"]
-    assert entry["cells"] == {} and commute_entries.tables(entry, commutes(domain)[0]) is None
+    assert (
+        entry["cells"] == {}
+        and commute_figure.unpack_tables(entry, commutes(domain)[0]) is None
+    )
     assert entry["errors_km"]

@@ -10,8 +10,12 @@ import plotly.graph_objects as go
 import pytest
 
 from synth_engine.domain import Domain, Integer
-from synth_engine.evaluation import figures, report, style, view
+from synth_engine.evaluation import report, style, view
 from synth_engine.evaluation.bars import arrange
+from synth_engine.evaluation.figures.columns import histogram
+from synth_engine.evaluation.figures.dependence import nmi_heatmap
+from synth_engine.evaluation.figures.pairs import tvd_heatmap
+from synth_engine.evaluation.plots import Figure
 from synth_engine.evaluation.thumbnails import MAX_BARS, thumbnail
 from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
 
@@ -22,16 +26,16 @@ PRIVATE = report.compare(
 RED = "Real data — not differentially private"
 
 
-def every_figure(made: report.Report) -> dict[str, figures.Figure]:
-    drawn = {name: figures.histogram(made, name) for name in made["columns"]}
+def every_figure(made: report.Report) -> dict[str, Figure]:
+    drawn = {name: histogram(made, name) for name in made["columns"]}
     drawn |= {
-        f"nmi {which}": figures.nmi_heatmap(made, which)
+        f"nmi {which}": nmi_heatmap(made, which)
         for which in ("real", "synthetic", "difference")
     }
-    return drawn | {"tvd": figures.tvd_heatmap(made)}
+    return drawn | {"tvd": tvd_heatmap(made)}
 
 
-def traces(figure: figures.Figure) -> dict[str, Any]:
+def traces(figure: Figure) -> dict[str, Any]:
     return {trace["name"]: trace for trace in figure["data"]}
 
 
@@ -55,7 +59,7 @@ def test_a_figure_on_real_data_says_so_in_itself_and_a_private_one_does_not() ->
 )
 def test_bars_show_the_shares_of_the_report(name: str) -> None:
     entry = next(entry for entry in MADE["attributes"] if entry["name"] == name)
-    drawn = traces(figures.histogram(MADE, name))
+    drawn = traces(histogram(MADE, name))
     for side in ("real", "synthetic"):
         trace = drawn[side]
         if trace["type"] == "scatter":  # an outline: two points a bin
@@ -69,8 +73,8 @@ def test_bars_show_the_shares_of_the_report(name: str) -> None:
 
 def test_real_is_solid_slate_blue_and_synthetic_is_orange_with_a_pattern_or_dashed() -> None:
     few, many = (
-        traces(figures.histogram(MADE, "colour")),
-        traces(figures.histogram(MADE, "age")),
+        traces(histogram(MADE, "colour")),
+        traces(histogram(MADE, "age")),
     )
     assert few["real"]["marker"]["color"] == many["real"]["marker"]["color"] == style.REAL
     assert "pattern" not in few["real"]["marker"]
@@ -84,7 +88,7 @@ def test_real_is_solid_slate_blue_and_synthetic_is_orange_with_a_pattern_or_dash
 
 
 def test_whole_numbers_stand_on_their_values_and_missing_stands_apart() -> None:
-    figure = figures.histogram(MADE, "age")
+    figure = histogram(MADE, "age")
     bars = traces(figure)["real"]
     assert bars["x"][:3] == pytest.approx([0.0, 1.0, 2.0])
     assert bars["x"][-1] > 100
@@ -92,13 +96,13 @@ def test_whole_numbers_stand_on_their_values_and_missing_stands_apart() -> None:
 
 
 def test_bins_of_unequal_width_are_evenly_spaced_and_named() -> None:
-    figure = figures.histogram(MADE, "gain")
+    figure = histogram(MADE, "gain")
     assert figure["layout"]["xaxis"]["ticktext"] == ["0", "1 to 99", "100 to 10000"]
     assert set(traces(figure)["real"]["width"]) == {0.44}
 
 
 def test_categories_beyond_thirty_are_one_bar_together() -> None:
-    figure = figures.histogram(MADE, "place")
+    figure = histogram(MADE, "place")
     assert figure["layout"]["yaxis"]["ticktext"][-1] == "50 more"
     assert len(figure["layout"]["yaxis"]["ticktext"]) == 31
 
@@ -138,7 +142,7 @@ def test_thousands_of_ordered_codes_are_drawn_as_a_few_hundred_bars() -> None:
             Integer(name="b", low=0, high=1),
         )
     )
-    figure = figures.histogram(
+    figure = histogram(
         compared(codes(900, seed=1, domain=many), codes(900, seed=2, domain=many), domain=many),
         "a",
     )
@@ -153,8 +157,7 @@ def test_the_two_dependence_maps_share_one_scale_and_white_is_zero_in_their_diff
     None
 ):
     real, synthetic, difference = (
-        figures.nmi_heatmap(MADE, which)["data"][0]
-        for which in ("real", "synthetic", "difference")
+        nmi_heatmap(MADE, which)["data"][0] for which in ("real", "synthetic", "difference")
     )
     assert (real["zmin"], real["zmax"], real["colorscale"]) == (
         0.0,
@@ -173,7 +176,7 @@ def test_the_two_dependence_maps_share_one_scale_and_white_is_zero_in_their_diff
 
 
 def test_a_category_that_looks_like_a_tag_is_not_one() -> None:
-    figure = figures.histogram(MADE, "colour")
+    figure = histogram(MADE, "colour")
     assert "<b>" not in json.dumps(figure["data"]) + json.dumps(figure["layout"]["yaxis"])
 
 
@@ -192,10 +195,10 @@ def test_cards_come_worst_first_with_their_tables_and_texts() -> None:
         entry["name"] for entry in MADE["attributes"]
     ]
     assert [thumb.target for thumb in shown.strip] == [card.key for card in shown.histograms]
-    cards = [*shown.histograms, *shown.dependence, shown.pairs, shown.triples]
+    cards = [card for key in ("columns", "dependence", "groups") for card in shown.cards(key)]
     assert all(card and card.what and card.how and card.table.rows for card in cards)
     assert len({card.key for card in cards if card}) == len(cards)
-    assert shown.pairs is not None and len(shown.pairs.table.rows) == 21
+    assert len(shown.cards("groups")[0].table.rows) == 21
     place = next(card for card in shown.histograms if card.title == "place")
     assert len(place.table.rows) == 80
     colour = next(card for card in shown.histograms if card.title == "colour")

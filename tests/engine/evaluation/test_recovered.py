@@ -13,12 +13,11 @@ from synth_engine import pipeline
 from synth_engine.domain import Domain
 from synth_engine.evaluation import (
     page,
-    string_recall,
-    string_recall_cards,
     trees,
     view,
     wording,
 )
+from synth_engine.evaluation.figures import texts as texts_figure
 from synth_engine.hierarchy import StringHierarchy
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
@@ -36,7 +35,7 @@ def test_what_is_found_counts_the_smaller_of_both_counts_by_frequency_and_by_len
         held(["a"] * 4 + ["bb"] * 2 + ["ccc", "dddd"]),
         held(["a"] * 5 + ["bb"] + ["ccc", "d"]),
     )
-    [entry] = string_recall.entries([real], [synthetic])
+    [entry] = texts_figure.entries([real], [synthetic])
     assert entry["found"] == pytest.approx((4 + 1 + 1) / 8)
     assert entry["times"] == [1, 2, 4]
     assert entry["records_above"] == pytest.approx([1, 6 / 8, 4 / 8])
@@ -48,12 +47,12 @@ def test_what_is_found_counts_the_smaller_of_both_counts_by_frequency_and_by_len
 
 
 def test_a_smaller_synthetic_table_is_counted_as_if_it_were_as_large() -> None:
-    [entry] = string_recall.entries([held(["a", "b"] * 50)], [held(["a", "b"] * 5)])
+    [entry] = texts_figure.entries([held(["a", "b"] * 50)], [held(["a", "b"] * 5)])
     assert entry["found"] == 1
 
 
 def test_texts_with_a_mark_or_of_another_length_count_nowhere() -> None:
-    found = string_recall.of_texts(
+    found = texts_figure.count_texts(
         WORDS, np.array(["ab", "ab…", "", "abcda"], dtype=object), np.array([0, 1, 1, 2, 3, 0])
     )
     assert found.records == 2 and found.codes.tolist() == WORDS.encode(["ab"]).tolist()
@@ -78,11 +77,11 @@ def test_a_run_on_texts_is_compared_text_by_text(tmp_path: Path) -> None:
     assert entry["found"] == pytest.approx(again.total() / 600, abs=0.01 + (600 - drawn) / 600)
     assert [length for length, _, _ in entry["lengths"]] == [2, 4]
     shown = view.lay_out(report)
-    cards = {card.key: card for card in shown.texts}
+    cards = {card.key: card for card in shown.cards("texts")}
     assert entry["read"] == {"as written": 600, "changed": 0, "outside": 20, "missing": 0}
     assert (
         list(cards) == ["texts-0", "rare-texts-0", "lengths-0", "texts-read-0"]
-        and shown.distances == []
+        and shown.cards("distances") == []
     )
     first, last = cards["texts-0"].table.rows, cards["rare-texts-0"].table.rows
     assert (
@@ -123,7 +122,7 @@ def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(
     [entry] = report["texts"]
     assert entry["read"] == {"as written": 100, "changed": 500, "outside": 20, "missing": 7}
     assert entry["records"]["real"] == 600 and entry["found"] > 0.9
-    card = view.lay_out(report).texts[-1]
+    card = view.lay_out(report).cards("texts")[-1]
     assert card.verdict == "20 of 627 real records have a text outside what is declared."
     assert [row[1] for row in card.table.rows] == ["100", "500", "20", "7"] and card.red
     persons = dataclasses.replace(
@@ -141,7 +140,7 @@ def test_texts_are_compared_as_they_are_read_and_what_was_read_how_is_counted(
 
 
 def test_a_report_of_before_lacks_the_curve_from_the_rare_end() -> None:
-    [entry] = string_recall.entries([held(["a"])], [held(["a"])])
+    [entry] = texts_figure.entries([held(["a"])], [held(["a"])])
     older = {
         key: value
         for key, value in entry.items()
@@ -149,9 +148,9 @@ def test_a_report_of_before_lacks_the_curve_from_the_rare_end() -> None:
     }
     made = {
         "texts": [older, entry],
-        "reading": wording.READINGS,
+        "reading": texts_figure.FIGURE.explanations,
         "private": True,
         "notice": wording.PRIVATE,
     }
-    keys = [card.key for card in string_recall_cards.cards(made)]
+    keys = [card.key for card in texts_figure.FIGURE.cards(made)]
     assert keys == ["texts-0", "lengths-0", "texts-1", "rare-texts-1", "lengths-1"]

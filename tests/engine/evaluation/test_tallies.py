@@ -7,15 +7,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from synth_engine.evaluation import distances, tallies
+from synth_engine.evaluation import distances, report, tallies
 from tests.engine.evaluation.tables import DOMAIN, codes
 
 CLIQUES = [("colour",), ("colour", "age"), ("colour", "gain", "member")]
 
 
+def count(columns: dict[str, np.ndarray]) -> tallies.Tallies:
+    return report.tally(tallies.CodedTable(codes=columns, domain=DOMAIN), wanted=CLIQUES)
+
+
 def test_tallies_of_codes_are_what_counting_row_by_row_gives() -> None:
     columns = codes(500, seed=1)
-    found = tallies.from_codes(columns, sizes=DOMAIN.sizes, cliques=CLIQUES)
+    found = count(columns)
     assert found.private and found.n == 500
     for clique in CLIQUES:
         by_hand = Counter(zip(*(columns[name].tolist() for name in clique), strict=True))
@@ -28,7 +32,7 @@ def test_tallies_of_codes_are_what_counting_row_by_row_gives() -> None:
 
 def test_codes_of_no_rows_give_empty_tables() -> None:
     empty = {name: np.array([], dtype=np.int64) for name in DOMAIN.names}
-    found = tallies.from_codes(empty, sizes=DOMAIN.sizes, cliques=CLIQUES)
+    found = count(empty)
     assert found.n == 0
     assert found["colour", "age"].dense().sum() == 0
 
@@ -36,7 +40,7 @@ def test_codes_of_no_rows_give_empty_tables() -> None:
 def test_columns_of_different_lengths_are_refused() -> None:
     columns = codes(5, seed=1) | {"age": np.zeros(4, dtype=np.int64)}
     with pytest.raises(ValueError, match="different lengths"):
-        tallies.from_codes(columns, sizes=DOMAIN.sizes, cliques=CLIQUES)
+        count(columns)
 
 
 def test_arrays_can_be_given_as_they_are_negative_noise_included() -> None:
@@ -48,12 +52,7 @@ def test_arrays_can_be_given_as_they_are_negative_noise_included() -> None:
 def test_large_tables_compare_on_their_occupied_cells_as_small_ones_do_on_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first, second = (
-        tallies.from_codes(codes(300, seed=seed), sizes=DOMAIN.sizes, cliques=CLIQUES)[
-            "colour", "age"
-        ]
-        for seed in (1, 2)
-    )
+    first, second = (count(codes(300, seed=seed))["colour", "age"] for seed in (1, 2))
     dense = distances.total_variation(*map(distances.shares, tallies.align(first, second)))
     monkeypatch.setattr(tallies, "MAX_DENSE_CELLS", 0)
     p, q = tallies.align(first, second)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import places
 from synth_engine.domain import Domain
-from synth_engine.evaluation import tree_curves, trees
-from synth_engine.evaluation.report import compare
-from synth_engine.evaluation.tallies import from_codes
+from synth_engine.evaluation import trees
+from synth_engine.evaluation.figures import cells
+from synth_engine.evaluation.report import compare, tally
+from synth_engine.evaluation.tallies import CodedTable
 from synth_engine.hierarchy import SpatialHierarchy, StringHierarchy
 from tests.engine.evaluation.test_tree_cells import domain
 
@@ -110,13 +111,7 @@ def compared(*, shift: int) -> dict[str, Any]:
     described = domain()
     sides = [codes(described, seed=1), codes(described, seed=2, shift=shift)]
     real, synthetic = (
-        from_codes(
-            each,
-            sizes=described.sizes,
-            cliques=[],
-            private=False,
-            occupied=trees.of_codes(each, described),
-        )
+        tally(CodedTable(codes=each, domain=described, private=False), wanted=[])
         for each in sides
     )
     return compare(real, synthetic, described)
@@ -152,7 +147,7 @@ def test_a_report_has_the_curve_of_all_places_together_and_a_second_sample_is_as
 
 def test_its_card_says_what_it_is_how_to_read_it_and_its_price_and_draws_both_lines() -> None:
     report = compared(shift=1)
-    [card] = tree_curves.cards(report)
+    [card] = cells.FIGURE.cards(report)
     assert card.figure is not None and card.price and card.red
     moved = report["cells"][0]["diagonal_km"] * report["cells"][0]["moved"]["synthetic"][-1]
     assert (
@@ -167,7 +162,7 @@ def test_its_card_says_what_it_is_how_to_read_it_and_its_price_and_draws_both_li
     assert card.table.rows[0][1] == "56 × 55 km (35 × 34 miles)"  # half a degree
     assert card.figure["data"][0]["customdata"] == [row[1] for row in card.table.rows]
     del report["cells"][0]["kilometres"]  # a report from before there were any
-    [earlier] = tree_curves.cards(report)
+    [earlier] = cells.FIGURE.cards(report)
     assert [(*row[:1], *row[2:]) for row in card.table.rows] == [
         tuple(row) for row in earlier.table.rows
     ]

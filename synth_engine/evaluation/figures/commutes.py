@@ -13,63 +13,47 @@ from typing import Any
 import numpy as np
 
 from synth_engine.codec.commutes import Commute, commutes
-from synth_engine.domain import Domain
-from synth_engine.evaluation.commutes import SHORT_KM, Entry, Flows, compare_curves, error_rows
-from synth_engine.evaluation.tallies import ContingencyTable, Tallies
+from synth_engine.evaluation.commutes import SHORT_KM, Flows, error_rows
+from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides
+from synth_engine.evaluation.tallies import ContingencyTable, Pair, Source
+from synth_engine.evaluation.wording import Json
 
-MAX_PACKED_CELLS = (
-    2_000_000  # different pairs of points of a table: with more, a report has the numbers alone
-)
-
-
-def entries(real: Tallies, synthetic: Tallies, domain: Domain) -> list[Entry]:
-    """One for every two ends that both sides have counted."""
-    counted = [
-        commute
-        for commute in commutes(domain)
-        if commute.pair in real.commutes and commute.pair in synthetic.commutes
-    ]
-    return [
-        _entry(
-            commute,
-            {
-                "real": real.commutes[commute.pair],
-                "synthetic": synthetic.commutes[commute.pair],
-            },
-        )
-        for commute in counted
-    ]
+MAX_PACKED_CELLS = 2_000_000
+"""With more different pairs of points in a table, a report has the numbers alone."""
 
 
-def curves(real: Tallies, synthetic: Tallies, domain: Domain) -> list[Entry]:
-    """Distances between ends of which one at least is a column with points, in the form of those between two places."""
-    entries = []
-    for commute in commutes(domain):
-        if (
-            not commute.by_places
-            and commute.pair in real.commutes
-            and commute.pair in synthetic.commutes
-        ):
-            tables = {
-                "real": real.commutes[commute.pair],
-                "synthetic": synthetic.commutes[commute.pair],
-            }
-            entries.append(
-                compare_curves(
-                    {side: Flows.of(commute, table) for side, table in tables.items()}
-                )
-            )
-    return entries
+class Commutes(ComparisonFigure):
+    """Both tallies of every commute, packed, for the pages of maps; the comparison itself has no card of them."""
+
+    field = "commutes"
+    position = 60
+    section = DISTANCES
+
+    def tally(self, source: Source) -> dict[Pair, ContingencyTable]:
+        return {
+            commute.pair: ContingencyTable(commute.shape, *source.commutes(commute))
+            for commute in commutes(source.domain)
+        }
+
+    def entry(self, sides: Sides) -> list[Json]:
+        if (counted := sides.counted(self.field)) is None:
+            return []
+        return [
+            _entry(commute, {side: tally[commute.pair] for side, tally in counted.items()})
+            for commute in commutes(sides.domain)
+        ]
 
 
-def tables(entry: Mapping[str, Any], commute: Commute) -> dict[str, ContingencyTable] | None:
+def unpack_tables(
+    entry: Mapping[str, Any], commute: Commute
+) -> dict[str, ContingencyTable] | None:
     """The tallies of an entry, by side; None where there were too many cells."""
     if not entry["cells"]:
         return None
     return {side: _unpacked(packed, commute) for side, packed in entry["cells"].items()}
 
 
-def _entry(commute: Commute, tables: dict[str, ContingencyTable]) -> Entry:
+def _entry(commute: Commute, tables: dict[str, ContingencyTable]) -> Json:
     sides = {side: Flows.of(commute, table) for side, table in tables.items()}
     few = all(table.cells.size <= MAX_PACKED_CELLS for table in tables.values())
     return {
@@ -103,3 +87,6 @@ def _unpacked(packed: Mapping[str, str], commute: Commute) -> ContingencyTable:
     return ContingencyTable(
         commute.shape, np.cumsum(steps).astype(np.int64), counts.astype(np.int64)
     )
+
+
+FIGURE = Commutes()

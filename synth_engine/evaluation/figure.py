@@ -1,0 +1,144 @@
+"""What a figure of the comparison is: what it counts, its entry in a report, its cards, and how to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from synth_engine.codec import Fit
+from synth_engine.domain import Attribute, Domain
+from synth_engine.evaluation import blind_spots, wording
+from synth_engine.evaluation.cards import MARKS, Card
+from synth_engine.evaluation.distances import chance_distance, shares, total_variation
+from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.tallies import Clique, Source, Tallies, align
+from synth_engine.evaluation.wording import Explanation, Json, Verdict
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page. `links`: anchor and label of its entries in the list of sections; `layout`: how cards are placed."""
+
+    key: str
+    title: str
+    position: int
+    links: tuple[tuple[str, str], ...]
+    layout: Literal["list", "pairs", "maps"] = "list"
+
+
+DISTANCES = Section("distances", "Distances between places", 20, (("distances", "Distances"),))
+GROUPS = Section(
+    "groups",
+    "Columns taken together",
+    60,
+    (("pairs", "Pairs"), ("triples", "Triples")),
+    "pairs",
+)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One number of the summary."""
+
+    title: str
+    value: str
+    mark: str
+    words: str
+
+    @classmethod
+    def of(cls, title: str, value: str, verdict: Verdict) -> Tile:
+        """The tile of a number with its verdict."""
+        return cls(title, value, MARKS[verdict["level"]], verdict["words"])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sides:
+    """Both data sets of a comparison.
+
+    `known`: the cliques of the report that both sides have counted.
+    `fits`: how the cells of each real column fit its description, exact counts; empty for a private comparison.
+    `unenforced`: violations of each constraint in the same synthetic table before constraints were enforced.
+    """
+
+    real: Tallies
+    synthetic: Tallies
+    domain: Domain
+    known: Sequence[Clique]
+    fits: Mapping[str, Fit] = field(default_factory=dict)
+    unenforced: Sequence[int] = ()
+
+    def counted(self, name: str) -> dict[str, Any] | None:
+        """What the figure of this field counted, by side; None unless both sides were counted."""
+        real, synthetic = self.real.figures.get(name), self.synthetic.figures.get(name)
+        if real is None or synthetic is None:
+            return None
+        return {"real": real, "synthetic": synthetic}
+
+    def cliques(self, size: int) -> list[Clique]:
+        """The known cliques of this many attributes."""
+        return [clique for clique in self.known if len(clique) == size]
+
+    @cached_property
+    def columns(self) -> list[Attribute]:
+        """The attributes that both sides have counted."""
+        return [self.domain.attribute(name) for (name,) in self.cliques(1)]
+
+    @cached_property
+    def limits(self) -> dict[str, list[str]]:
+        """Why the distance of a column says too little, by column."""
+        return {
+            column.name: blind_spots.limits(column, self.real, self.fits.get(column.name))
+            for column in self.columns
+        }
+
+    def distance(self, clique: Clique, *, hidden: Sequence[str] = ()) -> Json:
+        """The distance of a clique; not called kept where the comparison cannot see inside the `hidden` columns."""
+        real, synthetic = align(self.real[clique], self.synthetic[clique])
+        value = total_variation(shares(real), shares(synthetic))
+        chance = chance_distance(real, synthetic)
+        verdict = wording.distance_verdict(value, chance=chance)
+        return {
+            "cells": self.real[clique].size,
+            "tvd": value,
+            "tvd_by_chance": chance,
+            "verdict": blind_spots.group_verdict(verdict, hidden),
+        }
+
+    def hidden(self, clique: Clique) -> list[str]:
+        """The columns of a clique inside which the comparison cannot see."""
+        return [name for name in clique if self.limits[name]]
+
+
+class ComparisonFigure:
+    """One figure: a module of `evaluation.figures` holds one instance as its `FIGURE`.
+
+    `field`: its field in the report; empty for a figure that shows the entries of another one.
+    `position`: its order among the figures. `section`: where its cards stand. `explanations`: texts beside its cards.
+    """
+
+    field: ClassVar[str] = ""
+    position: ClassVar[int]
+    section: ClassVar[Section]
+    explanations: ClassVar[Mapping[str, Explanation]] = {}
+
+    def tally(self, _source: Source) -> Any:
+        """Counts what the figure needs besides the cliques of a report; None where the domain has nothing for it."""
+        return None
+
+    def entry(self, _sides: Sides) -> Any:
+        """The value of the figure's field in a report."""
+        return None
+
+    def tiles(self, _report: Report) -> list[Tile]:
+        """Numbers of the figure that belong in the summary."""
+        return []
+
+    def verdict(self, _report: Report) -> str:
+        """A sentence below the title of the section."""
+        return ""
+
+    def cards(self, _report: Report) -> list[Card]:
+        """The cards of a report, earlier reports without the field included."""
+        return []

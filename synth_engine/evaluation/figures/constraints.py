@@ -1,0 +1,98 @@
+"""How many records violate the declared constraints: real beside synthetic, with and without their being enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synth_engine.evaluation.cards import Card, count, make_card, make_table
+from synth_engine.evaluation.figure import ComparisonFigure, Section, Sides
+from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.tallies import Source
+from synth_engine.evaluation.wording import Explanation, Json
+
+ANY = "any of these"
+
+
+class Constraints(ComparisonFigure):
+    """A table with one line for each constraint, and, of several, one for records that violate any."""
+
+    field = "constraints"
+    position = 100
+    section = Section("rules", "Rules for every record", 70, (("constraints", "Constraints"),))
+    explanations = {
+        "constraints": Explanation(
+            title="Constraints",
+            what="How many records break each constraint that the description declares: of the real table, of the "
+            "synthetic one as the model alone would draw it, and of the synthetic one as it is drawn.",
+            how="The last number is 0 for every constraint. Real records that break one are errors in the table, or the "
+            "constraint is not true; they were counted like any other. Many synthetic ones in the middle mean that the "
+            "method did not see how these columns go together, and that much had to be drawn again. Records are judged by "
+            "the bins that they fall into, so two values of one bin count as in order.",
+        ),
+    }
+
+    def tally(self, source: Source) -> tuple[int, ...]:
+        return source.breaking()
+
+    def entry(self, sides: Sides) -> list[Json]:
+        violations = {
+            "real": sides.real.figures.get(self.field),
+            "unenforced": sides.unenforced,
+            "synthetic": sides.synthetic.figures.get(self.field),
+        }
+        if not any(violations.values()):
+            return []
+        labels = [
+            (constraint.sentence, constraint.kind, list(constraint.columns))
+            for constraint in sides.domain.constraints
+        ]
+        if len(labels) > 1:
+            labels.append((ANY, "any", []))
+        return [
+            {
+                "sentence": sentence,
+                "kind": kind,
+                "columns": columns,
+                # A side that was not counted is None.
+                "records": {
+                    side: counts[index] if counts else None
+                    for side, counts in violations.items()
+                },
+            }
+            for index, (sentence, kind, columns) in enumerate(labels)
+        ]
+
+    def cards(self, report: Report) -> list[Card]:
+        if not (entries := report.get(self.field)):
+            return []
+        rows = [
+            (
+                entry["sentence"],
+                *(
+                    "" if entry["records"][side] is None else count(entry["records"][side])
+                    for side in ("real", "unenforced", "synthetic")
+                ),
+            )
+            for entry in entries
+        ]
+        head = ("Constraint", "Real", "Synthetic, not enforced", "Synthetic")
+        table = make_table("Records that break them", head, rows)
+        reading = report["reading"][self.field]
+        return [make_card(report, "constraints", reading, table, verdict(entries), figure=None)]
+
+
+def verdict(entries: Sequence[Json]) -> str:
+    """In one line, what the numbers say."""
+    whole = entries[-1]["records"]
+    if whole["synthetic"]:
+        return "The synthetic table breaks some of the constraints."
+    if whole["real"]:
+        return "The synthetic table keeps all constraints; some real records do not."
+    return (
+        "Both tables keep all constraints."
+        if whole["real"] == 0
+        else "The synthetic table keeps all constraints."
+    )
+
+
+FIGURE = Constraints()

@@ -1,0 +1,101 @@
+"""Dependence between columns: normalised mutual information of every pair on both sides, and its difference."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from synth_engine.evaluation import heatmaps, style
+from synth_engine.evaluation.cards import Card, make_card, make_table
+from synth_engine.evaluation.figure import ComparisonFigure, Section
+from synth_engine.evaluation.plots import Figure, Report
+from synth_engine.evaluation.wording import Explanation
+
+Which = Literal["real", "synthetic", "difference"]
+MAPS: tuple[Which, ...] = ("real", "synthetic", "difference")
+
+
+class Dependence(ComparisonFigure):
+    """Three maps of the entries of `pairs`."""
+
+    position = 20
+    section = Section(
+        "dependence", "Dependence between columns", 50, (("dependence", "Dependence"),), "maps"
+    )
+    explanations = {
+        "nmi_real": Explanation(
+            title="Dependence in the real table",
+            what="How much one column tells about another, for every pair of columns: mutual information divided by "
+            "the smaller of the two entropies.",
+            how="Faint (0) means that the columns tell nothing about each other, strong (1) that one determines the "
+            "other. Compare it with the map of the synthetic table, which has the same colour scale.",
+        ),
+        "nmi_synthetic": Explanation(
+            title="Dependence in the synthetic table",
+            what="The same measure as beside it, computed from the synthetic table.",
+            how="A square fainter than in the real map is a dependence that was weakened or lost; a stronger one was "
+            "invented. Columns with many rare values look slightly dependent in any small table.",
+        ),
+        "nmi_difference": Explanation(
+            title="Dependence: synthetic minus real",
+            what="The difference of the two maps beside it, square by square.",
+            how="White means kept. Blue means weaker in the synthetic table than in the real one, red means stronger. "
+            "Do not use the synthetic table to study a pair of columns whose square is strongly coloured.",
+        ),
+    }
+
+    def verdict(self, report: Report) -> str:
+        words: str = report["summary"]["mi_err"]["verdict"]["words"]
+        return words
+
+    def cards(self, report: Report) -> list[Card]:
+        return [_card(report, which) for which in MAPS] if report["pairs"] else []
+
+
+def nmi_heatmap(report: Report, which: Which) -> Figure:
+    """The map of one side, or of the difference.
+
+    Both sides share one scale, from 0 to the largest value on either; the scale of the difference, synthetic minus
+    real, is symmetric about zero.
+    """
+    pairs, field = report["pairs"], f"nmi_{which}"
+    if which == "difference":
+        bound = max((abs(pair[field]) for pair in pairs), default=0.0) or 1.0
+        scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+        words = "Difference of normalised mutual information, synthetic minus real, for every pair of columns."
+    else:
+        largest = (max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs)
+        scale = {
+            "colorscale": style.MAGNITUDE,
+            "zmin": 0.0,
+            "zmax": max(largest, default=0.0) or 1.0,
+        }
+        words = f"Normalised mutual information of every pair of columns in the {which} table."
+    return heatmaps.pair_map(report, field, scale, words=words)
+
+
+def _card(report: Report, which: Which) -> Card:
+    name = f"nmi_{which}"
+    ordered = sorted(report["pairs"], key=lambda pair: -abs(pair[name]))
+    rows = [
+        (
+            heatmaps.names(pair),
+            f"{pair['nmi_real']:.3f}",
+            f"{pair['nmi_synthetic']:.3f}",
+            f"{pair['nmi_difference']:+.3f}",
+            pair["dependence"]["words"],
+        )
+        for pair in ordered
+    ]
+    reading = report["reading"][name]
+    head = ("Columns", "Real", "Synthetic", "Difference", "Verdict")
+    table = make_table(f"{reading['title']}, strongest first", head, rows, words=True)
+    first = ordered[0]
+    if which == "difference":
+        line = f"Most changed: {heatmaps.names(first)}, {first[name]:+.3f}"
+    else:
+        line = f"Strongest: {heatmaps.names(first)}, {first[name]:.3f}"
+    key = name.replace("_", "-")
+    return make_card(report, key, reading, table, line, figure=nmi_heatmap(report, which))
+
+
+FIGURE = Dependence()

@@ -1,0 +1,63 @@
+"""Pairs of columns: the distance of their joint values, and how dependent they are."""
+
+from __future__ import annotations
+
+from synth_engine.evaluation import blind_spots, heatmaps, style, wording
+from synth_engine.evaluation.cards import Card
+from synth_engine.evaluation.distances import normalised_mutual_information
+from synth_engine.evaluation.figure import GROUPS, ComparisonFigure, Sides
+from synth_engine.evaluation.plots import Figure, Report
+from synth_engine.evaluation.tallies import Clique
+from synth_engine.evaluation.wording import Explanation, Json
+
+
+class Pairs(ComparisonFigure):
+    """A map of the distances of all pairs. The entries hold their dependence as well, which `dependence` shows."""
+
+    field = "pairs"
+    position = 30
+    section = GROUPS
+    explanations = {
+        "pairs": Explanation(
+            title="Pairs of columns: distance",
+            what="For every pair of columns, the total variation distance between the real and the synthetic table of "
+            "their joint values.",
+            how="White (0) means that every combination is as frequent in both tables; the redder, the more records "
+            "would have to change. Pairs with many combinations differ somewhat by chance alone: the table says how much.",
+        )
+    }
+
+    def entry(self, sides: Sides) -> list[Json]:
+        return [_entry(clique, sides) for clique in sides.cliques(2)]
+
+    def cards(self, report: Report) -> list[Card]:
+        if not report["pairs"]:
+            return []
+        return [heatmaps.group_card(report, "pairs", mean="tvd2", figure=tvd_heatmap(report))]
+
+
+def tvd_heatmap(report: Report) -> Figure:
+    """Total variation distance of every pair, from white (0) to red (the largest)."""
+    bound = max((pair["tvd"] for pair in report["pairs"]), default=0.0) or 1.0
+    scale = {"colorscale": style.DISTANCE, "zmin": 0.0, "zmax": bound}
+    words = "Total variation distance between the real and the synthetic table of every pair of columns."
+    return heatmaps.pair_map(report, "tvd", scale, words=words)
+
+
+def _entry(clique: Clique, sides: Sides) -> Json:
+    real = normalised_mutual_information(sides.real[clique].dense())
+    synthetic = normalised_mutual_information(sides.synthetic[clique].dense())
+    hidden = sides.hidden(clique)
+    return {
+        "attributes": list(clique),
+        **sides.distance(clique, hidden=hidden),
+        "nmi_real": real,
+        "nmi_synthetic": synthetic,
+        "nmi_difference": synthetic - real,
+        "dependence": blind_spots.group_verdict(
+            wording.dependence_verdict(real=real, synthetic=synthetic), hidden
+        ),
+    }
+
+
+FIGURE = Pairs()

@@ -1,0 +1,99 @@
+"""What the figures of pairs and triples share: a map with a square for each pair, and a table of groups of columns."""
+
+from __future__ import annotations
+
+from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
+from synth_engine.evaluation.plots import Figure, Report, frame
+from synth_engine.evaluation.style import escape
+from synth_engine.evaluation.wording import Json
+
+MAX_NAMED_COLUMNS = 40
+"""With more columns a map names only some of them."""
+
+
+def pair_map(report: Report, field: str, scale: Json, *, words: str) -> Figure:
+    """A field of every pair as colours; `words` describes the map to those who cannot see it."""
+    names, pairs = report["columns"], report["pairs"]
+    by_pair = {frozenset(pair["attributes"]): pair for pair in pairs}
+    cells = [[by_pair.get(frozenset((a, b))) for b in names] for a in names]
+    ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]
+    words += (
+        " Strongest: "
+        + "; ".join(f"{' and '.join(p['attributes'])} {p[field]:+.2f}" for p in ends)
+        + "."
+    )
+    trace = {
+        "type": "heatmap",
+        "x": [escape(name) for name in names],
+        "y": [escape(name) for name in names],
+        "z": [[cell[field] if cell else None for cell in row] for row in cells],
+        "text": [[_hover_text(cell, field) for cell in row] for row in cells],
+        "hovertemplate": "%{text}<extra></extra>",
+        "hoverongaps": False,
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": {
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "thickness": 10,
+            "len": 1.0,
+            "outlinewidth": 0,
+            "nticks": 6,
+            "tickfont": {"size": 11},
+        },
+        **scale,
+    }
+    axis = {
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "tickfont": {"size": 11},
+        "automargin": True,
+    }
+    every = {"dtick": 1} if len(names) <= MAX_NAMED_COLUMNS else {}
+    layout = {
+        "xaxis": {**axis, **every, "type": "category", "tickangle": -90},
+        "yaxis": {**axis, **every, "type": "category", "autorange": "reversed"},
+        "height": min(900, 220 + 18 * len(names)),
+        "margin": {"l": 20, "r": 12, "t": 64, "b": 20},
+    }
+    return frame(report, [trace], layout, words=words)
+
+
+def _hover_text(pair: Json | None, field: str) -> str:
+    """What a square says when pointed at."""
+    if pair is None:
+        return ""
+    head = " × ".join(escape(name) for name in pair["attributes"])
+    if field == "tvd":
+        return f"{head}<br>distance {pair['tvd']:.3f}, by chance {pair['tvd_by_chance']:.3f}"
+    return (
+        f"{head}<br>real {pair['nmi_real']:.3f}<br>synthetic {pair['nmi_synthetic']:.3f}"
+        f"<br>difference {pair['nmi_difference']:+.3f}"
+    )
+
+
+def group_card(report: Report, field: str, *, mean: str, figure: Figure | None) -> Card:
+    """The distances of groups of columns; `mean`: the field of the summary that holds their verdict."""
+    rows = [
+        (
+            names(entry),
+            count(entry["cells"]),
+            f"{entry['tvd']:.3f}",
+            f"{entry['tvd_by_chance']:.3f}",
+            f"{MARKS[entry['verdict']['level']]} {entry['verdict']['level']}",
+        )
+        for entry in report[field]
+    ]
+    reading = report["reading"][field]
+    head = ("Columns", "Cells", "Distance", "By chance", "Difference")
+    table = make_table(f"{reading['title']}, worst first", head, rows, words=True)
+    verdict = report["summary"][mean]["verdict"]
+    mark = MARKS[verdict["level"]]
+    return make_card(report, field, reading, table, verdict["words"], mark=mark, figure=figure)
+
+
+def names(entry: Json) -> str:
+    """The columns of a group in one line."""
+    return " × ".join(entry["attributes"])

@@ -1,0 +1,76 @@
+"""Plotly figures of a report, as plain dictionaries (`plotly.graph_objects.Figure(figure)` accepts each).
+
+Colours mean the same everywhere: real is slate blue and solid, synthetic orange and hatched or dashed, a difference
+runs blue–white–red with white at zero. Backgrounds are transparent, so that a figure stands on a light or a dark page;
+pages may exchange the light colours of `style.TONES` for the dark ones. `layout.meta.words` says in
+words what the figure shows, for those who cannot see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth_engine.evaluation import style, wording
+
+Figure = dict[str, Any]
+Report = dict[str, Any]
+
+TWO_LINES = 76  # pixels above a plot: a legend of two lines, and the words over it
+
+
+def frame_release(
+    traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
+) -> Figure:
+    """A figure of a release alone, without real data."""
+    return frame({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
+
+
+def frame(
+    report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
+) -> Figure:
+    """What all figures share. One made on real data says so in itself, so that a saved picture does too."""
+    base: dict[str, Any] = {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": style.FONT,
+        "height": 400,
+        "margin": {"l": 48, "r": 16, "t": 56, "b": 52},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.0,
+            "yanchor": "bottom",
+            "traceorder": "normal",
+        },
+        "hoverlabel": {"font": {"size": 13}},
+        "barmode": "overlay",
+        "showlegend": len(traces) > 1,
+        "dragmode": False,
+        "meta": {"words": words, "notice": report["notice"]},
+    }
+    whole = {**base, **layout}
+    titled = whole.get("xaxis", {}).get("title")
+    if titled:  # by itself it would sit on the edge of a low figure
+        whole["xaxis"] = {**whole["xaxis"], "title": {"standoff": 8, **titled}}
+    if not report["private"]:
+        if whole["showlegend"]:  # of two lines on a telephone, which the words must not cover
+            whole["margin"] = {**whole["margin"], "t": max(TWO_LINES, whole["margin"]["t"])}
+        whole["annotations"] = [_red_words(above=whole["margin"]["t"])]
+    return {"data": traces, "layout": whole}
+
+
+def _red_words(*, above: int) -> dict[str, Any]:
+    """The words at the top right, `above` pixels over the plot; a title would give way to a colour bar."""
+    return {
+        "text": style.RED_WORDS,
+        "font": {"size": 11, "color": style.RED, "weight": 600},
+        "showarrow": False,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 1,
+        "xanchor": "right",
+        "xshift": -20,
+        "y": 1,
+        "yanchor": "top",
+        "yshift": above - 2,
+    }
