@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.test import RequestFactory
+from django.utils.translation.template import templatize
 
 from synthweb.accounts.models import Role
 from synthweb.accounts.selectors import Me
@@ -62,3 +63,10 @@ def test_a_comparison_with_another_version_of_the_table_says_so(
         f"made from version {made_from}" in note and f"is version {in_force}" in note
     ) == says
     assert bool(note.strip()) == says
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.parent.name + "/" + path.name)
+def test_texts_to_translate_can_be_extracted(path: Path) -> None:
+    templatize(
+        path.read_text("utf-8"), origin=path.name
+    )  # what makemessages reads; it refuses what it cannot
