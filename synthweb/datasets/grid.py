@@ -99,7 +99,7 @@ class ColumnLine:
             case "empty":
                 return ""
         if self.typed and self.typed.get("brought"):
-            return f"{drafts.ORIGINS[self.origin]}, brought and not confirmed"
+            return f"{drafts.ORIGINS[self.origin]}, imported and not confirmed"
         return "Typed, not confirmed"
 
     @property

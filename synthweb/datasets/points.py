@@ -57,7 +57,7 @@ class PointForm(forms.Form):
     because = forms.CharField(
         label="Where it is written",
         max_length=MAX_STATEMENT_LENGTH,
-        help_text="A law, an address, a map. It is kept with the description.",
+        help_text="A law, an address or a map. It is stored with the description.",
         error_messages={"required": STATEMENT_NEEDED},
     )
 

@@ -128,7 +128,7 @@ def _describe(facts: Facts, addresses: Addresses) -> Step:
             name="Describe",
             state="later",
             missing=f"The file was replaced or is read otherwise, and has no column {names}.",
-            action="Describe it anew",
+            action="Describe it again",
             address=addresses.describe,
         )
     if facts.described:
@@ -203,9 +203,7 @@ def _compare(facts: Facts, addresses: Addresses) -> Step:
     return Step(
         name="Compare",
         state=state,
-        missing=""
-        if facts.compared
-        else "See what the release is worth beside the real table.",
+        missing="" if facts.compared else "See how close the release is to the real table.",
         action="Compare with the real table",
         address=addresses.compare,
     )

@@ -138,7 +138,7 @@ def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
             request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
         )
     messages.success(
-        request, f"Taken into the draft: {summary}. Nothing of it is confirmed yet."
+        request, f"Copied into the draft: {summary}. Nothing is confirmed yet."
     )
     if applying.totals_want_another_relation(dataset):
         messages.warning(

@@ -26,7 +26,7 @@ def meaning(
     chance = (1 + float(delta) * math.exp(-float(epsilon))) / (1 + math.exp(-float(epsilon)))
     right = min(100, math.ceil(100 * chance - 1e-6))
     if right > NEARLY_CERTAIN:
-        return f"{outsider} can be right nearly always. This is a weak promise."
+        return f"{outsider} can be right nearly always. This is a weak guarantee."
     return (
         f"{outsider} is right at most {right} times in 100; tossing a coin is right 50 times."
     )

@@ -114,7 +114,7 @@ def _read(words: StringHierarchy, asked: str) -> tuple[str, str]:
     if not set(words.alphabet) >= set(text):
         return "", "It has a sign that is not in the alphabet: no text begins like that."
     if len(text) >= words.depth:
-        return "", f"No text is longer than {words.depth} signs: give a shorter beginning."
+        return "", f"No text is longer than {words.depth} characters: enter a shorter prefix."
     return text, ""
 
 

@@ -48,7 +48,7 @@ VERBS = {
     "measure": "Counted every value of",
     "discover": "Looked for the frequent values of",
     "grow": "Grew a tree over",
-    "resample": "Drew anew within public totals",
+    "resample": "Resampled within public totals",
     "leaves": "Counted the ends of a tree over",
 }
 
@@ -359,7 +359,7 @@ def _what(query: dict[str, Any]) -> str:
     if query["verb"] == "measure" and not query["clique"]:
         return "Counted the records"
     if query["verb"] == "group-sizes":
-        return f"Counted the persons with 1 to {query['cells']} rows each"
+        return f"Counted the people with 1 to {query['cells']} rows each"
     if query["verb"] == "score":
         return f"Scored {len(query['candidates'])} groups of columns"
     if query.get("bins"):

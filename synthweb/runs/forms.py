@@ -167,7 +167,8 @@ class ReleaseForm(forms.Form):
         if groups is None or not purpose.picks(self.data):
             return True
         self.add_error(
-            groups, "Columns are chosen for a table that was not added: add it, or choose none."
+            groups,
+            "You chose columns for a table but did not add it: add it, or clear the choice.",
         )
         return False
 

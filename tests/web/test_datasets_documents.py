@@ -59,7 +59,7 @@ def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
     page = bring(desk, document | {"unit": {"max_records": 2, "column": "id"}})
     assert "Nothing of it is confirmed yet" in page
     assert "0 to 120" in line(page, 1)
-    assert "From a public file, brought and not confirmed" in line(page, 1)
+    assert "From a public file, imported and not confirmed" in line(page, 1)
     assert (
         "Column “height”: not in this table, not taken; take the name from the header" in page
     )
@@ -357,7 +357,7 @@ def test_a_data_dictionary_is_recognised_and_told_what_it_leaves_open(desk: Desk
     )
     assert "The file was read as a data dictionary: 2 columns were taken" in page
     assert "0 to 99, each value" in line(page, 1)
-    assert "From a public file, brought and not confirmed" in line(page, 1)
+    assert "From a public file, imported and not confirmed" in line(page, 1)
     assert "found with budget among" in line(page, 0)
     assert "Column “sector”: the dictionary does not say which values it has" in page
     assert "Column “height”: not in this table, not taken" in page

@@ -58,7 +58,7 @@ def test_a_template_fills_another_tables_draft_and_confirms_nothing(
         "Template “People of a city”: 4 columns were taken into the draft. Nothing of it is confirmed yet."
         in page
     )
-    assert "Declared public, brought and not confirmed" in line(page, 1)
+    assert "Declared public, imported and not confirmed" in line(page, 1)
     assert "1 column: more. Describe it below" in " ".join(page.split())
     assert all(not column["confirmed"] for column in other.draft["columns"].values())
     assert other.draft["table"]["max_records"] == "3"

@@ -64,7 +64,7 @@ def test_a_release_of_persons_says_whom_it_protects_and_draws_them_anew(
     page = html_of(browser(cast.steward).get(address("release", release)))
     assert "one person, at most 2 rows, added or removed" in page
     page = html_of(browser(cast.steward).get(address("receipt", release)))
-    assert "Counted the persons with 1 to 2 rows each" in page
+    assert "Counted the people with 1 to 2 rows each" in page
     assert "one person, at most 2 rows" in page
     sample = services.draw_sample(user=cast.steward, release=release, rows=900)
     rows = list(csv.DictReader(io.StringIO("".join(tables.stream_csv(sample)))))

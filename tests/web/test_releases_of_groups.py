@@ -74,7 +74,7 @@ def test_its_pages_are_shown_and_say_what_was_drawn(
         reverse("releases:measured", args=[release.code]) not in overview
     )  # it counts no columns together
     receipt = html_of(client.get(reverse("releases:receipt", args=[release.code])))
-    assert "Drew anew within public totals work × home" in receipt
+    assert "Resampled within public totals work × home" in receipt
     assert "Dirichlet-multinomial" in receipt
     assert "for each record of a group" in receipt
     assert "ε 2, δ 1e-9" in receipt

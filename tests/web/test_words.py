@@ -79,7 +79,7 @@ def test_a_large_loss_is_called_weak_and_overflows_nothing() -> None:
         said = meaning(
             epsilon=epsilon, delta=Fraction(0), relation=Relation.ADD_REMOVE, unit=RECORD
         )
-        assert "weak promise" in said
+        assert "weak guarantee" in said
 
 
 def test_a_person_and_a_replacement_are_named() -> None:

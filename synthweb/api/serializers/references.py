@@ -54,7 +54,7 @@ class FileQuerySerializer(StrictSerializer):
     code = Text(
         required=False,
         max_length=200,
-        help_text="Column of the codes; without it columns are told by their names.",
+        help_text="Column of the codes; without it, columns are recognised by their names.",
     )
     latitude = Text(required=False, max_length=200)
     longitude = Text(required=False, max_length=200)
