@@ -137,9 +137,7 @@ def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
         return render(
             request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
         )
-    messages.success(
-        request, f"Copied into the draft: {summary}. Nothing is confirmed yet."
-    )
+    messages.success(request, f"Copied into the draft: {summary}. Nothing is confirmed yet.")
     if applying.totals_want_another_relation(dataset):
         messages.warning(
             request,
