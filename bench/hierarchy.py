@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from synth_engine.codec import Ranking, prefixes
 from synth_engine.confidential import counts, growth, noise
 from synth_engine.confidential.rows import Rows
-from synth_engine.confidential.session import SecureSampler
+from synth_engine.confidential.samplers import SecureSampler
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.hierarchy import Rule, SpatialHierarchy
 from synth_engine.measurement import Noise

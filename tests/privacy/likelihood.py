@@ -29,8 +29,9 @@ import numpy as np
 from scipy import stats
 
 from synth_engine.confidential import noise as room_noise
+from synth_engine.confidential.samplers import SecureSampler
 from synth_engine.confidential.selection import SelectionLaw
-from synth_engine.confidential.session import RoomSession, SecureSampler, open_session
+from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import conversion

@@ -14,6 +14,7 @@ from synth_engine import mechanisms, verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
+from synth_engine.confidential.verbs import score as score_verb
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
 from synth_engine.inference import bins as binning
@@ -137,11 +138,15 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
 @pytest.mark.slow
 def test_scores_of_the_exact_counts_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def score(self: RoomSession, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
-        self._admit(
-            self._about("score", candidates),
-            noise.event(scores_sensitivity(self._sensitivity, number=1)),
+        honest = score_verb.question(self._facts, tuple(candidates), noise=noise)
+        event = noise.event(scores_sensitivity(self._facts.sensitivity, number=1))
+        return self._ask(
+            replace(
+                honest,
+                event=event,
+                answer=lambda scores, _: Scores(noise=noise, values=scores),
+            )
         )
-        return Scores(noise=noise, values=self._scores(candidates))
 
     monkeypatch.setattr(RoomSession, "score", score)
     assert exact.worst_epsilon(worst(domain_of(2, 2))) == float("inf")

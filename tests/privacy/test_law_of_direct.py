@@ -127,7 +127,7 @@ def test_what_is_divided_must_not_follow_from_true_counts(
         found = original(session, partition, noise=noise)
         if len(session.calls) > 1:
             return found
-        codes = session._rows.codes("x") // 2
+        codes = session._counts.rows.codes("x") // 2
         true = np.bincount(codes, minlength=2)
         bare = np.where(true > 0, found.values, 0) if mistake == "lists the occupied" else true
         return replace(found, values=bare.astype(np.int64))

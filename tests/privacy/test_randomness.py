@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from synth_engine.confidential import discovery, growth, noise, rows, selection
-from synth_engine.confidential.session import SecureSampler
+from synth_engine.confidential.samplers import SecureSampler
 from synth_engine.measurement import Noise
 from tests.privacy.planted import plant
 

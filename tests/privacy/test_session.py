@@ -266,7 +266,12 @@ def test_distances_are_counted_again_after_something_was_learned() -> None:
 def test_distances_that_outlive_what_was_counted_are_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plant(monkeypatch, RoomSession.resolve, "self._distances.clear()", "pass")
+    plant(
+        monkeypatch,
+        RoomSession.resolve,
+        "self._counts = CountCache(self._counts.rows.resolve(domain))",
+        "self._counts.rows = self._counts.rows.resolve(domain)",
+    )
     assert distances_before_and_after_learning() == (4, 4)
 
 

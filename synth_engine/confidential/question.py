@@ -1,0 +1,65 @@
+"""A question to the rows, as a verb states it before anybody has looked at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from synth_engine.confidential.count_cache import CountCache
+from synth_engine.confidential.samplers import Sampler
+from synth_engine.domain import Domain
+from synth_engine.errors import PrivacyError
+from synth_engine.measurement import Clique, Merged, Query
+from synth_engine.privacy.events import Event
+from synth_engine.privacy.loss import Loss
+from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
+
+Exact = TypeVar("Exact")
+Answer = TypeVar("Answer")
+
+MAX_TABLE_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Generic[Exact, Answer]):
+    """query, event: public; what the journal records and the filter charges. count: the exact answer, which only the
+    session may ask for, after both. answer: adds the noise that the event states."""
+
+    query: Query
+    event: Event
+    count: Callable[[CountCache], Exact]
+    answer: Callable[[Exact, Sampler], Answer]
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """All that a verb may use to state a question: the public description and the cap, and no row."""
+
+    domain: Domain
+    cap: Loss
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """The sensitivity of a table of counts."""
+        return histogram_sensitivity(self.domain.unit, self.domain.relation)
+
+    def shape(self, clique: Clique, merged: Merged | None = None) -> tuple[int, ...]:
+        """The numbers of codes, or of bins, of the attributes. Errors: PrivacyError for bins that are not of these
+        attributes, or of which one has no code, and for a table that is too large."""
+        shape = dict(zip(clique, self.domain.shape(clique), strict=True))
+        for name, bins in (merged or {}).items():
+            used = np.unique(bins)
+            numbered = np.array_equal(used, np.arange(used.size))
+            if bins.shape != (shape.get(name),) or not numbered:
+                raise PrivacyError(
+                    "codes are merged into bins numbered from 0 on, none of them empty"
+                )
+            shape[name] = used.size
+        if prod(shape.values()) > MAX_TABLE_CELLS:
+            raise PrivacyError(f"a table has from 1 to {MAX_TABLE_CELLS:,} cells")
+        return tuple(shape.values())

@@ -1,0 +1,84 @@
+"""`resample`: as many records of each group as it publicly has, with origins, or public parts of them, drawn from the
+group's own origins and a prior.
+
+Law: the Dirichlet-multinomial distribution of each group by itself. Whether the totals of the table are the declared ones
+is the same for all neighbours, so refusing other totals reveals nothing (docs/proofs/resample.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.confidential import counts
+from synth_engine.confidential.count_cache import CountCache
+from synth_engine.confidential.question import PublicFacts, Question
+from synth_engine.confidential.samplers import Sampler
+from synth_engine.domain.resolution import VALUES, way_of
+from synth_engine.domain.resolution import parting as public_parting
+from synth_engine.domain.resolution import ways as public_ways
+from synth_engine.errors import PrivacyError
+from synth_engine.measurement import Query
+from synth_engine.privacy import dirichlet_multinomial, resampling
+from synth_engine.privacy.dirichlet_multinomial import Resampled
+from synth_engine.privacy.events import DirichletMultinomial
+
+Codes = tuple[NDArray[np.integer], NDArray[np.integer]]
+"""The group and the origin of each record."""
+
+
+def question(
+    facts: PublicFacts, origin: str, *, event: DirichletMultinomial, parting: str
+) -> Question[Codes, Resampled]:
+    domain, totals = facts.domain, facts.domain.totals
+    if totals is None or domain.unit.max_records > 1:
+        raise PrivacyError(
+            "groups are drawn anew where their totals are public and a unit has one record"
+        )
+    if domain.repeats is not None and domain.repeats.cuts(totals.counts):
+        raise PrivacyError(
+            "a row may stand for as many records as a group has: declare more than the largest total"
+        )
+    clique = (totals.column, origin)
+    group_totals = totals.counts
+
+    # How coarsely the origins of each group are counted follows from the description and its public total alone.
+    ways = public_ways(domain, origin, parting or VALUES)
+    part_of_origin = {name: np.array(public_parting(domain, origin, name)) for _, name in ways}
+    part_counts = {name: int(parts.max()) + 1 for name, parts in part_of_origin.items()}
+    way = np.array([way_of(size, ways) for size in group_totals], dtype=object)
+    numbers = [
+        part_counts[name] if size else 1 for name, size in zip(way, group_totals, strict=True)
+    ]
+    shape = (len(group_totals), max(numbers))
+    prior = resampling.required(event, totals=group_totals, origins=numbers)
+
+    def count(cache: CountCache) -> Codes:
+        if counts.contingency(cache.rows, clique[:1]).tolist() != list(group_totals):
+            raise PrivacyError("the table does not have the totals that were declared public")
+        groups, origins = map(cache.rows.codes, clique)
+        return groups, origins
+
+    def answer(codes: Codes, sampler: Sampler) -> Resampled:
+        groups, origins = codes
+        order = np.repeat(np.arange(shape[0]), np.array(group_totals))
+        drawn_origins = np.empty(order.size, dtype=np.int64)
+        for name in sorted(set(way[order])):
+            # The groups of one way have tables of one width, so they are drawn together.
+            members = way[groups] == name
+            drawn_origins[way[order] == name] = dirichlet_multinomial.draw_origins(
+                groups[members],
+                part_of_origin[name][origins[members]],
+                parts=prior,
+                shape=(shape[0], part_counts[name]),
+                unit=event.unit,
+                below=sampler.below,
+            )
+        return Resampled.of(clique, order, drawn_origins, shape=shape)
+
+    return Question(
+        query=Query(verb="resample", clique=clique, cells=shape[0] * shape[1], parting=parting),
+        event=event,
+        count=count,
+        answer=answer,
+    )
