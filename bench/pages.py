@@ -182,6 +182,7 @@ class Office:
     def _paid(self, like: Any, dataset: Any, number: int) -> Any:
         from synth_engine.domain import Domain
         from synthweb.ledger import services as ledger
+        from synthweb.ledger.amounts import Amount
         from synthweb.releases.models import Release
         from synthweb.runs.models import SynthesisRun
 
@@ -192,11 +193,11 @@ class Office:
             "unit": domain.unit,
             "invariants": domain.invariants,
         }
-        cost = (UNIT["epsilon"] // 10, UNIT["delta"] // 10, 0)
+        price = Amount(epsilon=UNIT["epsilon"] // 10, delta=UNIT["delta"] // 10)
         ledger.hold(
             account=account,
             run_code=code,
-            cost=cost,
+            price=price,
             actor=self.people["steward"],
             evidence=like.plan_digest,
             dataset_code=dataset.code,

@@ -70,6 +70,7 @@ __all__ = [
     "forecast_curve",
     "plan",
     "recommended",
+    "traits",
 ]
 
 
@@ -81,6 +82,11 @@ def describe(domain: Domain | None = None) -> list[dict[str, Any]]:
         for mechanism in REGISTRY.values()
         if domain is None or mechanism.suits(domain)
     ]
+
+
+def traits(mechanism: str) -> type[Mechanism]:
+    """The class of a method, whose class variables pages read; of a method that is not on offer here, the defaults."""
+    return REGISTRY.get(mechanism, Mechanism)
 
 
 def recommended(domain: Domain | None = None) -> str:

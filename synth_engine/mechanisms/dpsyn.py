@@ -53,6 +53,7 @@ class DPSyn(Mechanism):
     """
 
     id: ClassVar[str] = "dpsyn"
+    counts_groups: ClassVar[bool] = True
     title: ClassVar[str] = "Overlapping views (DPSyn)"
     summary: ClassVar[str] = (
         "Measures many overlapping groups of columns, chosen from the sizes of the columns alone, makes their tables agree, "

@@ -48,6 +48,7 @@ class Generalize(Mechanism):
     """
 
     id: ClassVar[str] = "generalize"
+    counts_groups: ClassVar[bool] = True
     title: ClassVar[str] = "Table of large groups"
     summary: ClassVar[str] = (
         "Chooses columns one after the other so that groups of equal records stay large, as k-anonymity does, and publishes "

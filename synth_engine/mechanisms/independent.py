@@ -21,7 +21,7 @@ from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, S
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.forecast import by_formula
-from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, expected_rows
+from synth_engine.plans.plan import Budget, Family, Mechanism, Plan, Rule, expected_rows
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.static_calibration import Certificate, NoiseLaw
@@ -47,6 +47,7 @@ class Independent(Mechanism):
     """
 
     id: ClassVar[str] = "independent"
+    family: ClassVar[Family] = "special"
     title: ClassVar[str] = "Independent columns"
     summary: ClassVar[str] = (
         "Measures one noisy histogram of each column and draws the columns independently. "

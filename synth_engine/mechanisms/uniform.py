@@ -14,7 +14,7 @@ from synth_engine.inference import error_forecast, oneway
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule, expected_rows
+from synth_engine.plans.plan import Budget, Family, Mechanism, Plan, Rule, expected_rows
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -33,6 +33,7 @@ class Random(Mechanism):
     """
 
     id: ClassVar[str] = "random"
+    family: ClassVar[Family] = "special"
     title: ClassVar[str] = "Random values"
     summary: ClassVar[str] = (
         "Measures the noisy number of records and nothing else; every value of every column is equally likely. "

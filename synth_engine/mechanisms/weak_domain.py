@@ -25,7 +25,7 @@ from synth_engine.measurement import (
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning
 from synth_engine.plans.domain_learning import Answer, Question
-from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.plan import Budget, Family, Mechanism, Plan
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -50,6 +50,7 @@ class WeakDomain(Mechanism):
     """
 
     id: ClassVar[str] = "weak-domain"
+    family: ClassVar[Family] = "special"
     title: ClassVar[str] = "Columns with unknown values"
     summary: ClassVar[str] = (
         "Finds the frequent values of columns out of a public set that is too large to list, such as all pairs of "

@@ -25,13 +25,21 @@ from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import accountant, receipt
 from synth_engine.privacy.events import DiscreteLaplace, Event, PermuteAndFlip
 from synth_engine.privacy.loss import Budget as Budget
-from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated, atto, nano, ratio
+from synth_engine.privacy.loss import (
+    GaussianDP,
+    Price,
+    Pure,
+    ZeroConcentrated,
+    atto,
+    nano,
+    ratio,
+)
 from synth_engine.privacy.static_calibration import Certificate
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
 
 Rule = Literal["basic", "zcdp"]
-Cost = tuple[int, int, int]
+Family = Literal["recommended", "literature", "special"]
 _CERTIFICATES: Mapping[type[Budget], Certificate] = {
     Pure: "basic",
     ZeroConcentrated: "zcdp",
@@ -71,6 +79,14 @@ class Mechanism(ABC):
     kind: ClassVar[Literal["static", "adaptive"]]
     adds_up: ClassVar[Literal["zcdp", "gdp"]] = "zcdp"
     """In which sum (epsilon, delta) with a delta above 0 is cut up; "gdp" where all Gaussian noise is rounded Gaussian."""
+    family: ClassVar[Family] = "literature"
+    """The group of cards among which pages offer it."""
+    counts_groups: ClassVar[bool] = False
+    """Whether it counts groups of columns together, so that a release has a page of what was measured."""
+    has_network: ClassVar[bool] = False
+    """Whether its models are drawn along a network of columns."""
+    has_columns: ClassVar[bool] = True
+    """Whether its models can be described column by column; those of a tree cannot."""
     takes_open: ClassVar[bool] = False
     """Whether it learns open columns by itself, instead of running after they were learned."""
 
@@ -279,12 +295,12 @@ class Plan(ABC):
             return accountant.rho(self.events)
         return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
 
-    def cost(self, rule: Rule) -> Cost:
-        """(epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹) to hold in an account of that rule, rounded up."""
+    def cost(self, rule: Rule) -> Price:
+        """What to hold in an account of that rule, rounded up."""
         if rule == "basic":
-            return nano(self.epsilon), atto(self.delta), 0
+            return Price(nano(self.epsilon), atto(self.delta), 0)
         if rule == "zcdp":
-            return 0, 0, nano(self.rho)
+            return Price(0, 0, nano(self.rho))
         raise SpecError("an account composes by basic or zcdp")
 
     @property

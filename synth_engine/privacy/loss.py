@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 from synth_engine.errors import SpecError
 
@@ -107,6 +108,14 @@ class GaussianDP:
 Budget = Pure | ZeroConcentrated | GaussianDP
 """Losses that add up, each in its `amount`: what a cap can be, and what can be cut up."""
 Loss = Budget | Approximate
+
+
+class Price(NamedTuple):
+    """What an account holds for a run, in whole units of its ledger: epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹."""
+
+    epsilon: int
+    delta: int
+    rho: int
 
 
 def _require_exact(**amounts: Fraction) -> None:

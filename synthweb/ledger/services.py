@@ -175,7 +175,7 @@ def hold(
     *,
     account: BudgetAccount,
     run_code: str,
-    cost: tuple[int, int, int],
+    price: Amount,
     actor: User | str,
     evidence: str,
     dataset_code: str,
@@ -184,14 +184,12 @@ def hold(
     invariants: Sequence[str] = (),
     reason: str = "",
 ) -> LedgerEntry:
-    """Reserve what a run will cost: (epsilon in 1e-9, delta in 1e-18, rho in 1e-9), as its plan says for the
-    account's rule. `evidence` is the plan's SHA-256; relation, unit and invariants are those of the plan's domain;
+    """Reserve what a run will cost, as its plan says for the account's rule. `evidence` is the plan's SHA-256; relation, unit and invariants are those of the plan's domain;
     `reason` says what it is for.
 
     Raises Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
-    amount = Amount(**dict(zip(CURRENCIES, cost, strict=True)))
     locked = movements.lock(account.pk)
-    _require_amount(amount, rule=locked.rule)
+    _require_amount(price, rule=locked.rule)
     plan = Protection(relation=Relation(relation), unit=unit, invariants=tuple(invariants))
     if plan != Protection.of_account(locked):
         raise UnitMismatch(
@@ -207,21 +205,21 @@ def hold(
     if before is not None:
         if (before.account_id, selectors.amount_of(before), before.evidence) != (
             locked.pk,
-            amount,
+            price,
             evidence,
         ):
             raise DifferentHold(
                 "This run holds another amount, or for another plan", repair="submit a new run"
             )
         return before
-    if not movements.move(locked, held=amount):
+    if not movements.move(locked, held=price):
         raise Overspend(
-            remaining=selectors.balance(locked).free, requested=amount, rule=locked.rule
+            remaining=selectors.balance(locked).free, requested=price, rule=locked.rule
         )
     return movements.append(
         locked,
         Kind.HOLD,
-        amount,
+        price,
         actor=_name(actor),
         reason=reason,
         dataset_code=dataset_code,

@@ -17,22 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
-ALONE = frozenset(
-    {
-        "adaptive",
-        "adaptive-basic",
-        "adaptive-improved",
-        "direct-synthesis",
-        "independent",
-        "on-the-map",
-        "privtree",
-        "random",
-        "weak-domain",
-    }
-)  # methods without tables of groups of columns
 LISTED = 300  # groups in the table; the receipt has all of them
 UNIT_LARGEST, UNIT_SMALLEST, TRIANGLE = (
     24,
@@ -182,7 +170,7 @@ class Measured:
 
 def shows(release: Release) -> bool:
     """Whether the method counts columns together, so that there is something to show."""
-    return release.mechanism not in ALONE
+    return mechanisms.traits(release.mechanism).counts_groups
 
 
 def measured(release: Release) -> Measured:

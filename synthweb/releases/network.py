@@ -14,12 +14,10 @@ from typing import Any
 
 from django.db.models import F
 
+from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
-DRAWN = frozenset(
-    {"auto", "bayesian-network", "mst", "aim", "privsyn"}
-)  # methods whose models have a network
 LINE = 26  # units between two columns; the drawing is WIDTH units wide, about as many as a telephone has pixels
 TOP = 16
 NAMES = 132  # names end here, arcs begin a little to the right
@@ -89,7 +87,7 @@ class Network:
 
 def network_of(release: Release) -> Network | None:
     """The network of a release, or None where its method has none; reads the nodes only, not the model's tables."""
-    if release.mechanism not in DRAWN:
+    if not mechanisms.traits(release.mechanism).has_network:
         return None
     nodes = (
         Release.objects.filter(pk=release.pk)

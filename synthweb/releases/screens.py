@@ -28,7 +28,6 @@ from synthweb.releases import (
     learned_domain,
     maps,
     measurements,
-    network,
     selectors,
     trees,
     workload_report,
@@ -66,16 +65,6 @@ KINDS = {
     "leaves": "tables of the ends of a tree",
 }  # what the calls of one verb are, in the plural
 
-UNDESCRIBED = frozenset(
-    {
-        "adaptive",
-        "adaptive-basic",
-        "adaptive-improved",
-        "direct-synthesis",
-        "on-the-map",
-        "privtree",
-    }
-)  # methods whose model has no columns to be described one by one
 TABS = (
     ("release", "Overview", Need.VIEW),
     ("measured", "Measured", Need.VIEW),
@@ -209,13 +198,14 @@ def _meaning(document: dict[str, Any]) -> str:
 
 def tabs(user: User, release: Release) -> list[Tab]:
     """The tabs in order, without those that this person may not open and those that would be empty."""
+    traits = mechanisms.traits(release.mechanism)
     applies = {
-        "network": release.mechanism in network.DRAWN,
+        "network": traits.has_network,
         "measured": measurements.shows(release),
         "groups": groups.shows(release),
         "tree": trees.has_tree(release),
         "map": maps.shows(release),
-        "description": release.mechanism not in UNDESCRIBED,
+        "description": traits.has_columns,
     }
     return [
         Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))

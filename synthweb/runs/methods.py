@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from synth_engine import mechanisms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +21,6 @@ class Family:
     folded: bool
 
 
-OURS = ("adaptive", "auto")
-SPECIAL = ("independent", "weak-domain", "random")
 WHY = {
     "auto": "The first one suits most tables.",
     "adaptive": "Most of this table is places or texts: the first one divides them as finely as their records allow.",
@@ -45,21 +46,20 @@ def preferred(described: Sequence[dict[str, Any]], *, recommended: str) -> str:
 
 def families(described: Sequence[dict[str, Any]], *, first: str, chosen: str) -> list[Family]:
     """The methods on offer in groups: the one that the form begins with and others of ours, those of the literature,
-    special ones. One that no group names is of the literature."""
-    own = (first, *OURS)
-    recommended = tuple(
-        sorted(
-            (one for one in described if one["id"] in own), key=lambda one: own.index(one["id"])
-        )
+    special ones."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for method in described:
+        family = mechanisms.traits(method["id"]).family
+        groups["recommended" if method["id"] == first else family].append(method)
+    recommended = sorted(
+        groups["recommended"], key=lambda method: (method["id"] != first, method["id"])
     )
-    literature = tuple(one for one in described if one["id"] not in (*own, *SPECIAL))
-    special = tuple(one for one in described if one["id"] not in own and one["id"] in SPECIAL)
     return [
         Family(
             key="recommended",
             title="Recommended",
             words=WHY.get(first, ""),
-            methods=recommended,
+            methods=tuple(recommended),
             folded=False,
         ),
         *(
@@ -67,13 +67,13 @@ def families(described: Sequence[dict[str, Any]], *, first: str, chosen: str) ->
                 key=key,
                 title=title,
                 words=WORDS[key],
-                methods=methods,
-                folded=chosen not in {m["id"] for m in methods},
+                methods=tuple(groups[key]),
+                folded=chosen not in {method["id"] for method in groups[key]},
             )
-            for key, title, methods in (
-                ("literature", "From the literature", literature),
-                ("special", "For special purposes", special),
+            for key, title in (
+                ("literature", "From the literature"),
+                ("special", "For special purposes"),
             )
-            if methods
+            if groups[key]
         ),
     ]

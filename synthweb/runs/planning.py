@@ -44,8 +44,7 @@ def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
     _check_terms(version, account)
     _check_table(dataset, version)
     plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account))
-    epsilon, delta, rho = plan.cost(rule_of(account))
-    price = Amount(epsilon=epsilon, delta=delta, rho=rho)
+    price = Amount(**plan.cost(rule_of(account))._asdict())
     return Proposal(
         dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price
     )

@@ -123,7 +123,7 @@ def _submit(
     ledger.hold(
         account=proposal.account,
         run_code=run.code,
-        cost=(price.epsilon, price.delta, price.rho),
+        price=price,
         actor=steward,
         evidence=run.plan_digest,
         dataset_code=proposal.dataset.code,

@@ -9,7 +9,7 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import Membership, Organisation, Role, User
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import services as ledger
-from synthweb.ledger.amounts import Amount
+from synthweb.ledger.amounts import CURRENCIES, Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 from synthweb.lib import codes, hashing
 
@@ -118,4 +118,9 @@ def hold(
             max_records=account.max_records, column=account.unit_column or None
         ),
     }
-    return ledger.hold(account=account, run_code=run_code, cost=cost, **{**facts, **other})
+    return ledger.hold(
+        account=account,
+        run_code=run_code,
+        price=Amount(**dict(zip(CURRENCIES, cost, strict=True))),
+        **{**facts, **other},
+    )

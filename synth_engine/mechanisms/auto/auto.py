@@ -18,7 +18,7 @@ from synth_engine.mechanisms.auto import fitting, selection
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, two_stage, workload
-from synth_engine.plans.plan import Budget, Plan
+from synth_engine.plans.plan import Budget, Family, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.plans.workload import Weighted
 from synth_engine.privacy import noise_scale
@@ -60,6 +60,9 @@ class Auto(Weighted):
     """
 
     id: ClassVar[str] = "auto"
+    family: ClassVar[Family] = "recommended"
+    counts_groups: ClassVar[bool] = True
+    has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Automatic"
     summary: ClassVar[str] = (
         "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "

@@ -20,12 +20,12 @@ from synth_engine.mechanisms.on_the_map.resolution import Priors
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.models.sparse_table import SparseTable
 from synth_engine.plans import resources
-from synth_engine.plans.plan import Budget, Cost, Mechanism, Plan, Rule
+from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import disclosure, resampling
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.events import DirichletMultinomial
-from synth_engine.privacy.loss import Basic, Pure
+from synth_engine.privacy.loss import Basic, Price, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 
@@ -50,6 +50,7 @@ class OnTheMap(Mechanism):
     """
 
     id: ClassVar[str] = "on-the-map"
+    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Groups with public totals"
     summary: ClassVar[str] = (
         "For two columns, such as home and work, where it is public how many records have each value of one of them: the "
@@ -296,7 +297,7 @@ class OnTheMapPlan(Plan):
         """Of the pure part: with delta besides, which no account of rho counts."""
         return self.spec.epsilon**2 / 2
 
-    def cost(self, rule: Rule) -> Cost:
+    def cost(self, rule: Rule) -> Price:
         if rule == "zcdp" and self.spec.delta:
             raise SpecError(
                 "on-the-map has a delta that an account of rho does not count",

@@ -49,6 +49,8 @@ class Aim(workload.Weighted):
     """
 
     id: ClassVar[str] = "aim"
+    counts_groups: ClassVar[bool] = True
+    has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Adaptive rounds"
     summary: ClassVar[str] = (
         "Measures every column, then, round after round, the table that is explained worst so far, with a growing part of "

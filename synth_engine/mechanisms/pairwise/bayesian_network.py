@@ -44,6 +44,8 @@ class BayesianNetwork(Mechanism):
     """
 
     id: ClassVar[str] = "bayesian-network"
+    counts_groups: ClassVar[bool] = True
+    has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Bayesian network"
     summary: ClassVar[str] = (
         "Measures every column, chooses privately which columns depend on which, measures those groups, and draws each "

@@ -42,6 +42,8 @@ class Mst(Mechanism):
     """
 
     id: ClassVar[str] = "mst"
+    counts_groups: ClassVar[bool] = True
+    has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Spanning tree of pairs"
     summary: ClassVar[str] = (
         "Measures every column, chooses privately the tree of pairs that depend most on each other, measures those pairs "

@@ -54,6 +54,8 @@ class PrivSyn(Mechanism):
     """
 
     id: ClassVar[str] = "privsyn"
+    counts_groups: ClassVar[bool] = True
+    has_network: ClassVar[bool] = True
     title: ClassVar[str] = "Dense pairs"
     summary: ClassVar[str] = (
         "Measures every column, scores all pairs at once, measures those whose dependence exceeds the noise, and changes "

@@ -20,7 +20,7 @@ from synth_engine.mechanisms.trees import (
 from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
 from synth_engine.models.trees.spatial import Placement
 from synth_engine.models.trees.strings import IncompletePrefixes
-from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.plan import Budget, Family, Mechanism, Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -47,6 +47,8 @@ class Adaptive(Mechanism):
     """
 
     id: ClassVar[str] = "adaptive"
+    family: ClassVar[Family] = "recommended"
+    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Adaptive histogram of places or texts"
     summary: ClassVar[str] = (
         "For tables of points, such as homes and places of work, or of one column of texts, such as searches: cuts the box "

@@ -61,6 +61,7 @@ class DirectSynthesis(Mechanism):
     """
 
     id: ClassVar[str] = "direct-synthesis"
+    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Direct synthesis"
     summary: ClassVar[str] = (
         "For points or for one column of texts: hands a fixed number of records down from the whole to ever smaller cells, or "
