@@ -155,7 +155,7 @@ def released(
         "fit": fitted,
         "rows": drawn,
         "whole": whole + drawn,
-        "expected": forecast["mean_pairs"],
+        "expected": forecast.mean_pairs,
     }
 
 

@@ -69,7 +69,7 @@ def run(split: Path, *, score: Path, learn: bool, **setting: Any) -> dict[str, f
         subprocess.run(command, check=True, capture_output=True, text=True).stdout
     )
     expected = release.plan.expected_error(rows=release.rows)
-    forecast = {"expected_tvd1": expected["mean"], "expected_tvd2": expected["mean_pairs"]}
+    forecast = {"expected_tvd1": expected.mean, "expected_tvd2": expected.mean_pairs}
     return (
         {name: found.get(name, float("nan")) for name in (*FIGURES, *LEARNERS)}
         | forecast

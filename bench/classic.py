@@ -95,8 +95,8 @@ def run(
         {name: found[name] for name in (*FIGURES, *(LEARNERS if learn else ()))}
         | times
         | {
-            "expected_tvd1": expected["mean"],
-            "expected_tvd2": expected["mean_pairs"],
+            "expected_tvd1": expected.mean,
+            "expected_tvd2": expected.mean_pairs,
         }
     )
 

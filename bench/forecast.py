@@ -140,7 +140,7 @@ def run(data: Data, spec: Spec, score: ModuleType) -> tuple[float, float, float,
     drawn = _matrix(release.model.sample(release.rows, seed=release.seed), data.domain)
     expected = release.plan.expected_error(rows=release.rows)
     one, two = measured(data, drawn, score)
-    return expected["mean"], one, expected["mean_pairs"], two
+    return expected.mean, one, expected.mean_pairs, two
 
 
 def settings(mechanism: str | None) -> Iterator[Spec]:

@@ -43,7 +43,7 @@ def run(split: Path, *, epsilon: str, delta: str, score: Path) -> dict[str, floa
     found = json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout
     )
-    expected = release.plan.expected_error(rows=release.rows)["mean"]
+    expected = release.plan.expected_error(rows=release.rows).mean
     return {name: found[name] for name in FIGURES} | {
         "expected_tvd1": expected,
         "seconds": seconds,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +41,42 @@ ASSUMES = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearnedColumn:
+    """An undeclared column that a run learns. cells: of the public set or grid. threshold: about how many records must
+    share a value for it to be found; None for bounds, bins and items."""
+
+    cells: int
+    threshold: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningForecast:
+    """What learning costs. share: of the budget, None where the method learns in its one and only step. if_declared: the
+    forecast with the whole budget for the method, None where that cannot be said."""
+
+    share: float | None
+    columns: Mapping[str, LearnedColumn]
+    if_declared: ErrorForecast | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorForecast:
+    """Expected total variation distances, 0 to 1, from public facts alone. rows: the number of records it is made for.
+    attributes: of each one-way marginal; mean: over these; mean_pairs: over two-way marginals. assumes: what is taken
+    for granted, for people."""
+
+    rows: int
+    attributes: Mapping[str, float]
+    mean: float
+    mean_pairs: float
+    assumes: str = ASSUMES
+    learning: LearningForecast | None = None
+
+
 def independent(
     noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: int
-) -> dict[str, Any]:
+) -> ErrorForecast:
     """For columns measured with that noise and drawn independently."""
     errors = {
         name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
@@ -58,7 +91,7 @@ def network(
     *,
     sizes: Mapping[str, int],
     rows: int,
-) -> dict[str, Any]:
+) -> ErrorForecast:
     """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
     it says of a dependence counts for as much as it is larger than the noise that is left in it; without such tables
     columns are drawn independently."""
@@ -90,7 +123,7 @@ def views(
     covered: float,
     sizes: Mapping[str, int],
     rows: int,
-) -> dict[str, Any]:
+) -> ErrorForecast:
     """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
     column, in records; pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
     errors = {
@@ -106,9 +139,11 @@ def views(
         covered
     )  # of the others some follows from those that are known
     unshared = min(
-        1.0, forecast["mean"] + (DEPENDENCE + chance_error(sizes, rows=rows)) * unlearnt
+        1.0, forecast.mean + (DEPENDENCE + chance_error(sizes, rows=rows)) * unlearnt
     )
-    return forecast | {"mean_pairs": covered * min(1.0, known) + (1 - covered) * unshared}
+    return replace(
+        forecast, mean_pairs=covered * min(1.0, known) + (1 - covered) * unshared
+    )
 
 
 def pairs(
@@ -117,7 +152,7 @@ def pairs(
     *,
     sizes: Mapping[str, int],
     rows: int,
-) -> dict[str, Any]:
+) -> ErrorForecast:
     """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
     records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
     alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less."""
@@ -147,36 +182,38 @@ def refinement_error(sizes: Mapping[str, int], *, rows: int) -> float:
     return chance_error(sizes, rows=refined) * min(1.0, cells / (refined * len(sizes)))
 
 
-def uniform(*, sizes: Mapping[str, int], rows: int) -> dict[str, Any]:
+def uniform(*, sizes: Mapping[str, int], rows: int) -> ErrorForecast:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
     forecast = _document(errors, rows=rows, pairs=0.0)
-    return forecast | {"mean_pairs": 1 - (1 - forecast["mean"]) ** 2 if len(sizes) > 1 else 0.0}
+    return replace(
+        forecast, mean_pairs=1 - (1 - forecast.mean) ** 2 if len(sizes) > 1 else 0.0
+    )
 
 
 def with_string_column(
-    forecast: Mapping[str, Any], name: str, *, least: float, kinds: int
-) -> dict[str, Any]:
+    forecast: ErrorForecast, name: str, *, least: float, kinds: int
+) -> ErrorForecast:
     """A forecast in which a column of texts also loses those that fewer than `least` records have, and so are not found. The i-th
     commonest of up to 100,000 out of so many `kinds` has a share in proportion to 1/i. Of 3,000 to 5,000,000 draws from the words of
     a language that comes within about 0.15 of what such texts hold, at epsilon 0.1 to 10 (docs/forecast.md)."""
-    kinds, rows = min(kinds, MAX_DISTINCT_STRINGS), forecast["rows"]
+    kinds, rows = min(kinds, MAX_DISTINCT_STRINGS), forecast.rows
     discovered = min(float(kinds), rows / (max(least, 1.0) * _harmonic(kinds)))
     lost = 1.0 if discovered < 1 else 1 - _harmonic(discovered) / _harmonic(kinds)
-    errors = forecast["attributes"] | {name: max(forecast["attributes"][name], lost)}
+    errors = {**forecast.attributes, name: max(forecast.attributes[name], lost)}
     mean = math.fsum(errors.values()) / len(errors)
-    together = max(forecast["mean_pairs"], min(1.0, mean)) if len(errors) > 1 else 0.0
+    together = max(forecast.mean_pairs, min(1.0, mean)) if len(errors) > 1 else 0.0
     statement = (
         f"Texts that fewer than about {math.ceil(least):,} records have are not found; texts as frequent as words of a language "
         f"(the i-th commonest of {kinds:,} has a share in proportion to 1/i)."
     )
-    return {
-        **forecast,
-        "attributes": errors,
-        "mean": mean,
-        "mean_pairs": together,
-        "assumes": f"{statement} {forecast['assumes']}",
-    }
+    return replace(
+        forecast,
+        attributes=errors,
+        mean=mean,
+        mean_pairs=together,
+        assumes=f"{statement} {forecast.assumes}",
+    )
 
 
 def _harmonic(number: float) -> float:
@@ -203,7 +240,7 @@ def _by_chance(shares: Floats, *, rows: int) -> Floats:
     return error
 
 
-def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> dict[str, Any]:
+def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> ErrorForecast:
     mean = math.fsum(errors.values()) / len(errors)
     together = min(1.0, mean + pairs) if len(errors) > 1 else 0.0
     columns = {name: float(error) for name, error in errors.items()}

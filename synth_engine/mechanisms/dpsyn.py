@@ -14,6 +14,7 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
 from synth_engine.inference.view_design import AssessedDesign, Design
@@ -297,7 +298,7 @@ class DPSynPlan(Plan):
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         return super().needs(rows) + resources.of_flows(self._guess(rows), len(self.cliques))
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         sizes = self.domain.sizes
         columns: dict[Clique, float] = {(name,): 0.0 for name in sizes}
         pairs: dict[Clique, float] = {}

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import estimate
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.suppression import Group, suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Noise, Session
@@ -276,7 +277,7 @@ class GeneralizePlan(Plan):
         )
         return super().needs(rows) + queries
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As if no column were chosen: which ones are is not known beforehand. Where columns that are not chosen have any value,
         as if nothing were measured."""
         records = self._guess(rows)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
@@ -130,7 +131,7 @@ class Independent(Mechanism):
 
     def forecast(
         self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
-    ) -> dict[str, Any]:
+    ) -> ErrorForecast:
         """With noise by formula; a certificate would take a little off it."""
         laws: tuple[NoiseLaw, ...] = ("discrete-laplace", "discrete-gaussian")
         config = self.resolve_defaults(spec, rule=rule)
@@ -143,7 +144,7 @@ class Independent(Mechanism):
             )
             for law in chosen
         ]
-        return min(errors, key=lambda found: float(found["mean"]))
+        return min(errors, key=lambda error: error.mean)
 
     def _open(self, spec: Spec) -> bool:
         return self.noise == "by-delta" and spec.delta > 0
@@ -241,7 +242,7 @@ class IndependentPlan(Plan):
             measurement.values, noise=measurement.noise, total=rows, along=along
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         noises = {
             a.name: noise for a, noise in zip(self.domain.modelled, self.noises, strict=True)
         }

@@ -11,6 +11,7 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
@@ -87,7 +88,7 @@ class Random(Mechanism):
         *,
         rows: int | None = None,
         rule: Rule = "basic",  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> ErrorForecast:
         """No noise makes it better or worse."""
         _require_something_to_measure(domain)
         return error_forecast.uniform(
@@ -118,7 +119,7 @@ class RandomPlan(Plan):
     def fit(self, answers: Answers) -> Model:
         return model(self.domain, rows=oneway.clip_rows(int(answers.measurements[0].values)))
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         return error_forecast.uniform(sizes=self.domain.sizes, rows=self._guess(rows))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from synth_engine import codec
 from synth_engine.domain import Attribute, Domain, Range, Undeclared, Weak
 from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
     Answers,
     Call,
@@ -224,7 +225,7 @@ class WeakDomainPlan(Plan):
         table = codec.resolved_cells(declared, attribute)
         return np.bincount(table, weights=counts, minlength=attribute.size).astype(np.float64)
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         stand_in = domain_learning.expected_domain(self.domain)
         noises = {
             step.clique[0]: step.noise
@@ -235,13 +236,10 @@ class WeakDomainPlan(Plan):
         forecast = error_forecast.independent(
             noises, sizes=stand_in.sizes, rows=self._guess(rows)
         )
-        return forecast | {
-            "learning": {
-                "share": None,
-                "columns": domain_learning.describe(self.questions),
-                "if_declared": None,
-            }
-        }
+        learning = LearningForecast(
+            share=None, columns=domain_learning.describe(self.questions), if_declared=None
+        )
+        return replace(forecast, learning=learning)
 
 
 def _frequencies(

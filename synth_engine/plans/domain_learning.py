@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,6 +26,7 @@ from synth_engine.domain import (
 )
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import oneway
+from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget
@@ -249,14 +250,11 @@ def _split(
     return sorted(edges)
 
 
-def describe(questions: Sequence[Question]) -> Mapping[str, dict[str, object]]:
-    """Of each open column: what is asked, for people; from public facts alone."""
+def describe(questions: Sequence[Question]) -> dict[str, LearnedColumn]:
+    """What is asked of each undeclared column, from public facts alone."""
     return {
-        question_.attribute.name: {
-            "kind": question_.attribute.kind,
-            "cells": question_.query.cells,
-            "threshold": question_.threshold,
-            "noise": question_.noise.to_json(),
-        }
-        for question_ in questions
+        question.attribute.name: LearnedColumn(
+            cells=question.query.cells, threshold=question.threshold
+        )
+        for question in questions
     }

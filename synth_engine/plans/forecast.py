@@ -98,6 +98,6 @@ def _point(
     return Point(
         mechanism=mechanism.id,
         epsilon=float(spec.epsilon),
-        oneway=error["mean"],
-        pairs=error["mean_pairs"],
+        oneway=error.mean,
+        pairs=error.mean_pairs,
     )

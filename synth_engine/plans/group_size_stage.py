@@ -5,16 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
-from synth_engine.models import group_sizes
-from synth_engine.models.model import Model, whole_weights
 from synth_engine.plans import budget_allocation
+from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import group_sizes_sensitivity
 from synth_engine.spec import Spec
@@ -54,32 +50,20 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
     )
 
 
-def add_group_sizes(model: Model, answers: Answers) -> Model:
-    """The model with the numbers of rows a person that were measured."""
-    sizes = answers.group_sizes
-    if sizes is None or sizes.values.size != model.domain.unit.max_records:
-        raise InputError(
-            "these answers are not of this plan", repair="use the answers of this release"
-        )
-    return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))
-
-
 @dataclass(frozen=True, kw_only=True)
-class GroupedPlan(Plan):
+class GroupedPlan(MultiStagePlan):
     """A static plan, `inner`, after group sizes."""
 
     inner: Plan
     sizes: Noise
 
+    @property
+    def outlook(self) -> Plan:
+        return self.inner
+
     def run(self, session: Session) -> Answers:
         sizes = session.group_sizes(noise=self.sizes)
         return replace(self.inner.run(session), calls=session.calls, group_sizes=sizes)
 
-    def fit(self, answers: Answers) -> Model:
-        return add_group_sizes(self.inner.fit(replace(answers, group_sizes=None)), answers)
-
-    def needs(self, rows: int | None = None) -> ResourceEstimate:
-        return self.inner.needs(rows)
-
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        return self.inner.expected_error(rows=rows)
+    def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
+        return self.inner, replace(answers, group_sizes=None)

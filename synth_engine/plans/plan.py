@@ -17,6 +17,7 @@ from synth_engine.domain import Domain, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference import error_forecast
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Session
 from synth_engine.models.model import Model
 from synth_engine.plans import parameters as schemas
@@ -142,7 +143,7 @@ class Mechanism(ABC):
 
     def forecast(
         self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
-    ) -> dict[str, Any]:
+    ) -> ErrorForecast:
         """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
         return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
@@ -186,7 +187,7 @@ class Plan(ABC):
         return None
 
     @abstractmethod
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
         mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
         how many records to reckon with; absent: the public number, else those asked for, else 10,000."""

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
 from synth_engine.domain import MAX_CODES, Domain, WeakBasket
 from synth_engine.errors import SpecError
-from synth_engine.hierarchy import Hierarchy
+from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import Answers, Discovery, Noise, Session
-from synth_engine.models.model import Model
 from synth_engine.plans import domain_learning, group_size_stage
 from synth_engine.plans.domain_learning import Answer, Question
+from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Budget, Mechanism, Plan
-from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.filter import price
@@ -56,10 +56,7 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
     ):
         return static
     first = _first_stage(config, domain, spec)
-    config.calibrate(
-        first.guess, spec, within=first.left
-    )  # what is wrong with the parameters is said now
-    return StagedPlan(
+    staged = StagedPlan(
         config=config,
         domain=domain,
         spec=spec,
@@ -68,6 +65,9 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
         questions=first.questions,
         left=first.left,
     )
+    # Calibrated here, so that what is wrong with the parameters is refused before anything is paid for.
+    _ = staged.outlook
+    return staged
 
 
 def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
@@ -141,11 +141,10 @@ def _subtract_events(cap: Budget, events: Sequence[Event]) -> Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StagedPlan(Plan):
+class StagedPlan(MultiStagePlan):
     """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
-    questions by which open columns are learned."""
+    questions by which undeclared columns are learned. left: the budget of the mechanism."""
 
-    sizes: Noise | None
     questions: tuple[Question, ...]
     left: Budget
 
@@ -153,38 +152,41 @@ class StagedPlan(Plan):
     def kind(self) -> Literal["static", "adaptive"]:
         return "adaptive"
 
+    @cached_property
+    def outlook(self) -> Plan:
+        """The mechanism with what is left, for the domain as it may become."""
+        return self.config.calibrate(self._expected_domain, self.spec, within=self.left)
+
+    @property
+    def _expected_domain(self) -> Domain:
+        return domain_learning.expected_domain(self.domain) if self.questions else self.domain
+
     def run(self, session: Session) -> Answers:
         sizes = None if self.sizes is None else session.group_sizes(noise=self.sizes)
         first = [question.ask(session) for question in self.questions]
-        inner = self._inner(first)
+        mechanism = self._mechanism_after(first)
         if first:
-            session.resolve(inner.domain)
-        answers_of_mechanism = inner.run(session)
-        return Answers(
+            session.resolve(mechanism.domain)
+        rest = mechanism.run(session)
+        return replace(
+            rest,
             measurements=(
                 *(a for a in first if not isinstance(a, Discovery)),
-                *answers_of_mechanism.measurements,
+                *rest.measurements,
             ),
-            selections=answers_of_mechanism.selections,
-            discoveries=(
-                *(a for a in first if isinstance(a, Discovery)),
-                *answers_of_mechanism.discoveries,
-            ),
-            scores=answers_of_mechanism.scores,
-            growths=answers_of_mechanism.growths,
-            leaves=answers_of_mechanism.leaves,
+            discoveries=(*(a for a in first if isinstance(a, Discovery)), *rest.discoveries),
             calls=session.calls,
             group_sizes=sizes,
         )
 
-    def fit(self, answers: Answers) -> Model:
+    def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
         first, rest = self._split_stages(answers)
-        model = self._inner(first).fit(rest)
-        return model if self.sizes is None else group_size_stage.add_group_sizes(model, answers)
+        return self._mechanism_after(first), rest
 
     def _split_stages(self, answers: Answers) -> tuple[list[Answer], Answers]:
         """The answers to the questions in their order, and the rest."""
-        discoveries, measurements = iter(answers.discoveries), iter(answers.measurements)
+        measurements = iter(answers.measurements)
+        discoveries = iter(answers.discoveries)
         first: list[Answer] = []
         for question in self.questions:
             answer: Answer | None = (
@@ -192,9 +194,9 @@ class StagedPlan(Plan):
                 if question.threshold is None
                 else next(discoveries, None)
             )
-            first += (
-                [] if answer is None else [answer]
-            )  # what is lacking is noticed when it is learned from
+            # An answer that is missing is noticed when attributes are learned.
+            if answer is not None:
+                first.append(answer)
         rest = replace(
             answers,
             measurements=tuple(measurements),
@@ -203,9 +205,9 @@ class StagedPlan(Plan):
         )
         return first, rest
 
-    def _inner(self, first: list[Answer]) -> Plan:
-        """Under what was learned. The run has been paid for, so that it is too late to refuse what needs too much: of the
-        values found, half as many are kept, the most frequent, until the mechanism takes them."""
+    def _mechanism_after(self, first: list[Answer]) -> Plan:
+        """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs
+        too much: of the values found, half as many are used, the most frequent, until the mechanism takes them."""
         most = MAX_CODES
         while True:
             learned = domain_learning.learn_attributes(self.questions, first, most=most)
@@ -217,43 +219,15 @@ class StagedPlan(Plan):
                     raise
             most = max(most // 2, domain_learning.EXPECTED_CATEGORIES)
 
-    @property
-    def tree_hierarchy(self) -> Hierarchy | None:
-        return self._outlook.tree_hierarchy
-
-    def min_records_to_split(self, rows: int | None = None) -> int | None:
-        return self._outlook.min_records_to_split(rows)
-
-    @property
-    def _outlook(self) -> Plan:
-        """Of the mechanism, for a domain as it may become."""
-        domain = domain_learning.expected_domain(self.domain) if self.questions else self.domain
-        return self.config.calibrate(domain, self.spec, within=self.left)
-
-    def needs(self, rows: int | None = None) -> ResourceEstimate:
-        """Of the mechanism, for a domain as it may become."""
-        return self.config.calibrate(
-            domain_learning.expected_domain(self.domain), self.spec, within=self.left
-        ).needs(rows)
-
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
-        """Of the mechanism with what is left, for a domain as it may become; and what was known would have saved."""
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+        """The error of the mechanism with what is left, and what it would be had everything been declared."""
+        error = self.outlook.expected_error(rows=rows)
         if not self.questions:
-            return self.config.calibrate(
-                self.domain, self.spec, within=self.left
-            ).expected_error(rows=rows)
-        guess = domain_learning.expected_domain(self.domain)
-        error = self.config.calibrate(guess, self.spec, within=self.left).expected_error(
-            rows=rows
+            return error
+        declared = self.config.calibrate(self._expected_domain, self.spec, within=self.cap)
+        learning = LearningForecast(
+            share=float(domain_learning.share(self.domain)),
+            columns=domain_learning.describe(self.questions),
+            if_declared=declared.expected_error(rows=rows),
         )
-        if_known = self.config.calibrate(guess, self.spec, within=self.cap).expected_error(
-            rows=rows
-        )
-        part = domain_learning.share(self.domain)
-        return error | {
-            "learning": {
-                "share": float(part),
-                "columns": domain_learning.describe(self.questions),
-                "if_declared": {"mean": if_known["mean"], "mean_pairs": if_known["mean_pairs"]},
-            }
-        }
+        return replace(error, learning=learning)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from synth_engine import mechanisms
 from synth_engine.errors import InputError, PrivacyError
@@ -156,8 +156,8 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             unit=proposal.plan.domain.unit,
         ),
         bars=_bars(proposal),
-        lines=_lines(error["attributes"]),
-        mean_distance=error["mean"],
+        lines=_lines(error.attributes),
+        mean_distance=error.mean,
         rows=rows,
         rows_source=source,
         time=timing.forecast(
@@ -183,10 +183,10 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             min_records_to_split=proposal.plan.min_records_to_split(rows),
         ),
         learning=learning.cost(error),
-        priors=priors.summarise(proposal.plan, assumes=error.get("assumes", "")),
+        priors=priors.summarise(proposal.plan, assumes=error.assumes),
         advice=proposal.plan.advice,
         cells=_cells(proposal),
-        lowered=_lowered(proposal, mean=error["mean"], rows=rows),
+        lowered=_lowered(proposal, mean=error.mean, rows=rows),
     )
 
 
@@ -202,7 +202,7 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
         plan = mechanisms.plan(
             proposal.plan.domain, spec, rule=planning.rule_of(proposal.account)
         )
-        usual: float | None = plan.expected_error(rows=rows)["mean"]
+        usual: float | None = plan.expected_error(rows=rows).mean
     except (InputError, PrivacyError):
         usual = None
     return Lowered(left=max(0, left), mean=mean, usual=usual)
@@ -232,7 +232,7 @@ def _bars(proposal: Proposal) -> tuple[Bar, ...]:
     return tuple(bar for bar in bars if bar.unit != "delta" or bar.planned or bar.cap)
 
 
-def _lines(errors: dict[str, Any]) -> tuple[ErrorLine, ...]:
+def _lines(errors: Mapping[str, float]) -> tuple[ErrorLine, ...]:
     """Worst first; a bar is full at a distance of one quarter."""
     ordered = sorted(errors.items(), key=lambda item: -item[1])
     return tuple(

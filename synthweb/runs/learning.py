@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from synth_engine.inference.error_forecast import ErrorForecast
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,21 +28,20 @@ class Learning:
     if_declared: float | None
 
 
-def cost(error: Mapping[str, Any]) -> Learning | None:
-    """What the forecast of a plan says of it; None where everything is known."""
-    learning = error.get("learning")
-    if not learning:
+def cost(error: ErrorForecast) -> Learning | None:
+    """What the forecast of a plan says of learning; None where everything is declared."""
+    forecast = error.learning
+    if forecast is None:
         return None
     columns = tuple(
-        OpenColumn(name=name, threshold=asked["threshold"], sought=_in_words(asked["cells"]))
-        for name, asked in learning["columns"].items()
+        OpenColumn(name=name, threshold=column.threshold, sought=_in_words(column.cells))
+        for name, column in forecast.columns.items()
     )
-    declared = learning["if_declared"]
     return Learning(
         columns=columns,
-        share=learning["share"],
-        mean=error["mean"],
-        if_declared=declared and declared["mean"],
+        share=forecast.share,
+        mean=error.mean,
+        if_declared=None if forecast.if_declared is None else forecast.if_declared.mean,
     )
 
 

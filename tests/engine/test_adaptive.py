@@ -338,10 +338,10 @@ def test_what_is_foretold_gets_better_with_budget_and_records() -> None:
         found = plan.expected_error(rows=rows)
         assert (
             found["rows"] == rows
-            and "Nothing was read" in found["assumes"]
-            and set(found["attributes"]) == {"x", "y"}
+            and "Nothing was read" in found.assumes
+            and set(found.attributes) == {"x", "y"}
         )
-        return found["mean"], found["mean_pairs"]
+        return found.mean, found.mean_pairs
 
     for one, other in ((("1/10", 10**4), ("1", 10**4)), (("1", 10**4), ("1", 10**6))):
         assert all(

@@ -88,8 +88,8 @@ def test_all_pairs_are_learned_not_those_of_a_tree_alone(delta: Fraction) -> Non
     for first, second in ((0, 1), (1, 2), (2, 3), (0, 2), (0, 3)):
         assert distance(table, model, first, second) < 0.06
     forecast = plan.expected_error(rows=8_000)
-    assert 0 < forecast["mean"] < 0.05
-    assert forecast["mean_pairs"] < 0.15
+    assert 0 < forecast.mean < 0.05
+    assert forecast.mean_pairs < 0.15
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_budget_too_small_for_anything_is_a_valid_release(delta: Fraction) -> 
     plan = planned(domain_of(5, 30, 4), epsilon="0.0001", delta=delta)
     model = plan.fit(answered(plan, chain(50, 5, 30, 4)))
     assert len(model.sample(40, seed="z")["c0"]) == 40
-    assert plan.expected_error(rows=50)["mean"] > 0.2
+    assert plan.expected_error(rows=50).mean > 0.2
 
 
 def test_after_a_stage_that_was_budgeted_in_rho_it_keeps_to_that() -> None:
@@ -166,7 +166,7 @@ def test_a_table_that_does_not_fit_is_refused_before_anything_is_spent() -> None
 
 def test_a_hundred_columns_are_planned_and_forecast_at_once() -> None:
     plan = planned(domain_of(*[20] * 100))
-    assert 0 < plan.expected_error(rows=100_000)["mean_pairs"] < 1
+    assert 0 < plan.expected_error(rows=100_000).mean_pairs < 1
 
 
 @pytest.mark.slow

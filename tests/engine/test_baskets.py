@@ -537,4 +537,4 @@ def test_what_is_foreseen_has_as_many_items_as_are_kept() -> None:
         Domain(attributes=(OPEN,)), Spec(mechanism="dpsyn", epsilon=Fraction(1))
     )
     assert plan.needs(10_000).seconds > 0
-    assert plan.expected_error(rows=10_000)["learning"]["columns"]["items"]["cells"] == 8
+    assert plan.expected_error(rows=10_000).learning.columns["items"].cells == 8

@@ -140,7 +140,7 @@ def test_texts_come_out_and_those_with_other_signs_are_not_there() -> None:
     assert (
         mechanisms.REGISTRY["direct-synthesis"].suits(plan.domain) and plan.needs().seconds > 0
     )
-    assert 0 < plan.expected_error()["mean"] < 1
+    assert 0 < plan.expected_error().mean < 1
     with pytest.raises(InputError):
         plan.fit(replace(answers, leaves=answers.leaves[1:]))
 
@@ -248,7 +248,7 @@ def test_answers_of_another_plan_are_refused() -> None:
     ):
         with pytest.raises(InputError):
             plan.fit(wrong)
-    assert plan.needs().seconds > 0 and 0 < plan.expected_error()["mean"] < 1
+    assert plan.needs().seconds > 0 and 0 < plan.expected_error().mean < 1
 
 
 def test_what_is_no_box_of_points_is_refused() -> None:

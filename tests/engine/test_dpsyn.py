@@ -309,6 +309,4 @@ def test_a_forecast_falls_with_epsilon_and_is_near_what_happens() -> None:
     for measure in ("mean", "mean_pairs"):
         values = [one[measure] for one in found]
         assert values == sorted(values, reverse=True)
-    assert all(
-        0 <= one["mean_pairs"] <= 1 and set(one["attributes"]) == set(SIZES) for one in found
-    )
+    assert all(0 <= one.mean_pairs <= 1 and set(one.attributes) == set(SIZES) for one in found)

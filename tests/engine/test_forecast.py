@@ -86,14 +86,14 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
 ):
     sizes, rows = {"a": 30, "b": 30, "c": 30}, 5_000
     noises = {name: Noise(law="rounded-gaussian", scale=Fraction(10)) for name in sizes}
-    alone = error_forecast.independent(noises, sizes=sizes, rows=rows)["mean_pairs"]
+    alone = error_forecast.independent(noises, sizes=sizes, rows=rows).mean_pairs
     mended = error_forecast.refinement_error(sizes, rows=rows)
     for tables in (
         [],
         [(0.0, None)],
         [(1.0, Noise(law="rounded-gaussian", scale=Fraction(10**6)))],
     ):
-        found = error_forecast.pairs(noises, tables, sizes=sizes, rows=rows)["mean_pairs"]
+        found = error_forecast.pairs(noises, tables, sizes=sizes, rows=rows).mean_pairs
         assert found == pytest.approx(alone + mended, rel=0.01)
     sharp = error_forecast.pairs(
         noises,
@@ -101,7 +101,7 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
         sizes=sizes,
         rows=rows,
     )
-    assert sharp["mean_pairs"] == pytest.approx(sharp["mean"] + mended, rel=1e-3)
+    assert sharp.mean_pairs == pytest.approx(sharp.mean + mended, rel=1e-3)
 
 
 def test_what_mending_leaves_grows_with_the_cells_for_a_code_up_to_what_chance_makes() -> None:
@@ -142,7 +142,7 @@ def test_pairs_of_auto_come_out_within_a_factor_of_two_of_what_was_found(
 ) -> None:
     """What `bench/auto.py` found on the discretised Adult, a survey of households and calls to a fire brigade."""
     plan = mechanisms.plan(domain_of(*sizes), spec_of("auto", epsilon=epsilon))
-    assert 0.5 < plan.expected_error(rows=rows)["mean_pairs"] / found < 2
+    assert 0.5 < plan.expected_error(rows=rows).mean_pairs / found < 2
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
@@ -162,8 +162,8 @@ def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(
             spec_of(point["mechanism"], delta=delta), epsilon=Fraction(str(point["epsilon"]))
         )
         found = mechanisms.plan(domain, spec).expected_error(rows=20_000)
-        assert point["oneway"] == pytest.approx(found["mean"], rel=0.15)
-        assert point["pairs"] == pytest.approx(found["mean_pairs"], rel=0.15)
+        assert point["oneway"] == pytest.approx(found.mean, rel=0.15)
+        assert point["pairs"] == pytest.approx(found.mean_pairs, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_pairs_too_large_to_be_counted_are_expected_to_come_out_as_of_independen
         mechanisms.plan(domain, spec_of(name)).expected_error()
         for name in ("mst", "independent")
     ]
-    assert mst["mean_pairs"] > mst["mean"] + error_forecast.DEPENDENCE
-    assert mst["mean_pairs"] - mst["mean"] == pytest.approx(alone["mean_pairs"] - alone["mean"])
+    assert mst.mean_pairs > mst.mean + error_forecast.DEPENDENCE
+    assert mst.mean_pairs - mst.mean == pytest.approx(alone.mean_pairs - alone.mean)
 
 
 def test_what_is_not_on_offer_has_no_point() -> None:
@@ -239,14 +239,13 @@ def test_a_forecast_says_what_it_takes_for_granted_and_for_how_many_records() ->
     for mechanism in FOR_KNOWN:
         found = mechanisms.plan(domain_of(*SIZES), spec_of(mechanism)).expected_error(rows=700)
         assert found["rows"] == 700
-        assert "Nothing was read from the table" in found["assumes"]
-        assert list(found["attributes"]) == ["c0", "c1", "c2", "c3"]
-        assert math.isclose(found["mean"], np.mean(list(found["attributes"].values())))
+        assert "Nothing was read from the table" in found.assumes
+        assert list(found.attributes) == ["c0", "c1", "c2", "c3"]
+        assert math.isclose(found.mean, np.mean(list(found.attributes.values())))
 
 
 def test_a_single_column_has_no_pairs() -> None:
     for mechanism in FOR_KNOWN:
         assert (
-            mechanisms.plan(domain_of(7), spec_of(mechanism)).expected_error()["mean_pairs"]
-            == 0
+            mechanisms.plan(domain_of(7), spec_of(mechanism)).expected_error().mean_pairs == 0
         )

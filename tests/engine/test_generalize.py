@@ -159,7 +159,7 @@ def test_columns_that_are_not_chosen_may_have_any_value() -> None:
         model.rows, seed="s"
     )  # the whole: a smaller table is a random part of it
     assert np.ptp(np.bincount(drawn["skewed"], minlength=5)) <= 1
-    assert plan.expected_error()["mean"] > released()[0].expected_error()["mean"]
+    assert plan.expected_error().mean > released()[0].expected_error().mean
 
 
 def test_where_there_are_few_records_no_column_is_chosen() -> None:

@@ -399,9 +399,9 @@ def test_a_forecast_says_what_learning_costs_and_what_declaring_would_save() -> 
     plan = mechanisms.plan(described(), Spec(mechanism="independent", epsilon=Fraction(1)))
     assert isinstance(plan, StagedPlan)
     found = plan.expected_error(rows=5_000)
-    assert found["learning"]["share"] == 0.2
-    assert found["learning"]["if_declared"]["mean"] < found["mean"]
-    job = found["learning"]["columns"]["job"]
+    assert found.learning.share == 0.2
+    assert found.learning.if_declared.mean < found.mean
+    job = found.learning.columns["job"]
     assert job["cells"] == weak().population
     assert job["threshold"] > 100
     assert json.dumps(found)

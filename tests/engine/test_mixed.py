@@ -179,7 +179,7 @@ def test_what_cannot_stand_beside_points_is_refused_by_name() -> None:
 def test_the_forecast_and_the_needs_count_all_columns() -> None:
     plan, _, _ = released(commuters())
     found = plan.expected_error(rows=20_000)
-    assert set(found["attributes"]) == set(SIZES) and 0 < found["mean_pairs"] < 1
+    assert set(found.attributes) == set(SIZES) and 0 < found.mean_pairs < 1
     assert plan.needs(200_000).seconds > plan.needs(20_000).seconds
 
 

@@ -211,8 +211,8 @@ def test_the_forecast_says_how_much_comes_from_the_prior() -> None:
     shares = [plan_of(domain_of(), epsilon).prior_share for epsilon in ("0.6", "2", "6")]  # type: ignore[attr-defined]
     assert 1 > shares[0] > shares[1] > shares[2] > 0
     found = plan_of(domain_of()).expected_error()
-    assert found["attributes"]["work"] == 0
-    assert 0 < found["mean"] < found["mean_pairs"] < 1
+    assert found.attributes["work"] == 0
+    assert 0 < found.mean < found.mean_pairs < 1
 
 
 def test_it_is_offered_for_tables_with_public_totals_alone() -> None:
@@ -320,7 +320,7 @@ def test_small_groups_are_counted_by_larger_parts(tmp_path: Path, points: bool) 
     )  # 2,497 with a deviation of 43: that of its beta-binomial law
     document = plan.receipt(answers)
     assert verifier.verify(document).epsilon == 3
-    assert plan.expected_error()["assumes"].startswith(
+    assert plan.expected_error().assumes.startswith(
         "Counted in up to 6 parts (shore; values from 1000)"
     )
 
@@ -513,10 +513,10 @@ def test_blocks_of_a_state_are_drawn_by_cells_that_are_not_empty(tmp_path: Path)
 
 
 def test_the_forecast_says_how_origins_are_counted_and_warns_of_a_large_delta() -> None:
-    assumes = plan_of(parted(domain_of()), "1", parts="shore").expected_error()["assumes"]
+    assumes = plan_of(parted(domain_of()), "1", parts="shore").expected_error().assumes
     assert assumes.startswith("Counted in 2 parts (shore): the prior is ")
     assert "publishes a record" not in assumes
-    assert "publishes a record" in plan_of(domain_of(), "1", "0.01").expected_error()["assumes"]
+    assert "publishes a record" in plan_of(domain_of(), "1", "0.01").expected_error().assumes
 
 
 @pytest.mark.parametrize(

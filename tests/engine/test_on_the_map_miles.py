@@ -92,11 +92,11 @@ def test_miles_are_foreseen_within_a_factor_of_two(
         model = plan.fit(pipeline.measure(tmp_path / "county.csv", plan=plan))
         drawn = by_work(mechanisms.draw_table(model, model.rows, "seed"))
         found.append(np.average((real - drawn).abs(), weights=weights[real.index]))
-    said = re.search(r"off by about ([\d.]+) miles", plan.expected_error()["assumes"])
+    said = re.search(r"off by about ([\d.]+) miles", plan.expected_error().assumes)
     assert said is not None
     assert 0.5 < float(said[1]) / np.mean(found) < 2
 
 
 def test_without_points_no_miles_are_foreseen() -> None:
     domain, _ = county(np.random.default_rng(4))
-    assert "miles" not in plan_of(replace(domain, points=())).expected_error()["assumes"]
+    assert "miles" not in plan_of(replace(domain, points=())).expected_error().assumes

@@ -246,14 +246,14 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
         return found
 
     low = plan_of(1)
-    assert low.advice in low.expected_error()["assumes"] and "below the noise" in low.advice
+    assert low.advice in low.expected_error().assumes and "below the noise" in low.advice
     assert low.growth_rule()[0].threshold == low.growth_rule()[0].parts  # it is taken as it is
     enough = int(low.advice.split("Take ")[1].split(" or")[0].replace(",", ""))
     assert (
         plan_of(enough).advice == plan_of(0).advice == ""
         and "below the noise" in plan_of(enough // 2).advice
     )
-    assert "below" not in plan_of(0).expected_error()["assumes"]
+    assert "below" not in plan_of(0).expected_error().assumes
     verifier.verify(
         low.receipt(low.run(open_session(rows_of({"a": 50}), domain=WORDS, cap=low.loss)))
     )
@@ -457,4 +457,4 @@ def test_how_many_texts_will_not_be_found_is_foreseen(name: str, epsilon: str) -
     frame = mechanisms.draw_table(model, 20_000, "seed")["word"].value_counts()
     lost = 1 - sum(min(count, int(frame.get(text, 0))) for text, count in real.items()) / 20_000
     forecast = plan.expected_error(rows=20_000)
-    assert abs(forecast["mean"] - lost) < 0.2 and "are not found" in forecast["assumes"]
+    assert abs(forecast.mean - lost) < 0.2 and "are not found" in forecast.assumes

@@ -68,7 +68,7 @@ def released(
     codes = {name: column for name, column in table(rows).items() if name in domain.names}
     answers = plan.run(open_session(Rows(codes, domain=domain), domain=domain, cap=plan.loss))
     verifier.verify(plan.receipt(answers))
-    assert plan.needs(rows).seconds > 0 and 0 <= plan.expected_error(rows=rows)["mean"] <= 1
+    assert plan.needs(rows).seconds > 0 and 0 <= plan.expected_error(rows=rows).mean <= 1
     model = plan.fit(answers)
     again = Model.from_json(json.loads(json.dumps(model.to_json())))
     assert again.to_json() == model.to_json()

@@ -335,7 +335,7 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
     assert least is not None and 0.5 * grown.rule.threshold <= least <= 2 * (
         grown.rule.threshold + grown.rule.discount
     )
-    assert set(plan.expected_error(rows=20_000)["attributes"]) == {"query", "band", "region"}
+    assert set(plan.expected_error(rows=20_000).attributes) == {"query", "band", "region"}
 
 
 def test_a_tree_whose_every_depth_costs_reads_as_many_signs_as_one_of_texts_alone() -> None:

@@ -218,11 +218,9 @@ def test_what_cannot_stand_beside_texts_is_refused_by_name() -> None:
 def test_the_forecast_and_the_needs_count_all_columns() -> None:
     plan, _, _ = released(BAND, SHIFT, columns=asked(100))
     found = plan.expected_error(rows=20_000)
-    assert (
-        set(found["attributes"]) == {"query", "band", "shift"} and 0 < found["mean_pairs"] < 1
-    )
+    assert set(found.attributes) == {"query", "band", "shift"} and 0 < found.mean_pairs < 1
     less = replace(plan, cap=plan.cap.of(plan.cap.amount / 20)).expected_error(rows=20_000)
-    assert less["attributes"]["band"] > found["attributes"]["band"]
+    assert less.attributes["band"] > found.attributes["band"]
     assert plan.needs(200_000).seconds > plan.needs(20_000).seconds
 
 

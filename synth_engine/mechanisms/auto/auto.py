@@ -13,6 +13,7 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
 from synth_engine.mechanisms.auto import fitting, selection
 from synth_engine.mechanisms.auto.selection import Columns, Pair
@@ -366,7 +367,7 @@ class AutoPlan(Plan):
             self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """Of columns with the noise that they get; of pairs, as if the best part of them were measured, all alike."""
         return error_forecast.pairs(
             self.column_noises(),

@@ -14,6 +14,7 @@ from synth_engine.domain.partitions import MAX_NAME_LENGTH
 from synth_engine.domain.resolution import VALUES, named, parting, way_of, ways
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.inference import error_forecast
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Query, Session
 from synth_engine.mechanisms.on_the_map import disaggregation, resolution
 from synth_engine.mechanisms.on_the_map.resolution import Priors
@@ -417,11 +418,11 @@ class OnTheMapPlan(Plan):
         totals = [n for n in self.domain.totals.counts if n]
         return sum(n * prior[n] / (n + prior[n]) for n in totals) / sum(totals)
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As much of the distance of a uniform column as the prior has a share, and chance."""
         group, origin = self.clique
         sizes, number = self.domain.sizes, self._guess(rows)
-        uniform = error_forecast.uniform(sizes={origin: sizes[origin]}, rows=number)["mean"]
+        uniform = error_forecast.uniform(sizes={origin: sizes[origin]}, rows=number).mean
         of_origin = min(
             1.0,
             self.prior_share * uniform
@@ -430,13 +431,13 @@ class OnTheMapPlan(Plan):
         both = min(
             1.0, self.prior_share * uniform + error_forecast.chance_error(sizes, rows=number)
         )
-        return {
-            "rows": number,
-            "attributes": {group: 0.0, origin: of_origin},
-            "mean": of_origin / 2,
-            "mean_pairs": both,
-            "assumes": f"{self._statement(number)} {error_forecast.ASSUMES}",
-        }
+        return ErrorForecast(
+            rows=number,
+            attributes={group: 0.0, origin: of_origin},
+            mean=of_origin / 2,
+            mean_pairs=both,
+            assumes=f"{self._statement(number)} {error_forecast.ASSUMES}",
+        )
 
     def _statement(self, rows: int) -> str:
         """How origins are counted, how much prior there is, and what is wrong with the delta, in words."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
@@ -233,7 +234,7 @@ class AimPlan(Plan):
             + resources.of_finish(records, targets, attributes=len(self.domain.names))
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As if the best part of all tables were measured, all alike: what rounds choose last matters least."""
         number, remaining = len(self.candidates), self.loss.amount - self._columns
         counts = [-(-number // k) for k in FEWER] if number else []

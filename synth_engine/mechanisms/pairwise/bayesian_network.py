@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.pairwise.network_search import Growth, Limits
 from synth_engine.models.model import Model
@@ -262,7 +263,7 @@ class BayesianNetworkPlan(Plan):
             self._guess(rows), shapes, in_memory_at_once=True
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         table = self._noise_of_first_table()
         return error_forecast.network(
             self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
@@ -225,7 +226,7 @@ class MstPlan(Plan):
             self._guess(rows), shapes, looks=len(sizes) / 2
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         return error_forecast.network(
             self._column_noises(),
             self._pair_noise(),

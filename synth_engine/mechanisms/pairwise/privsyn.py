@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import denoise_tables
 from synth_engine.measurement import (
@@ -265,7 +266,7 @@ class PrivSynPlan(Plan):
             + resources.of_finish(records, targets, attributes=len(sizes))
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As if the best part of all pairs were measured, all alike."""
         number = len(pairs.of(self.domain))
         counts = [-(-number // k) for k in FEWER] if number else []

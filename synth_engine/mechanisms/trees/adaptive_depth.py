@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
 
 from synth_engine.codec import prefixes
 from synth_engine.errors import InputError
@@ -20,6 +19,7 @@ from synth_engine.hierarchy import (
     estimate,
 )
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Noise, Session
 from synth_engine.mechanisms.trees import node_selection, resources
 from synth_engine.models.model import Model
@@ -287,7 +287,7 @@ class AdaptiveDepthPlan(Plan):
     def _cells(self, depth: int) -> float:
         return float(min(self.points.cells(depth), 2**64))
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As of tables of single columns, each value of which is the sum of all nodes along the other coordinates: as many as
         the tree can have there. A rough upper end: counts that agree are more accurate than single ones."""
         found = self._guess(rows)

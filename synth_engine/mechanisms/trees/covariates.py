@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.factors import Floats
@@ -192,20 +193,21 @@ class CovariatePlan(DelegatingPlan):
         )
         return self.tree.needs(rows) + more
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree and another one are
         taken for pairs of columns."""
         tree, noises = self.tree.expected_error(rows=rows), self.noises()
         beside = error_forecast.network(
-            noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree["rows"]
+            noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree.rows
         )
-        errors = tree["attributes"] | beside["attributes"]
-        means = tree["mean_pairs"], beside["mean_pairs"]
-        return tree | {
-            "attributes": errors,
-            "mean": sum(errors.values()) / len(errors),
-            "mean_pairs": max(means) if len(self.sizes) > 1 else tree["mean_pairs"],
-        }
+        errors = {**tree.attributes, **beside.attributes}
+        means = tree.mean_pairs, beside.mean_pairs
+        return replace(
+            tree,
+            attributes=errors,
+            mean=sum(errors.values()) / len(errors),
+            mean_pairs=max(means) if len(self.sizes) > 1 else tree.mean_pairs,
+        )
 
 
 def _beside(

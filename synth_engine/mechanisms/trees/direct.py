@@ -23,6 +23,7 @@ from synth_engine.hierarchy import (
     StringHierarchy,
 )
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.topdown_allocation import Allocation
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
 from synth_engine.mechanisms.trees import resources, spatial_covariates, threshold_tree
@@ -342,7 +343,7 @@ class DirectPlan(Plan):
             max(1.0, records / few) * self.hierarchy.branching(1)[0],
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As of tables of single columns, each value of which is the sum of all cells along the other coordinates, or of all
         texts with it: as many as the tree can have there. A rough upper end: what a node hands on adds up to what it was given."""
         found = self._guess(rows)

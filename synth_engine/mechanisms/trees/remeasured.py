@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import NodeSet, frequent_prefixes
 from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Noise, Session
 from synth_engine.mechanisms.trees import threshold_tree
 from synth_engine.mechanisms.trees.delegation import DelegatingPlan
@@ -124,5 +124,5 @@ class RemeasuredPlan(DelegatingPlan):
             memory_bytes=100 * MAX_PARTS, seconds=1e-5 * MAX_PARTS
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         return self.tree.expected_error(rows=rows)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from synth_engine.hierarchy import (
     words_of,
 )
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
@@ -441,7 +442,7 @@ class TreePlan(Plan):
             self.hierarchy, self.growth_rule(found)[0], found
         )
 
-    def expected_error(self, *, rows: int | None = None) -> dict[str, Any]:
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """As of a table of single columns each value of which is the sum of all ends with it: a rough upper end, since ends
         under the clean-up are zero."""
         found = self._guess(rows)
@@ -463,7 +464,7 @@ class TreePlan(Plan):
             forecast = error_forecast.with_string_column(
                 forecast, texts.name, least=least, kinds=texts.values.size
             )
-        return forecast | {"assumes": f"{self.advice} {forecast['assumes']}".strip()}
+        return replace(forecast, assumes=f"{self.advice} {forecast.assumes}".strip())
 
 
 def _usual_alone(hierarchy: Hierarchy) -> int:

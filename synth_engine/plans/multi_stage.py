@@ -1,0 +1,69 @@
+"""What plans share that ask something before the mechanism proper."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+from synth_engine.errors import InputError
+from synth_engine.hierarchy import Hierarchy
+from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.measurement import Answers, Noise
+from synth_engine.models import group_sizes
+from synth_engine.models.model import Model, whole_weights
+from synth_engine.plans.plan import Plan
+from synth_engine.plans.resources import ResourceEstimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiStagePlan(Plan):
+    """A mechanism after a first stage. Whatever is said before a run is what its `outlook` says: the mechanism's own plan,
+    calibrated once, for the domain as it may become. sizes: the noise of the numbers of rows a person, None if they are
+    not asked for."""
+
+    sizes: Noise | None
+
+    @property
+    @abstractmethod
+    def outlook(self) -> Plan: ...
+
+    @abstractmethod
+    def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
+        """The mechanism's plan after the first stage was answered, and the answers to its own calls."""
+
+    def fit(self, answers: Answers) -> Model:
+        mechanism, rest = self.second_stage(answers)
+        model = mechanism.fit(rest)
+        return model if self.sizes is None else add_group_sizes(model, answers)
+
+    def published(self, answers: Answers) -> dict[str, Any] | None:
+        mechanism, rest = self.second_stage(answers)
+        return mechanism.published(rest)
+
+    @property
+    def advice(self) -> str:
+        return self.outlook.advice
+
+    @property
+    def tree_hierarchy(self) -> Hierarchy | None:
+        return self.outlook.tree_hierarchy
+
+    def min_records_to_split(self, rows: int | None = None) -> int | None:
+        return self.outlook.min_records_to_split(rows)
+
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
+        return self.outlook.needs(rows)
+
+    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+        return self.outlook.expected_error(rows=rows)
+
+
+def add_group_sizes(model: Model, answers: Answers) -> Model:
+    """The model with the numbers of rows a person that were measured."""
+    sizes = answers.group_sizes
+    if sizes is None or sizes.values.size != model.domain.unit.max_records:
+        raise InputError(
+            "these answers are not of this plan", repair="use the answers of this release"
+        )
+    return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))
