@@ -244,14 +244,7 @@ def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> ErrorF
     mean = math.fsum(errors.values()) / len(errors)
     together = min(1.0, mean + pairs) if len(errors) > 1 else 0.0
     columns = {name: float(error) for name, error in errors.items()}
-    forecast = {
-        "measure": "tvd1",
-        "rows": rows,
-        "attributes": columns,
-        "mean": mean,
-        "mean_pairs": together,
-    }
-    return forecast | {"assumes": ASSUMES}
+    return ErrorForecast(rows=rows, attributes=columns, mean=mean, mean_pairs=together)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,6 +13,8 @@ from synth_engine.hierarchy import NodeSet
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Clique, Counts
 
+Arrays = Mapping[str, npt.NDArray[Any]]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
@@ -36,6 +38,19 @@ class Measurement:
         }
         return shared | ({"interaction": True} if self.interaction else {})
 
+    def arrays(self) -> Arrays:
+        return {"": self.values}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Measurement:
+        """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
+        return cls(
+            clique=tuple(header["clique"]),
+            noise=Noise.from_json(header["noise"]),
+            values=arrays[""],
+            interaction=header.get("interaction", False),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
@@ -56,7 +71,7 @@ class Discovery:
         if any(count < self.threshold or rank < 0 for rank, count in self.ranked_counts):
             raise TypeError("what was found lies below the threshold")
 
-    def to_json(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
         return {
             "attribute": self.attribute,
             "noise": self.noise.to_json(),
@@ -64,13 +79,18 @@ class Discovery:
             "found": [list(pair) for pair in self.ranked_counts],
         }
 
+    def arrays(self) -> Arrays:
+        return {}
+
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Discovery:
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Discovery:
+        """What `header` wrote; the numbers of values are too large for arrays. Errors: KeyError, TypeError."""
+        del arrays
         return cls(
-            attribute=obj["attribute"],
-            noise=Noise.from_json(obj["noise"]),
-            threshold=obj["threshold"],
-            ranked_counts=tuple((rank, count) for rank, count in obj["found"]),
+            attribute=header["attribute"],
+            noise=Noise.from_json(header["noise"]),
+            threshold=header["threshold"],
+            ranked_counts=tuple((rank, count) for rank, count in header["found"]),
         )
 
 
@@ -93,7 +113,7 @@ class Leaves:
         if len(self.values) != len(self.partition):
             raise TypeError("leaves have a count for each part")
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> Arrays:
         return {
             "values": self.values,
             "levels": self.partition.levels,
@@ -112,7 +132,7 @@ class Leaves:
         )
 
     @classmethod
-    def read(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Leaves:
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Leaves:
         """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, prefixes = arrays["levels"], arrays["prefixes"]
         leaves = cls(
@@ -140,6 +160,13 @@ class GroupSizes:
         if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
             raise TypeError("group sizes are int64 in one row")
 
+    def header(self) -> dict[str, Any]:
+        return {"noise": self.noise.to_json()}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> GroupSizes:
+        return cls(noise=Noise.from_json(header["noise"]), values=arrays[""])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scores:
@@ -151,3 +178,13 @@ class Scores:
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
             raise TypeError("scores are int64 in one row")
+
+    def header(self) -> dict[str, Any]:
+        return {"noise": self.noise.to_json(), "number": int(self.values.size)}
+
+    def arrays(self) -> Arrays:
+        return {"": self.values}
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Scores:
+        return cls(noise=Noise.from_json(header["noise"]), values=arrays[""])

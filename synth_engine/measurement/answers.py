@@ -1,13 +1,14 @@
-"""All answers of a run, and the file in which they are kept."""
+"""All answers of a run, and the file in which they are stored."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -16,22 +17,58 @@ import numpy.typing as npt
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.hierarchy import Growth
 from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
-from synth_engine.measurement.noise import Noise
-from synth_engine.measurement.question import Call, Counts
+from synth_engine.measurement.question import Call
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.receipt import canonical
 
 SCHEMA = "synth_engine/answers/1"
 
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class _Answer(Protocol):
+    """An answer that writes itself: its public facts as JSON, and its numbers."""
+
+    def header(self) -> dict[str, Any]: ...
+
+    def arrays(self) -> Arrays: ...
+
+    @classmethod
+    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Self: ...
+
+
+class _Kind(NamedTuple):
+    """How the answers of one kind are stored. field: of `Answers`, and of the header; prefix: of the names of arrays;
+    digested, others: the arrays of an answer whose values are in the digest, and those whose digest is in its header."""
+
+    field: str
+    type: type[_Answer]
+    prefix: str
+    digested: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    def array_name(self, index: int, part: str) -> str:
+        return f"{self.prefix}_{index}" + (f"_{part}" if part else "")
+
+
+_KINDS = (
+    _Kind("measurements", Measurement, "values", ("",)),
+    _Kind("scores", Scores, "scores", ("",)),
+    _Kind("growths", Growth, "grown", ("opened", "counts", "sizes")),
+    _Kind("leaves", Leaves, "leaves", ("values",), ("levels", "prefixes")),
+    _Kind("discoveries", Discovery, "discoveries", ()),
+)
+"""In the order in which the digest takes their arrays, which must never change."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
-    """Everything a mechanism got from the room, in the order in which it asked."""
+    """Everything a mechanism got from the room: the calls, and the answers of each kind, in the order in which it asked."""
 
     measurements: tuple[Measurement, ...]
     selections: tuple[int, ...] = ()
     discoveries: tuple[Discovery, ...] = ()
-    calls: tuple[Call, ...] = field(default=())
+    calls: tuple[Call, ...] = ()
     group_sizes: GroupSizes | None = None
     scores: tuple[Scores, ...] = ()
     growths: tuple[Growth, ...] = ()
@@ -43,7 +80,7 @@ class Answers:
         """SHA-256 over cliques, noise, shapes and little-endian values; independent of the file format."""
         sha = hashlib.sha256(SCHEMA.encode())
         sha.update(canonical(self._header()))
-        for values in self._arrays().values():
+        for values in self._arrays(digested=True).values():
             sha.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
         return sha.hexdigest()
 
@@ -54,10 +91,9 @@ class Answers:
     def to_bytes(self) -> bytes:
         """One .npz file without pickles."""
         header = np.frombuffer(canonical(self._header()), dtype=np.uint8)
+        arrays = {**self._arrays(digested=True), **self._arrays(digested=False)}
         file = io.BytesIO()
-        np.savez_compressed(
-            file, header=header, allow_pickle=False, **self._arrays(), **self._parts()
-        )
+        np.savez_compressed(file, header=header, allow_pickle=False, **arrays)
         return file.getvalue()
 
     @classmethod
@@ -65,50 +101,7 @@ class Answers:
         """Read what `save` wrote. Errors: InputError if it is something else."""
         try:
             with np.load(Path(path), allow_pickle=False) as archive:
-                header = json.loads(archive["header"].tobytes())
-                if header["schema"] != SCHEMA:
-                    raise KeyError("schema")
-                measurements = tuple(
-                    Measurement(
-                        clique=tuple(m["clique"]),
-                        noise=Noise.from_json(m["noise"]),
-                        values=archive[f"values_{i}"],
-                        interaction=m.get("interaction", False),
-                    )
-                    for i, m in enumerate(header["measurements"])
-                )
-                calls = tuple(Call.from_json(call) for call in header["calls"])
-                sizes = header.get("group_sizes")
-                sizes = sizes and GroupSizes(
-                    noise=Noise.from_json(sizes["noise"]), values=archive["group_sizes"]
-                )
-                resampled = Resampled.read(header.get("resampled"), archive)
-                discoveries = tuple(map(Discovery.from_json, header.get("discoveries", ())))
-                selections = tuple(header["selections"])
-                scores = tuple(
-                    Scores(noise=Noise.from_json(s["noise"]), values=archive[f"scores_{i}"])
-                    for i, s in enumerate(header.get("scores", ()))
-                )
-                growths = tuple(
-                    Growth.read(
-                        g,
-                        {
-                            part: archive[f"grown_{i}_{part}"]
-                            for part in ("opened", "counts", "sizes")
-                        },
-                    )
-                    for i, g in enumerate(header.get("growths", ()))
-                )
-                leaves = tuple(
-                    Leaves.read(
-                        header_of_leaves,
-                        {
-                            part: archive[f"leaves_{i}_{part}"]
-                            for part in ("values", "levels", "prefixes")
-                        },
-                    )
-                    for i, header_of_leaves in enumerate(header.get("leaves", ()))
-                )
+                return cls._read(json.loads(archive["header"].tobytes()), archive)
         except (
             OSError,
             EOFError,
@@ -122,72 +115,66 @@ class Answers:
             raise InputError(
                 "this is no file of noisy answers", repair="measure again"
             ) from error
+
+    @classmethod
+    def _read(cls, header: dict[str, Any], archive: Arrays) -> Answers:
+        if header["schema"] != SCHEMA or "measurements" not in header:
+            raise KeyError("schema")
+        answers: dict[str, Any] = {}
+        for kind in _KINDS:
+            answers[kind.field] = tuple(
+                kind.type.read(
+                    entry,
+                    {
+                        part: archive[kind.array_name(index, part)]
+                        for part in kind.digested + kind.others
+                    },
+                )
+                for index, entry in enumerate(header.get(kind.field, ()))
+            )
+        sizes = header.get("group_sizes")
         return cls(
-            measurements=measurements,
-            selections=selections,
-            discoveries=discoveries,
-            calls=calls,
-            group_sizes=sizes or None,
-            scores=scores,
-            growths=growths,
-            leaves=leaves,
-            resampled=resampled,
+            **answers,
+            calls=tuple(map(Call.from_json, header["calls"])),
+            selections=tuple(header["selections"]),
+            group_sizes=GroupSizes.read(sizes, {"": archive["group_sizes"]}) if sizes else None,
+            resampled=Resampled.read(header.get("resampled"), archive),
         )
 
-    def _arrays(self) -> dict[str, Counts]:
-        arrays = {f"values_{i}": m.values for i, m in enumerate(self.measurements)}
-        arrays |= {f"scores_{i}": scores.values for i, scores in enumerate(self.scores)}
-        arrays |= {
-            f"grown_{i}_{name}": a
-            for i, tree in enumerate(self.growths)
-            for name, a in tree.arrays().items()
-        }
-        arrays |= {f"leaves_{i}_values": leaves.values for i, leaves in enumerate(self.leaves)}
-        arrays |= {} if self.resampled is None else self.resampled.arrays()
-        return arrays | (
-            {} if self.group_sizes is None else {"group_sizes": self.group_sizes.values}
-        )
-
-    def _parts(self) -> dict[str, npt.NDArray[Any]]:
-        """Of partitions, whose digests are in the header."""
-        named = (
-            (i, name, array)
-            for i, leaves in enumerate(self.leaves)
-            for name, array in leaves.arrays().items()
-        )
-        return {f"leaves_{i}_{name}": array for i, name, array in named if name != "values"}
+    def _arrays(self, *, digested: bool) -> Arrays:
+        """The arrays of all answers by their names in a file: those in the digest, or the others."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for kind in _KINDS:
+            parts = kind.digested if digested else kind.others
+            for index, answer in enumerate(getattr(self, kind.field)):
+                own = answer.arrays()
+                arrays |= {kind.array_name(index, part): own[part] for part in parts}
+        if digested and self.resampled is not None:
+            arrays |= self.resampled.arrays()
+        if digested and self.group_sizes is not None:
+            arrays["group_sizes"] = self.group_sizes.values
+        return arrays
 
     def _header(self) -> dict[str, Any]:
-        return {
+        header: dict[str, Any] = {
             "schema": SCHEMA,
-            "measurements": [m.header() for m in self.measurements],
             "selections": list(self.selections),
             "calls": [call.to_json() for call in self.calls],
-            # Left out where they were not asked for, so that answers from before there were any keep their digest.
-            **(
-                {}
-                if self.group_sizes is None
-                else {"group_sizes": {"noise": self.group_sizes.noise.to_json()}}
-            ),
-            **({} if self.resampled is None else {"resampled": self.resampled.header()}),
-            **(
-                {"discoveries": [leaves.to_json() for leaves in self.discoveries]}
-                if self.discoveries
-                else {}
-            ),
-            **(
-                {"scores": [self._score_header(scores) for scores in self.scores]}
-                if self.scores
-                else {}
-            ),
-            **(
-                {"growths": [growth.header() for growth in self.growths]}
-                if self.growths
-                else {}
-            ),
-            **({"leaves": [leaves.header() for leaves in self.leaves]} if self.leaves else {}),
         }
+        for kind in _KINDS:
+            entries = [answer.header() for answer in getattr(self, kind.field)]
+            # Kinds that came later are left out where they were not asked for: older answers have their old digest.
+            if entries or kind.field == "measurements":
+                header[kind.field] = entries
+        if self.group_sizes is not None:
+            header["group_sizes"] = self.group_sizes.header()
+        if self.resampled is not None:
+            header["resampled"] = self.resampled.header()
+        return header
 
-    @staticmethod
-    def _score_header(scores: Scores) -> dict[str, Any]:
-        return {"noise": scores.noise.to_json(), "number": int(scores.values.size)}
+
+def not_of_this_plan() -> InputError:
+    """The error of a plan that is given the answers of another one."""
+    return InputError(
+        "these answers are not of this plan", repair="use the answers of this release"
+    )

@@ -19,6 +19,7 @@ from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
 from synth_engine.inference.view_design import AssessedDesign, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
 from synth_engine.plans import budget_allocation, resources, two_stage
@@ -257,9 +258,7 @@ class DPSynPlan(Plan):
 
     def fit(self, answers: Answers) -> Model:
         if tuple(m.clique for m in answers.measurements) != self.cliques:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         axis_of = {name: axis for axis, name in enumerate(self.domain.sizes)}
         noisy = [
             View(

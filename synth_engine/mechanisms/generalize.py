@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
 from synth_engine.hierarchy import estimate
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.suppression import Group, suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.plan import Budget, Mechanism, Plan
@@ -196,9 +196,7 @@ class GeneralizePlan(Plan):
                 self.noises(chosen)
             ):
                 return records, chosen, tables
-        raise InputError(
-            "these answers are not of this plan", repair="use the answers of this release"
-        )
+        raise not_of_this_plan()
 
     def groups(self, answers: Answers) -> tuple[list[str], list[Group]]:
         """The published table: the columns chosen, in their order, and the groups; none where no column was chosen."""

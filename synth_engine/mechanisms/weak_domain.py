@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from synth_engine import codec
 from synth_engine.domain import Attribute, Domain, Range, Undeclared, Weak
-from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
@@ -23,6 +22,7 @@ from synth_engine.measurement import (
     Query,
     Session,
 )
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning
 from synth_engine.plans.domain_learning import Answer, Question
@@ -187,9 +187,7 @@ class WeakDomainPlan(Plan):
             a.clique[0]: a for a in answers.measurements if a.clique
         }
         if set(given) != set(self.domain.names):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         learned = domain_learning.learn_attributes(
             self.questions, [given[question.attribute.name] for question in self.questions]
         )

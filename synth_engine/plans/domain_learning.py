@@ -24,10 +24,11 @@ from synth_engine.domain import (
     Weak,
     WeakBasket,
 )
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import SpecError
 from synth_engine.inference import oneway
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget
 from synth_engine.privacy import thresholds
@@ -142,9 +143,7 @@ def learn_attributes(
     if len(questions) != len(answers) or not all(
         q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)
     ):
-        raise InputError(
-            "these answers are not of this plan", repair="use the answers of this release"
-        )
+        raise not_of_this_plan()
     return {
         question_.attribute.name: resolve(question_.attribute, answer, most=most)
         for question_, answer in zip(questions, answers, strict=True)
@@ -169,9 +168,7 @@ def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> 
                 bins=attribute.bins,
             )
         )
-    raise InputError(
-        "these answers are not of this plan", repair="use the answers of this release"
-    )
+    raise not_of_this_plan()
 
 
 def expected_domain(domain: Domain) -> Domain:

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
-from synth_engine.errors import InputError
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Noise
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, whole_weights
 from synth_engine.plans.plan import Plan
@@ -63,7 +63,5 @@ def add_group_sizes(model: Model, answers: Answers) -> Model:
     """The model with the numbers of rows a person that were measured."""
     sizes = answers.group_sizes
     if sizes is None or sizes.values.size != model.domain.unit.max_records:
-        raise InputError(
-            "these answers are not of this plan", repair="use the answers of this release"
-        )
+        raise not_of_this_plan()
     return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))

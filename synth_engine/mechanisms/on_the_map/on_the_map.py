@@ -12,10 +12,11 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.domain.partitions import MAX_NAME_LENGTH
 from synth_engine.domain.resolution import VALUES, named, parting, way_of, ways
-from synth_engine.errors import DomainError, InputError, SpecError
+from synth_engine.errors import DomainError, SpecError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Query, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.on_the_map import disaggregation, resolution
 from synth_engine.mechanisms.on_the_map.resolution import Priors
 from synth_engine.models.model import Model, Table, whole_weights
@@ -316,9 +317,7 @@ class OnTheMapPlan(Plan):
         resampled, domain = answers.resampled, self.domain
         shape = (domain.sizes[self.clique[0]], self.event.origins)
         if resampled is None or resampled.clique != self.clique or resampled.shape != shape:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         groups, origins = self._origins(resampled)
         cells, counts = np.unique(
             groups * domain.sizes[self.clique[1]] + origins, return_counts=True

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
 from synth_engine.models.model import Model
@@ -200,9 +200,7 @@ class AimPlan(Plan):
         if cliques[: len(names)] != [(name,) for name in names] or not set(rest) <= set(
             self.candidates
         ):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         return final_model(self.mechanism, self.domain, answers.measurements)
 
     def _spent(self, columns: Sequence[Measurement]) -> Fraction:

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise.network_search import Growth, Limits
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
@@ -205,18 +206,13 @@ class BayesianNetworkPlan(Plan):
         for index in answers.selections:
             choices = growth.choices()
             if not 0 <= index < len(choices):
-                raise InputError(
-                    "these answers are not of this plan",
-                    repair="use the answers of this release",
-                )
+                raise not_of_this_plan()
             node = choices[index]
             growth.learn(
                 node, _next(given, (*node.parents, node.attribute)) if node.parents else None
             )
         if growth.unplaced or next(given, None) is not None:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         return growth.model(self.mechanism)
 
     def _growth(self, oneways: list[Measurement]) -> Growth:
@@ -273,7 +269,5 @@ class BayesianNetworkPlan(Plan):
 def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:
     measurement = next(given, None)
     if measurement is None or measurement.clique != clique:
-        raise InputError(
-            "these answers are not of this plan", repair="use the answers of this release"
-        )
+        raise not_of_this_plan()
     return measurement

@@ -14,6 +14,7 @@ from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
@@ -174,9 +175,7 @@ class MstPlan(Plan):
             cliques != [*((name,) for name in names), *forest.taken]
             or len(forest.taken) != self.parts.edges
         ):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
 
     def _denoised(self, measurements: Sequence[Measurement]) -> Denoised:
         domain = self.domain

@@ -22,6 +22,7 @@ from synth_engine.measurement import (
     Scores,
     Session,
 )
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pair_selection, pairs
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.mechanisms.pairwise.rounds import final_model
@@ -231,9 +232,7 @@ class PrivSynPlan(Plan):
             2 <= len(group) <= 3 and set(group) <= known for group in rest
         )
         if cliques[: len(columns)] != columns or not (groups or rest == columns):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         return final_model(self.mechanism, self.domain, answers.measurements)
 
     def _column_noises(self) -> dict[str, Noise]:

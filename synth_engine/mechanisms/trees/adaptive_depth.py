@@ -9,7 +9,6 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from synth_engine.codec import prefixes
-from synth_engine.errors import InputError
 from synth_engine.hierarchy import (
     Hierarchy,
     Prefixes,
@@ -21,6 +20,7 @@ from synth_engine.hierarchy import (
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import node_selection, resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
@@ -217,9 +217,7 @@ class AdaptiveDepthPlan(Plan):
         if len(answers.growths) != 1 or [m.clique for m in answers.measurements] != (
             [] if noise is None else [()]
         ):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         (grown,) = answers.growths
         own = None if noise is None else (float(answers.measurements[0].values), noise.variance)
         rule, of_counts = self._grown_by(self._records(answers))
@@ -229,9 +227,7 @@ class AdaptiveDepthPlan(Plan):
             rule,
             self.measures_after_selection,
         ):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         try:
             grown = node_selection.cut_off(grown, self.points) if counted else grown
             variance, tables = of_counts.variance, answers.leaves
@@ -249,9 +245,7 @@ class AdaptiveDepthPlan(Plan):
                 grown, self.points, total=float(rows), variance=variance, counted=tables
             )
         except ValueError as error:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            ) from error
+            raise not_of_this_plan() from error
         return rows, leaves
 
     def tree(

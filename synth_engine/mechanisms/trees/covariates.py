@@ -20,6 +20,7 @@ from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.trees.delegation import DelegatingPlan
 from synth_engine.models.model import whole_weights
@@ -166,9 +167,7 @@ class CovariatePlan(DelegatingPlan):
             forest.taken
         ) == len(names) - 1
         if not fits or [*within] != [(name,) for name in names]:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
 
     def attached(
         self,

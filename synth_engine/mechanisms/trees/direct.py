@@ -13,7 +13,7 @@ import numpy as np
 
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain, Undeclared
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import SpecError
 from synth_engine.hierarchy import (
     Hierarchy,
     NodeSet,
@@ -26,6 +26,7 @@ from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.topdown_allocation import Allocation
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import resources, spatial_covariates, threshold_tree
 from synth_engine.mechanisms.trees.literature import PARAMETERS
 from synth_engine.models.model import Model, generator
@@ -266,17 +267,12 @@ class DirectPlan(Plan):
 
         def known(parts: NodeSet, noise: Noise) -> Leaves:
             if not left or left[0].partition.digest != parts.digest or left[0].noise != noise:
-                raise InputError(
-                    "these answers are not of this plan",
-                    repair="use the answers of this release",
-                )
+                raise not_of_this_plan()
             return left.pop(0)
 
         measured = noise is not None and not self._texts
         if [m.clique for m in answers.measurements] != [()] * measured:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         own = None
         if noise is not None:
             own = float(
@@ -286,9 +282,7 @@ class DirectPlan(Plan):
             )
         allocation = self._handed_down(own, known)
         if left:
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         levels, prefixes, counts = allocation.leaves()
         tree = factory.tree(
             self.hierarchy,

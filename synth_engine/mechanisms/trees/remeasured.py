@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
 from synth_engine.hierarchy import NodeSet, frequent_prefixes
 from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import threshold_tree
 from synth_engine.mechanisms.trees.delegation import DelegatingPlan
 from synth_engine.models.model import Model
@@ -85,9 +85,7 @@ class RemeasuredPlan(DelegatingPlan):
             or counted.by
             or counted.threshold is not None
         ):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         found = replace(leaves, counts=self._agreed(leaves, counted))
         notes, domain = (
             self.tree.notes(where, rows=rows),

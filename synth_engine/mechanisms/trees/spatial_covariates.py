@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
 from synth_engine.hierarchy import NodeSet, Prefixes, divide_into_areas
 from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins, shrink_towards
 from synth_engine.measurement import Answers, Leaves, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import covariates
 from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
 from synth_engine.models.model import Model
@@ -87,9 +87,7 @@ class SpatialCovariatePlan(covariates.CovariatePlan):
         parts, beside = self._areas(where), answers.measurements[first:]
         self.require_asked([each.clique for each in beside], [each.by for each in within])
         if any(each.partition.digest != parts.digest for each in within):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         known = self.denoised(beside, rows=rows)
         counts = self._counts(parts, cells)
         tables = {

@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.errors import InputError
 from synth_engine.hierarchy import NodeSet, frequent_prefixes
 from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
 from synth_engine.inference import hierarchical_shrinkage
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Answers, Leaves, Measurement, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import covariates
 from synth_engine.mechanisms.trees.threshold_tree import TreePlan, resolve_domain
 from synth_engine.models.model import Model
@@ -86,9 +86,7 @@ class StringCovariatePlan(covariates.CovariatePlan):
         of_root = [_of_root(one) for one in (*columns, *tables) if len(one.partition) == 1]
         self.require_asked([each.clique for each in of_root], [each.by for each in within])
         if any(each.partition.digest != parts.digest for each in within):
-            raise InputError(
-                "these answers are not of this plan", repair="use the answers of this release"
-            )
+            raise not_of_this_plan()
         known = self.denoised(of_root, rows=rows)
         held = float(leaves.counts.sum())
         places = parts.places(self.tree.hierarchy, leaves.prefixes)

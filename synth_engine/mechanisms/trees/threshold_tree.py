@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain, Undeclared, Weak
-from synth_engine.errors import InputError, SpecError
+from synth_engine.errors import SpecError
 from synth_engine.hierarchy import (
     Growth,
     Hierarchy,
@@ -32,6 +32,7 @@ from synth_engine.hierarchy import (
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
@@ -412,9 +413,7 @@ class TreePlan(Plan):
                 )
                 rows = oneway.clip_rows(int(totals[0].sum())) if totals else self.domain.rows
                 return counted, rows or 0
-        raise InputError(
-            "these answers are not of this plan", repair="use the answers of this release"
-        )
+        raise not_of_this_plan()
 
     def _ends(self, grown: Growth) -> str:
         try:
