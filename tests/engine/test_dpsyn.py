@@ -307,6 +307,6 @@ def test_a_forecast_falls_with_epsilon_and_is_near_what_happens() -> None:
         plan(spec(epsilon=epsilon)).expected_error(rows=4_000) for epsilon in ("0.1", "1", "10")
     ]
     for measure in ("mean", "mean_pairs"):
-        values = [one[measure] for one in found]
+        values = [getattr(one, measure) for one in found]
         assert values == sorted(values, reverse=True)
     assert all(0 <= one.mean_pairs <= 1 and set(one.attributes) == set(SIZES) for one in found)

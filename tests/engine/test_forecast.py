@@ -186,8 +186,8 @@ def test_more_epsilon_and_more_records_never_make_the_forecast_worse(
     plan = mechanisms.plan(domain, spec_of(mechanism, delta=delta))
     means = [plan.expected_error(rows=rows) for rows in (1, 100, 10_000, 1_000_000)]
     for figure in ("mean", "mean_pairs"):
-        assert [one[figure] for one in means] == sorted(
-            (one[figure] for one in means), reverse=True
+        assert [getattr(one, figure) for one in means] == sorted(
+            (getattr(one, figure) for one in means), reverse=True
         )
 
 

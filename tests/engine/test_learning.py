@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -402,9 +403,9 @@ def test_a_forecast_says_what_learning_costs_and_what_declaring_would_save() -> 
     assert found.learning.share == 0.2
     assert found.learning.if_declared.mean < found.mean
     job = found.learning.columns["job"]
-    assert job["cells"] == weak().population
-    assert job["threshold"] > 100
-    assert json.dumps(found)
+    assert job.cells == weak().population
+    assert job.threshold > 100
+    assert json.dumps(asdict(found))
 
 
 def test_every_method_has_its_line_in_a_chart_of_open_columns() -> None:
