@@ -141,9 +141,7 @@ def views(
     unshared = min(
         1.0, forecast.mean + (DEPENDENCE + chance_error(sizes, rows=rows)) * unlearnt
     )
-    return replace(
-        forecast, mean_pairs=covered * min(1.0, known) + (1 - covered) * unshared
-    )
+    return replace(forecast, mean_pairs=covered * min(1.0, known) + (1 - covered) * unshared)
 
 
 def pairs(
@@ -186,9 +184,7 @@ def uniform(*, sizes: Mapping[str, int], rows: int) -> ErrorForecast:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
     forecast = _document(errors, rows=rows, pairs=0.0)
-    return replace(
-        forecast, mean_pairs=1 - (1 - forecast.mean) ** 2 if len(sizes) > 1 else 0.0
-    )
+    return replace(forecast, mean_pairs=1 - (1 - forecast.mean) ** 2 if len(sizes) > 1 else 0.0)
 
 
 def with_string_column(

@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
-from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.view_design import AssessedDesign, Design
 from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
 from synth_engine.measurement.answers import not_of_this_plan

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import estimate
-from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference import error_forecast, oneway
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.suppression import Group, suppress_small_groups
 from synth_engine.measurement import Answers, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan

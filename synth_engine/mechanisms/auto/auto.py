@@ -14,8 +14,8 @@ from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
+from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.auto import fitting, selection
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError, SpecError
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import denoise_tables
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import (
     Answers,
     Candidate,

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError, SpecError
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
