@@ -315,7 +315,7 @@ def test_codes_come_from_a_gazetteer_with_points_and_partitions_and_none_is_conf
         reverse("references:use", args=[desk.dataset.code]),
         {"column": "home", "reference": version.reference.code},
     ).text
-    assert "4 come from the table" in page
+    assert "4 are copied from the table" in page
     answer = use(client, desk, version, column="home", partitions=["town", "county"])
     assert (
         "4 values, points, partitions town, county of home. Nothing of it is confirmed yet"

@@ -51,7 +51,7 @@ def test_every_group_that_was_counted_is_there_with_its_noise_and_the_strength_o
     )
     tables = {table.clique: table for table in Model.from_json(release.model).tables}
     for group in found.groups:
-        assert group.drawn and not group.binned
+        assert group.in_network and not group.binned
         assert group.cells == tables[group.columns].weights.size
         if len(group.columns) == 2:
             assert group.strength == pytest.approx(tables[group.columns].strength, abs=1e-4)
