@@ -8,7 +8,6 @@ stays. It is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,7 +37,6 @@ _NARROW = 0.5
 _BLOCK = 1 << 16
 MIN_EXPECTED = 1e-6
 """No cell is expected to hold less."""
-_FITTED = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,16 +120,3 @@ def _posterior(likelihood: Floats, prior: Floats) -> Floats:
     joint = likelihood * prior
     posterior: Floats = joint / joint.sum(axis=1, keepdims=True)
     return posterior
-
-
-def fitted(
-    table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]], *, rounds: int = _FITTED
-) -> Floats:
-    """The table scaled until its sums are those given, as `tables.fit_margins` does it, but a few rounds only."""
-    scaled: Floats = np.maximum(table, 1e-9)
-    for _ in range(rounds):
-        for axes, margin in margins:
-            others = tuple(axis for axis in range(table.ndim) if axis not in axes)
-            sums = scaled.sum(axis=others, keepdims=True)
-            scaled = scaled * (margin.reshape(sums.shape) / np.maximum(sums, 1e-9))
-    return scaled

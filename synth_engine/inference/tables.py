@@ -15,7 +15,8 @@ Floats = npt.NDArray[np.float64]
 Margin = tuple[tuple[int, ...], Floats]
 """Axes, ascending, and the table of sums that a larger table is to have on them."""
 
-_ROUNDS = 12
+ROUNDS = 12
+"""Passes over all margins that proportional fitting makes unless the caller asks for fewer."""
 _FLOOR = 1e-9
 
 
@@ -54,11 +55,11 @@ def _shrink_singular_values(singular: Floats, *, short: int, long: int, sigma: f
     return shrunk
 
 
-def fit_margins(table: Floats, margins: Sequence[Margin]) -> Floats:
+def fit_margins(table: Floats, margins: Sequence[Margin], *, rounds: int = ROUNDS) -> Floats:
     """The table scaled, margin after margin, until its sums are those given: iterative proportional fitting
     (Deming and Stephan 1940). The last margin holds exactly where the table has mass."""
     fitted: Floats = np.maximum(table, _FLOOR)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         for axes, margin in margins:
             others = tuple(axis for axis in range(table.ndim) if axis not in axes)
             sums = fitted.sum(axis=others, keepdims=True)

@@ -247,6 +247,7 @@ def _weights(counts: Sequence[int], *, pure: bool) -> tuple[Fraction, ...]:
 class DPSynPlan(Plan):
     """`dpsyn` with its views chosen and their noise set."""
 
+    config: DPSyn
     cliques: tuple[Clique, ...]
     noises: tuple[Noise, ...]
 
@@ -274,15 +275,13 @@ class DPSynPlan(Plan):
             Table(clique=c, weights=whole_weights(v.values))
             for c, v in zip(self.cliques, views, strict=True)
         )
-        config = self.config
-        assert isinstance(config, DPSyn)  # noqa: S101 - calibrate gave it
         return Model(
             mechanism=self.mechanism,
             domain=self.domain,
             rows=rows,
             tables=tuple(self._column(name, views) for name in self.domain.sizes),
             targets=targets,
-            synthesis=config.synthesis,
+            synthesis=self.config.synthesis,
         )
 
     def _column(self, name: str, views: Sequence[View]) -> Table:

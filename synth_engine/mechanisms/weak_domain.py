@@ -213,7 +213,6 @@ class WeakDomainPlan(Plan):
     ) -> npt.NDArray[np.float64]:
         declared = self.domain.attribute(attribute.name)
         if isinstance(answer, Discovery):
-            assert isinstance(declared, Weak)  # noqa: S101 - what was asked
             return _frequencies(declared, attribute, answer, rows=rows)
         counts = oneway.denoise(
             answer.values, noise=answer.noise, total=rows, along=declared.value_count
@@ -241,9 +240,11 @@ class WeakDomainPlan(Plan):
 
 
 def _frequencies(
-    declared: Weak, resolved: Attribute, answer: Discovery, *, rows: int
+    declared: Attribute, resolved: Attribute, answer: Discovery, *, rows: int
 ) -> npt.NDArray[np.float64]:
     """Noisy counts of what was found; the records that are left have another value, or one too rare to be found."""
+    if not isinstance(declared, Weak):
+        raise TypeError("only weak attributes are discovered")
     ranks = [rank for rank, _ in answer.ranked_counts]
     codes = codec.resolved_codes(declared, resolved, ranks)
     counts = np.bincount(

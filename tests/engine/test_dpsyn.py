@@ -121,7 +121,7 @@ def test_the_design_chosen_has_the_least_expected_error() -> None:
     sizes = [2, 2, 2]
     design = view_design.Design(kind="covering", cells=4, groups=((0, 1), (1, 2)))
     found = view_design.assess(design, sizes=sizes, variances=np.array([3.0, 5.0]))
-    e = view_design.expected.effective(2)
+    e = view_design.error_forecast.effective_size(2)
     one, other = e * e * 3.0, e * e * 5.0  # the variance of a total
     both = 1 / (1 / one + 1 / other)
     by_hand = both + (e - 1) * (one + both + other) + (e - 1) ** 2 * (one + other)

@@ -124,6 +124,8 @@ class Question:
 class AutoPlan(Plan):
     """`auto` with its budget cut up: for columns, for scores, and for tables whatever these leave."""
 
+    config: Auto
+
     def run(self, session: Session) -> Answers:
         oneways = [
             session.measure((name,), noise=noise)
@@ -250,13 +252,8 @@ class AutoPlan(Plan):
             tables=answered,
             distances=dict(zip(pairs, distances, strict=True)),
             mechanism=self.mechanism,
-            memory_mb=self._config.memory_mb,
+            memory_mb=self.config.memory_mb,
         )
-
-    @property
-    def _config(self) -> Auto:
-        assert isinstance(self.config, Auto)  # noqa: S101 - calibrate gave it
-        return self.config
 
     @property
     def strength(self) -> float:
@@ -302,16 +299,16 @@ class AutoPlan(Plan):
 
     def _columns(self, oneways: Sequence[Measurement]) -> Columns:
         return Columns.of(
-            self.domain, oneways, strength=self.strength, rare=bool(self._config.target)
+            self.domain, oneways, strength=self.strength, rare=bool(self.config.target)
         )
 
     def _pairs(self, columns: Columns) -> list[Pair]:
         """Those that matter, in the domain's order; all of them have a score."""
-        wanted = self._config.workload.pair_weights(self.domain)
+        wanted = self.config.workload.pair_weights(self.domain)
         return [pair for pair in columns.pairs if wanted.get(columns.clique(pair), 0.0) > 0]
 
     def _weights(self, columns: Columns, pairs: Sequence[Pair]) -> list[float]:
-        wanted = self._config.workload.pair_weights(self.domain)
+        wanted = self.config.workload.pair_weights(self.domain)
         return [wanted[columns.clique(pair)] for pair in pairs]
 
     def _score_noise(self, pairs: int) -> Noise | None:
@@ -356,7 +353,7 @@ class AutoPlan(Plan):
         records = self._guess(rows)
         table = super().needs(rows)
         return table + fitting.resources_needed(
-            self.domain, rows=records, memory_mb=self._config.memory_mb
+            self.domain, rows=records, memory_mb=self.config.memory_mb
         )
 
     def noise_of_tables(self, part: float) -> Noise | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from synth_engine.inference import bins as binning
 from synth_engine.inference import shrinkage
 from synth_engine.inference.bins import Bins
+from synth_engine.inference.tables import fit_margins
 from synth_engine.mechanisms.auto.selection import Columns, Pair, PairCounts
 
 Floats = npt.NDArray[np.float64]
@@ -23,6 +24,8 @@ PairAnswers = Mapping[Pair, PairCounts]
 
 _NARROW, _FIRST = 2, 4
 """Codes of a narrow attribute, and the resolution at which its pairs are read first."""
+FIT_ROUNDS = 5
+"""Passes that fit a table to its two histograms; more of them change less than the noise of any count."""
 _BETWEEN = 3
 _CLOSE = 1.0
 """The distance from independence, in L1, from which on attributes nearly determine each other; 2 is the most."""
@@ -164,11 +167,11 @@ def _read(
     margins = fine.margins(pair)
     for view in _steps(fine, pair, table):
         ratios = table.coarser(view).read(prediction, known=known).ratios
-        prediction = shrinkage.fitted(
-            prediction * ratios[np.ix_(*view)], margins, rounds=_BETWEEN
-        )
+        prediction = fit_margins(prediction * ratios[np.ix_(*view)], margins, rounds=_BETWEEN)
     read = table.read(prediction, known=known)
-    return shrinkage.fitted(prediction * read.ratios[np.ix_(*table.bins)], margins), read.prior
+    return fit_margins(
+        prediction * read.ratios[np.ix_(*table.bins)], margins, rounds=FIT_ROUNDS
+    ), read.prior
 
 
 def _steps(fine: Fine, pair: Pair, table: _Table) -> list[list[Bins]]:
@@ -222,6 +225,6 @@ class _Others:
                 shrinkage.MIN_EXPECTED,
             )
             logs.append(np.log(chained))
-            yield shrinkage.fitted(chained, margins, rounds=_BETWEEN)
+            yield fit_margins(chained, margins, rounds=_BETWEEN)
             if number == 0 or third == thirds[-1]:
-                yield shrinkage.fitted(np.exp(np.mean(logs, axis=0)), margins, rounds=_BETWEEN)
+                yield fit_margins(np.exp(np.mean(logs, axis=0)), margins, rounds=_BETWEEN)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
-from synth_engine.inference import decomposable, mixture, shrinkage
+from synth_engine.inference import decomposable, mixture
+from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
 from synth_engine.mechanisms.auto import denoising, selection
 from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
@@ -106,7 +107,9 @@ def estimates(
     mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
     wanted = affordable_pairs(fine, tables, distances, memory_mb)
     predictions = {
-        pair: shrinkage.fitted(mixed.table(pair) * fine.rows, fine.margins(pair))
+        pair: fit_margins(
+            mixed.table(pair) * fine.rows, fine.margins(pair), rounds=denoising.FIT_ROUNDS
+        )
         for pair in wanted
     }
     return denoising.estimates(fine, predictions, tables, distances)

@@ -154,7 +154,8 @@ class OnTheMap(Mechanism):
         return self
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        if within is not None or not self.suits(domain):
+        totals = domain.totals
+        if within is not None or totals is None or not self.suits(domain):
             raise SpecError(
                 "on-the-map needs two columns of known values, with the public totals of one of them",
                 repair='give "totals" in the description, and leave other columns out',
@@ -164,14 +165,13 @@ class OnTheMap(Mechanism):
                 "on-the-map has no form with a delta below epsilon 0.5",
                 repair="use a delta of 0",
             )
-        assert domain.totals is not None  # noqa: S101 - it suits
-        if domain.repeats is not None and domain.repeats.cuts(domain.totals.counts):
+        if domain.repeats is not None and domain.repeats.cuts(totals.counts):
             raise SpecError(
                 "a row may stand for fewer records than the largest public total: cut rows would make other totals",
                 repair="describe repeats with a most above the largest total",
             )
-        origin = next(name for name in domain.names if name != domain.totals.column)
-        clique = (domain.totals.column, origin)
+        origin = next(name for name in domain.names if name != totals.column)
+        clique = (totals.column, origin)
         name, event = self._resolution(domain, spec, clique)
         cells = domain.sizes[clique[0]] * event.origins
         if domain.cells(clique) > MAX_DENSE_CELLS and domain.constraints:
@@ -182,17 +182,16 @@ class OnTheMap(Mechanism):
         call = Call(
             query=Query(verb="resample", clique=clique, cells=cells, parting=name), event=event
         )
-        return OnTheMapPlan(config=self, domain=domain, spec=spec, calls=(call,))
+        return OnTheMapPlan(config=self, domain=domain, spec=spec, calls=(call,), event=event)
 
     def _resolution(
         self, domain: Domain, spec: Spec, clique: tuple[str, str]
     ) -> tuple[str, DirichletMultinomial]:
         """The name of the parting, and the prior of each size of groups, by public facts alone."""
-        assert domain.totals is not None  # noqa: S101 - it suits
-        sizes, name = resampling.groups(domain.totals.counts), self.parts
+        sizes, name = resampling.groups(_public_totals(domain)), self.parts
         options = self._options(domain, spec, clique) if name == AUTO else {}
         if name == AUTO:
-            two = resolution.best(tuple(options.values()), domain.totals.counts)
+            two = resolution.best(tuple(options.values()), _public_totals(domain))
             name = named(two) if ways(domain, clique[1], named(two)) == two else two[0][1]
         try:
             by_size = ways(domain, clique[1], name)
@@ -225,9 +224,8 @@ class OnTheMap(Mechanism):
     ) -> dict[str, resolution.Resolution]:
         """Ways to count by. Parts that somebody declared are better than cells of points, which are looked at where nothing
         is declared."""
-        assert domain.totals is not None  # noqa: S101 - it suits
         placed = set(clique) <= {points.column for points in domain.points}
-        sizes, options = resampling.groups(domain.totals.counts), {}
+        sizes, options = resampling.groups(_public_totals(domain)), {}
         for name, number in disaggregation.ways(domain, clique[1], located=placed).items():
             priors = self._priors(spec, sizes=sizes, origins=number)
             options[name] = resolution.Resolution(
@@ -272,11 +270,12 @@ class OnTheMap(Mechanism):
 class OnTheMapPlan(Plan):
     """`on-the-map` with its prior set."""
 
+    config: OnTheMap
+    event: DirichletMultinomial
+
     @property
-    def event(self) -> DirichletMultinomial:
-        (event,) = self.events
-        assert isinstance(event, DirichletMultinomial)  # noqa: S101 - what was planned
-        return event
+    def _totals(self) -> tuple[int, ...]:
+        return _public_totals(self.domain)
 
     @property
     def clique(self) -> tuple[str, str]:
@@ -337,9 +336,8 @@ class OnTheMapPlan(Plan):
     def _origins(self, resampled: Resampled) -> tuple[Whole, Whole]:
         """Of each record the codes of its group and its origin; groups that are counted by other parts are looked at by
         themselves."""
-        assert self.domain.totals is not None  # noqa: S101 - it was planned
         by_size = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
-        way = np.array([way_of(n, by_size) for n in self.domain.totals.counts], dtype=object)[
+        way = np.array([way_of(n, by_size) for n in self._totals], dtype=object)[
             resampled.groups
         ]
         placed = []
@@ -355,10 +353,9 @@ class OnTheMapPlan(Plan):
 
     def _in_miles(self) -> str:
         """What is foreseen of distances, where groups and origins lie somewhere."""
-        assert self.domain.totals is not None  # noqa: S101 - it was planned
         by_size = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
         placed = self.domain.attribute(self.clique[0]).value_count
-        totals = self.domain.totals.counts[:placed]
+        totals = self._totals[:placed]
         off = whole = np.zeros(2)
         for name in sorted({way_of(n, by_size) for n in totals if n}):
             sizes = np.array(
@@ -377,7 +374,6 @@ class OnTheMapPlan(Plan):
 
     def _disaggregation(self, parting: str) -> disaggregation.Disaggregation:
         config = self.config
-        assert isinstance(config, OnTheMap)  # noqa: S101 - what was planned
         return disaggregation.Disaggregation(
             domain=self.domain,
             clique=self.clique,
@@ -390,17 +386,14 @@ class OnTheMapPlan(Plan):
     @property
     def _alpha(self) -> Floats:
         """Of each group, the prior of one part, in records."""
-        assert self.domain.totals is not None  # noqa: S101 - it was planned
         prior = self.event.by_size
-        return np.array(
-            [prior[n][0] / self.event.unit if n else 0.0 for n in self.domain.totals.counts]
-        )
+        return np.array([prior[n][0] / self.event.unit if n else 0.0 for n in self._totals])
 
     @property
     def against_records(self) -> float:
         """How much prior there is, of all parts and groups together, for each record."""
-        assert self.domain.totals is not None  # noqa: S101 - it was planned
-        return _against(self.event, self.domain.totals.counts)
+        prior = self.event.whole_prior
+        return sum(prior[n] for n in self._totals if n) / sum(self._totals)
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Of the cells only those with records are held."""
@@ -412,9 +405,8 @@ class OnTheMapPlan(Plan):
     @property
     def prior_share(self) -> float:
         """How many of the records drawn first come from the prior and not from records."""
-        assert self.domain.totals is not None  # noqa: S101 - it was planned
         prior = self.event.whole_prior
-        totals = [n for n in self.domain.totals.counts if n]
+        totals = [n for n in self._totals if n]
         return sum(n * prior[n] / (n + prior[n]) for n in totals) / sum(totals)
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
@@ -462,6 +454,10 @@ class OnTheMapPlan(Plan):
         return statement
 
 
-def _against(event: DirichletMultinomial, totals: tuple[int, ...]) -> float:
-    of = event.whole_prior
-    return sum(of[n] for n in totals if n) / sum(totals)
+def _public_totals(domain: Domain) -> tuple[int, ...]:
+    """How many records each group publicly has. Errors: SpecError if the description has no totals."""
+    if domain.totals is None:
+        raise SpecError(
+            "on-the-map needs public totals", repair='give "totals" in the description'
+        )
+    return domain.totals.counts

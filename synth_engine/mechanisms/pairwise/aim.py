@@ -69,11 +69,7 @@ class Aim(workload.Weighted):
         "type": "object",
         "properties": {
             **workload.PROPERTIES,
-            "columns_share": budget_allocation.parameter(
-                "single columns",
-                "More of it makes each column more accurate, and relations less. 0: a half where there is"
-                " little budget, down to a tenth where there is much.",
-            ),
+            "columns_share": pairs.COLUMNS_SHARE,
             "memory_mb": pairs.MEMORY,
         },
         "additionalProperties": False,
@@ -97,10 +93,7 @@ class Aim(workload.Weighted):
 class AimPlan(Plan):
     """`aim` with its cap set; what a round costs is settled as it goes."""
 
-    @property
-    def _config(self) -> Aim:
-        assert isinstance(self.config, Aim)  # noqa: S101 - calibrate gave it
-        return self.config
+    config: Aim
 
     @property
     def memory(self) -> int:
@@ -110,7 +103,7 @@ class AimPlan(Plan):
     @cached_property
     def candidates(self) -> dict[Clique, float]:
         """The tables of the workload and the pairs within them, with their weights, the largest being 1."""
-        weights = self._config.workload.clique_weights(self.domain)
+        weights = self.config.workload.clique_weights(self.domain)
         for clique, weight in list(weights.items()):
             for pair in itertools.combinations(clique, 2):
                 weights[pair] = max(weight, weights.get(pair, 0.0))
@@ -126,7 +119,7 @@ class AimPlan(Plan):
         if not self.candidates:
             return self.loss.amount
         share = parse_amount(
-            self._config.columns_share, name="columns_share"
+            self.config.columns_share, name="columns_share"
         ) or pairs.share_of_columns(self.loss, self.domain)
         return self.loss.amount * share
 

@@ -14,12 +14,13 @@ from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.network_search import Growth, Limits
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
-from synth_engine.privacy import conversion, noise_scale
+from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import Pure, parse_amount
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
@@ -28,7 +29,6 @@ AUTO_DEGREE = 2
 AUTO_CELLS = 20_000
 NOISY_TABLE = 0.01
 """Standard deviation of a cell's noise, as a share of the records, from which tables get less of the budget."""
-_DIGITS = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,12 +161,12 @@ class Shares:
 class BayesianNetworkPlan(Plan):
     """`bayesian-network` with its budget cut up."""
 
+    config: BayesianNetwork
     shares: Shares
 
     @property
     def limits(self) -> Limits:
         config = self.config
-        assert isinstance(config, BayesianNetwork)  # noqa: S101 - calibrate gave it
         degree = config.degree or min(AUTO_DEGREE, len(self.domain.modelled) - 1)
         return Limits(degree=degree, cells=config.table_cells or AUTO_CELLS)
 
@@ -177,8 +177,7 @@ class BayesianNetworkPlan(Plan):
         self._noise_of_first_table()
 
     def run(self, session: Session) -> Answers:
-        noises = self._column_noises()
-        oneways = [session.measure((name,), noise=noise) for name, noise in noises.items()]
+        oneways = pairs.measure_columns(session, self._column_noises())
         growth = self._growth(oneways)
         measurements, selections = list(oneways), []
         budget_left = self.shares.tables
@@ -222,16 +221,9 @@ class BayesianNetworkPlan(Plan):
         return Growth(self.domain, self.limits, oneways=oneways, rows=rows)
 
     def _column_noises(self) -> dict[str, Noise]:
-        """As `independent` sets them, within their share."""
-        power = 1 / 2 if isinstance(self.cap, Pure) else 2 / 3
-        weights = [
-            Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled
-        ]
-        parts = noise_scale.split(self.shares.columns, weights)
-        return {
-            a.name: self._noise(part)
-            for a, part in zip(self.domain.modelled, parts, strict=True)
-        }
+        return pairs.column_noises(
+            self.domain, self.loss.of(self.shares.columns), self.sensitivity
+        )
 
     def _noise(self, share: Fraction) -> Noise:
         return budget_allocation.noise(self.loss.of(share), self.sensitivity)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
@@ -160,7 +159,7 @@ class MstPlan(Plan):
 
     def fit(self, answers: Answers) -> Model:
         self._require_own(answers)
-        known = self._denoised(answers.measurements)
+        known = pairs.denoise(self.domain, answers.measurements)
         order = pairs.network(known.tables, known.oneways, total=known.total)
         return pairs.model(self.mechanism, self.domain, rows=known.total, order=order)
 
@@ -177,18 +176,9 @@ class MstPlan(Plan):
         ):
             raise not_of_this_plan()
 
-    def _denoised(self, measurements: Sequence[Measurement]) -> Denoised:
-        domain = self.domain
-        return denoise_tables(
-            pairs.noisy(measurements),
-            sizes=domain.sizes,
-            along=pairs.along(domain),
-            rows=domain.rows,
-        )
-
     def _candidates(self, columns: Sequence[Measurement]) -> dict[Clique, Candidate]:
         """Every pair with the product of its columns: what they let one expect if it does not matter."""
-        known, noise = self._denoised(columns), self._pair_noise()
+        known, noise = pairs.denoise(self.domain, columns), self._pair_noise()
         deviation = noise.mean_deviation if noise else 0.0
         return {
             pair: pairs.candidate(

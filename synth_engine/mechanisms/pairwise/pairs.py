@@ -15,7 +15,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import decomposable, factors
 from synth_engine.inference.decomposable import SamplingStep
-from synth_engine.inference.denoising import Denoised
+from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
 from synth_engine.mechanisms.pairwise.network_search import Expectation
@@ -37,6 +37,11 @@ MEMORY = {
     "title": "Most memory, in MB",
     "description": "A run that would need more is refused before anything is spent. 0: 2,000.",
 }
+COLUMNS_SHARE = budget_allocation.parameter(
+    "single columns",
+    "More of it makes each column more accurate, and relations less. 0: a half where there is"
+    " little budget, down to a tenth where there is much.",
+)
 DEFAULT_MEMORY_MB = 2_000
 _DIGITS = 10**9
 
@@ -113,6 +118,16 @@ def along(domain: Domain) -> dict[str, int]:
 
 def noisy(measurements: Iterable[Measurement]) -> list[Noisy]:
     return [Noisy.of(measurement) for measurement in measurements]
+
+
+def denoise(domain: Domain, measurements: Iterable[Measurement]) -> Denoised:
+    """Plausible tables of all that was measured, with the columns and the number of records of this domain."""
+    return denoise_tables(
+        noisy(measurements),
+        sizes=domain.sizes,
+        along=along(domain),
+        rows=domain.rows,
+    )
 
 
 def candidate(

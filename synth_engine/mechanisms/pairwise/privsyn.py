@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.denoising import denoise_tables
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import (
     Answers,
@@ -72,11 +70,7 @@ class PrivSyn(Mechanism):
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
-            "columns_share": budget_allocation.parameter(
-                "single columns",
-                "More of it makes each column more accurate, and relations less. 0: a half where there is"
-                " little budget, down to a tenth where there is much.",
-            ),
+            "columns_share": pairs.COLUMNS_SHARE,
             "scores_share": budget_allocation.parameter(
                 "scores of pairs",
                 "0: one tenth. The rest is spent on the tables of the pairs chosen.",
@@ -144,6 +138,7 @@ class Parts:
 class PrivSynPlan(Plan):
     """`privsyn` with its budget cut up; into how many tables the last part goes is settled by the scores."""
 
+    config: PrivSyn
     parts: Parts
 
     @property
@@ -163,7 +158,8 @@ class PrivSynPlan(Plan):
         columns = pairs.measure_columns(session, self._column_noises())
         if not pairs.of(self.domain):
             return Answers(measurements=tuple(columns), calls=session.calls)
-        oneways, total = self._known(columns)
+        known = pairs.denoise(self.domain, columns)
+        oneways, total = known.oneways, known.total
         expectations = {
             pair: Expectation(factors.product([oneways[name] for name in pair], total=total))
             for pair in pairs.of(self.domain)
@@ -189,16 +185,6 @@ class PrivSynPlan(Plan):
         }
         return [session.measure(clique, noise=noise) for clique, noise in noises.items()]
 
-    def _known(self, columns: Sequence[Measurement]) -> tuple[dict[str, factors.Floats], int]:
-        domain = self.domain
-        known = denoise_tables(
-            pairs.noisy(columns),
-            sizes=domain.sizes,
-            along=pairs.along(domain),
-            rows=domain.rows,
-        )
-        return known.oneways, known.total
-
     def _chosen(
         self,
         scores: Scores,
@@ -206,7 +192,6 @@ class PrivSynPlan(Plan):
         oneways: dict[str, factors.Floats],
         total: int,
     ) -> pair_selection.Chosen:
-        assert isinstance(self.config, PrivSyn)  # noqa: S101 - calibrate gave it
         score_of = dict(zip(expectations, scores.values.astype(float).tolist(), strict=True))
         distances = pair_selection.dependence(
             score_of, expectations, spread=scores.noise.variance**0.5

@@ -12,7 +12,7 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.inference import factors
-from synth_engine.inference.denoising import denoise_table, denoise_tables, expected_table
+from synth_engine.inference.denoising import denoise_table, expected_table
 from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import Candidate, Clique, Measurement, Noise
 from synth_engine.mechanisms.pairwise import pairs
@@ -30,12 +30,7 @@ class Estimates:
 
     def __init__(self, domain: Domain, columns: Sequence[Measurement]) -> None:
         self._domain = domain
-        self._known = denoise_tables(
-            pairs.noisy(columns),
-            sizes=domain.sizes,
-            along=pairs.along(domain),
-            rows=domain.rows,
-        )
+        self._known = pairs.denoise(domain, columns)
         self._merged: dict[Clique, Noisy] = {}
         self._offered: dict[Clique, tuple[Floats, Noise, Candidate]] = {}
         self._tree: dict[Clique, Floats] | None = None
@@ -113,12 +108,7 @@ class Estimates:
 
 def final_model(mechanism: str, domain: Domain, measurements: Sequence[Measurement]) -> Model:
     """The tree of the strongest tables, and the tables that were measured, which rows are to have in the end."""
-    known = denoise_tables(
-        pairs.noisy(measurements),
-        sizes=domain.sizes,
-        along=pairs.along(domain),
-        rows=domain.rows,
-    )
+    known = pairs.denoise(domain, measurements)
     order = pairs.network(pairs.strongest(known, domain), known.oneways, total=known.total)
     targets = tuple(
         Table(clique=clique, weights=whole_weights(target))
