@@ -78,10 +78,13 @@ def allocate(
     """
     if not wishes:
         return []
+    # Standard deviation of the noise for each part, in units of the noise for the whole
+    # budget.
     spreads = PARTS**-power
     errors = np.empty((len(wishes), PARTS.size + 1))
     levels: list[list[tuple[int, ...]]] = []
     for index, wish in enumerate(wishes):
+        # Column 0 is the error of a table that is not measured.
         errors[index, 0] = learnt * wish.distance * rows * wish.weight
         resolutions = zip(wish.levels, wish.deviations, strict=True)
         at_levels = np.array(
@@ -108,6 +111,7 @@ def _error(wish: TableOption, levels: tuple[int, ...], spreads: Floats, rows: fl
     cells that hold anything shrinks as the distance grows, and those hold more."""
     counts = _cells(wish.sides, levels)
     records = rows * 2.0 ** (-np.arange(counts.size) / _PER_OCTAVE)
+    # The farther a table is from its reference, the fewer of its cells hold any records.
     full = 1.0 - min(wish.distance / 2, _MAX_EMPTY_SHARE)
     cell = np.minimum(
         _MEAN_DEVIATION * spreads[:, None], wish.distance * records[None, :] / full
@@ -136,6 +140,8 @@ def _cheapest(errors: Floats) -> list[int]:
     low, high = 1e-12, max(1.0, float(errors[:, 0].max())) * 2.0**20
     for _ in range(_ROUNDS):
         price = math.sqrt(low * high)
+        # Lagrangian relaxation: at a price for budget, each table chooses for itself; the
+        # price makes the sum fit.
         if costs[(errors + price * costs).argmin(axis=1)].sum() > 1.0:
             low = price
         else:

@@ -38,6 +38,8 @@ def nested_bins(
     """The bins of every resolution. ordered: whether neighbouring codes mean neighbouring values; else common codes
     stay by themselves and rare ones are merged. rare: whether bins hold equal parts of what rare codes may tell, and not
     of the records: where one code is very common, the others then have more bins (see `spread`)."""
+    # Whole numbers compare exactly, so that a run and a later fit always form the same
+    # bins.
     counts = np.rint(np.maximum(histogram, 0.0) * _COUNT_GRAIN).astype(np.int64)
     resolutions, bins = [], np.arange(counts.size)
     for level in levels:
@@ -76,6 +78,8 @@ def _merge_codes(counts: Sequence[int], max_bins: int, *, ordered: bool) -> Bins
     current, filled, codes = 0, 0, 0
     for code in order:
         count = counts[code]
+        # A frequent code stays alone, and a merged bin never holds a large part of all
+        # records.
         if codes and (count * max_bins >= total or (filled + count) * _MIN_BINS > total):
             current, filled, codes = current + 1, 0, 0
         bins[code], filled, codes = current, filled + count, codes + 1

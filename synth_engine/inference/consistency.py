@@ -48,6 +48,8 @@ def shared_sets(groups: Sequence[Axes]) -> list[Axes]:
     common = {first & second for index, first in enumerate(sets) for second in sets[:index]}
     common |= {frozenset[int]()}
     fresh = common
+    # Closure under intersection: averaging on a set must not disturb the sets that lie
+    # within it.
     while fresh:
         fresh = {first & second for first in fresh for second in sets} - common
         common = common | fresh
@@ -82,6 +84,8 @@ def make_consistent(
         )
         for index, own in zip(holding, sums, strict=True):
             view = adjusted[index]
+            # The correction is spread evenly over the cells of a sum, which is the
+            # least-squares projection.
             cells = view.values.size // own.size
             adjusted[index] = replace(
                 view, values=view.values + (best.reshape(own.shape) - own) / cells
@@ -99,6 +103,7 @@ def _mean(sums: Sequence[Floats], views: Sequence[View]) -> Floats:
             for own, view in zip(sums, views, strict=True)
         ]
     )
+    # Inverse-variance weights: the generalised least-squares mean of independent estimates.
     weights /= weights.sum()
     flat = [weight * own.reshape(shape) for weight, own in zip(weights, sums, strict=True)]
     best: Floats = np.sum(flat, axis=0)

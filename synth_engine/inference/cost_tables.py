@@ -73,6 +73,7 @@ def build(
             costs_of(codes, a, t, weight=w, softness=softness)
             for (a, t), w in zip(targets, weights, strict=True)
         ),
+        # Constraints are tables too: their forbidden cells cost infinitely much.
         *((np.where(t, 0.0, np.inf), np.zeros(t.shape)) for _, t in allowed),
     ]
     axes = [of_table for of_table, _ in (*targets, *allowed)]
@@ -136,6 +137,7 @@ def costs_of(
 
 def _cumulative_chances(coefficients: Sequence[float]) -> swap_kernels.Places:
     """Chances in proportion to what each table says, as upper ends of parts of `_CHANCES`."""
+    # Whole numbers, so that the chances are the same on machines whose logarithms differ.
     weights = [round(coefficient * _GRAIN) + BASE_CHANCE for coefficient in coefficients]
     return np.array(
         [end * _CHANCE_RANGE // sum(weights) for end in accumulate(weights)], dtype=np.int64
@@ -204,6 +206,8 @@ def attribute_sets(
     for axis in free:
         nearby = nearest(axis, strength)
         sets += [{axis, *nearby[:count]} for count in range(len(nearby) + 1)]
+    # Components at several thresholds: strongly dependent groups first, looser ones around
+    # them.
     for threshold in JOINT_THRESHOLDS:
         groups = _components(free, strength, threshold)
         sets += [set(group) for group in groups if 1 < len(group) < len(free)]

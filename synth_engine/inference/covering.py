@@ -24,6 +24,8 @@ def covering(
     alone = np.ones(number, dtype=bool)
     groups: list[Axes] = []
     while open_.any() or alone.any():
+        # Every attribute has to be measured once, even if that exceeds the number of groups
+        # asked for.
         if max_groups is not None and len(groups) >= max_groups and not alone.any():
             break
         urgent = max_groups is not None and len(groups) + 1 >= max_groups
@@ -76,6 +78,7 @@ def _group(
 ) -> list[int]:
     """Starts with the attribute of most pairs that are still open and adds, one after the other, those of most gain."""
     number = sizes.size
+    # Less than one pair, so it decides between equal gains only.
     spice = rng.random(number) * 0.5
     start = int(
         np.argmax(open_.sum(axis=1) + number**2 * (alone & (urgent | ~open_.any())) + spice)
@@ -87,6 +90,7 @@ def _group(
     while True:
         fits = ~inside & (sizes * filled <= cells)
         value = np.where(fits, gains + number * alone * urgent, -1.0)
+        # Gain for each bit of table size: a large attribute has to bring more pairs.
         score = np.where(fits, value / np.maximum(np.log2(sizes), 0.5) + spice / number, -1.0)
         best = int(np.argmax(score))
         if value[best] <= 0:

@@ -87,6 +87,7 @@ def spanning_tree(weights: Mapping[Clique, float], names: Sequence[str]) -> list
     edges = []
     for pair in sorted(weights, key=lambda candidate: -weights[candidate]):
         first, second = group(pair[0]), group(pair[1])
+        # An edge within one component would close a cycle.
         if first != second and weights[pair] > 0:
             groups[first] = second
             edges.append(pair)
@@ -142,6 +143,8 @@ def sampling_order(
             else np.asarray(factors.turned(mask, edge.clique, clique), dtype=np.bool_)
         )
         known = _separator_table(order, given) if given else np.asarray(float(total))
+        # The separator was fixed by an earlier clique, so this clique takes its sums from
+        # there.
         table = with_sums(table, known, allowed=allowed)
         for position, name in enumerate(fresh, start=len(given)):
             parents = clique[:position]
@@ -202,9 +205,12 @@ def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Fl
     )
     permitted = np.where(permitted.any(axis=1, keepdims=True), permitted, True)
     flat = np.zeros(permitted.shape)
+    # One threshold for the whole table: thresholds by row would keep the largest noise of
+    # nearly empty rows.
     flat[permitted] = oneway.project_to_simplex(
         table.reshape(permitted.shape)[permitted], total=float(wanted.sum())
     )
+    # A row that lost all its mass takes the distribution of the other rows.
     others = np.where(permitted, flat.sum(axis=0), 0.0)
     others = np.where(others.sum(axis=1, keepdims=True) > 0, others, permitted)
     flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, others)

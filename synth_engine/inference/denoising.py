@@ -45,6 +45,7 @@ def denoise_tables(
     }
     merged = combine_measurements(noisy, sizes)
     tables: dict[Clique, Floats] = {}
+    # Small tables first: they are the expectation to which larger ones are shrunk.
     for clique in sorted((c for c in merged if len(c) > 1), key=len):
         tables[clique] = denoise_table(merged[clique], oneways, tables, total=total)
     return Denoised(total=total, oneways=oneways, tables=tables)
@@ -55,6 +56,7 @@ def denoise_column(known: Residuals, name: str, *, along: int, total: int) -> Fl
     values, sigma = known.table((name,)), math.sqrt(known.variance((name,)))
     if total <= 0:
         return np.zeros(values.shape)
+    # Only ordered codes are smoothed; "other" and missing have no neighbours.
     if along >= oneway.MIN_LENGTH_TO_SMOOTH:
         values[:along] = oneway.shrink(values[:along], sigma=sigma)
     return oneway.project_to_simplex(values, total=float(total))

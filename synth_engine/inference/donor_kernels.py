@@ -35,6 +35,8 @@ def counts_to_costs(
         for b in range(of_ab.shape[1]):
             for c in range(of_ac.shape[1]):
                 wanted = of_ab[a, b] * of_ac[a, c] * of_bc[b, c]
+                # The derivative of (count - target)² / (target + softness) for one record
+                # more.
                 steep = weight / (wanted + softness)
                 costs[cell, 0] = (2 * (costs[cell, 0] - wanted) + 1) * steep
                 costs[cell, 1] = 2 * steep
@@ -85,6 +87,8 @@ def take_from_neighbours(
             cells[at - begin] = cell
             old, new = cell + now * lines[at, 4], cell + value * lines[at, 4]
             cost += costs[new, 0] + (costs[old, 1] - costs[old, 0])
+        # The pairs alone are already too bad, so the many tables of three need not be
+        # looked up.
         if not cost <= max_cost:
             continue
         bin_now, bin_value = np.int64(records[row, binned]), np.int64(records[donor, binned])
@@ -94,6 +98,7 @@ def take_from_neighbours(
             cells[at - begin] = cell
             old, new = cell + bin_now * lines[at, 4], cell + bin_value * lines[at, 4]
             cost += costs[new, 0] + (costs[old, 1] - costs[old, 0])
+        # Also false for NaN, which infinite costs can produce: such a move is never made.
         if not cost < 0:
             continue
         gained -= float(cost)

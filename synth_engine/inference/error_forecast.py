@@ -110,6 +110,7 @@ def network(
         for name, error in noisy.items()
     }
     residual = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
+    # Even without noise, a network of few parents misses a part of the dependence.
     missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + DEPENDENCE)
     return _document(
         errors, rows=rows, pairs=(DEPENDENCE + chance_error(sizes, rows=rows)) * missed
@@ -220,6 +221,7 @@ def _harmonic(number: float) -> float:
 def column_error(cells: int, *, deviation: float) -> float:
     """The expected distance of a histogram; `deviation`: mean absolute noise of a cell, as a share of the records.
     Where noise drowns everything, the values that come out commonest are any."""
+    # A cell loses its noise or its content, whichever is smaller.
     error = np.minimum(deviation, 2 * _shapes(cells)).sum(axis=1)
     return min(0.5 * float(error.mean()), 1 - 1 / cells)
 

@@ -87,6 +87,7 @@ def turned(
 
 def margin(table: Floats, clique: Clique, onto: Clique) -> Floats:
     """Sums over all attributes that are not in `onto`, axes in the order of `onto`."""
+    # Axes that are summed out.
     others = tuple(axis for axis, name in enumerate(clique) if name not in onto)
     sums = table.sum(axis=others) if others else table
     remaining = tuple(name for name in clique if name in onto)

@@ -65,6 +65,7 @@ def _meet_target(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Gen
         by_source = np.argsort(sources, kind="stable")
         ends = np.cumsum(np.bincount(sources, minlength=wanted.size))
         step = int(rng.integers(rows)) | 1
+        # A step that shares no factor with the number of rows visits each row once.
         while math.gcd(step, rows) > 1:
             step += 2
         _change(
@@ -124,6 +125,7 @@ def moves(excess: Counts) -> tuple[Counts, Counts]:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     hubs = _Hubs(excess.shape, cells=out.size + into.size)
     leaving, arriving = hubs.reached(out), hubs.reached(into)
+    # A hub that is reached from one side only carries no flow.
     useful = np.intersect1d(leaving.hubs, arriving.hubs)
     leaving, arriving = leaving.only(useful), arriving.only(useful)
     first_hub = flat.size

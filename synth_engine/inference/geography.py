@@ -174,6 +174,8 @@ def _rows(
         for origin in range(far.size):
             if far[origin] <= farthest:
                 # Relative to the nearest, so that no group whose origins are all far is lost.
+                # Relative to the nearest origin, so that exp does not underflow where all
+                # origins are far.
                 share = weights[origin] * _decay((far[origin] - near) / scale, table)
                 mass[group, part[origin]] += share
                 distance[group, part[origin]] += share * far[origin]
@@ -186,6 +188,8 @@ def _rows(
 @numba.njit(cache=True)
 def _order_by_distance(far: Floats, near: float) -> Whole:
     """Places from near to far, up to a 256th of the range: in time that grows with their number alone."""
+    # A bucket sort: its time is linear, and order within a 256th of the range does not
+    # matter.
     width = (far.max() - near) / 256 + 1e-12
     ends = np.zeros(258, dtype=np.int64)
     for distance in far:
@@ -235,7 +239,13 @@ def _assign_origins(
                 if within
                 else 0.0
             )
+        # Systematic sampling: equally spaced positions along the cumulative weight, from
+        # near to far.
+        # Systematic sampling: equally spaced positions along the cumulative weight, from
+        # near to far.
         step = share.sum() / counts[cell]
+        # The golden ratio spreads the starting points of cells evenly, without a random
+        # generator.
         ahead = step * ((cell * GOLDEN) % 1.0)
         passed, position = share[0], 0
         for _ in range(counts[cell]):

@@ -114,20 +114,30 @@ def fit(draw: Draw, geography: Geography, *, area: Whole) -> Gravity:
     of_parts: Floats = np.zeros((areas, parts))
     for _ in range(_ROUNDS):
         q = _row_shares(mass * attraction * factors[at])
+        # E-step: the chance that a drawn record comes from a record of the group and not
+        # from the prior of its part.
         likelihood = n * q.ravel()[key]
         of_records = np.bincount(
             key, draw.counts * likelihood / (likelihood + alpha), areas * parts
         ).astype(np.float64)
         of_parts = of_records.reshape(areas, parts)
+        # M-step for the factors of distance: observed over expected records of each
+        # distance bin.
         expected = q * of_parts.sum(axis=1, keepdims=True)
         places = factors.size
+        # Both sides are smoothed by one record, so that an empty distance bin has factor 1
+        # and not 0.
         factors = factors * (np.bincount(at.ravel(), of_parts.ravel(), places) + 1)
         factors /= np.bincount(at.ravel(), expected.ravel(), places) + 1
         expected = _row_shares(mass * attraction * factors[at]) * of_parts.sum(
             axis=1, keepdims=True
         )
+        # M-step for the attraction of parts, given the new factors; smoothed by one record
+        # likewise.
         attraction = attraction * (of_parts.sum(axis=0) + 1) / (expected.sum(axis=0) + 1)
     q = _row_shares(mass * attraction * factors[at])
+    # Areas are shrunk towards the model: a pseudo-count of `_AREA_PSEUDO_RECORDS` records
+    # follows q.
     near = (_AREA_PSEUDO_RECORDS * q + of_parts) / (
         _AREA_PSEUDO_RECORDS + of_parts.sum(axis=1, keepdims=True)
     )
@@ -159,6 +169,8 @@ def posterior_counts(
     for group, where in draw.rows():
         q, distance = rows.row(group)
         parts, n = draw.parts[where], draw.sizes[group]
+        # A part without a location cannot be judged by distance, so its records are never
+        # filtered out.
         likelihood = np.where(
             (parts >= geography.parts) & (q[parts] == 0), np.inf, n * q[parts]
         )
@@ -166,6 +178,8 @@ def posterior_counts(
             of_records = (
                 1 / (1 + draw.alpha[group] / likelihood) if filtered else likelihood > 0
             )
+        # Linear shrinkage: the group keeps this much of its own draw, and the model fills
+        # up the rest.
         own = draw.counts[where] * of_records * shrinkage[group]
         wanted = max(0.0, n - own.sum()) * q
         wanted[parts] += own
@@ -203,6 +217,8 @@ class _Rows:
 
     def __init__(self, draw: Draw, geography: Geography, model: Gravity) -> None:
         self._draw, self._place, self._model = draw, geography, model
+        # Beyond this size, rows are recomputed block by block, since all of them would not
+        # fit in memory.
         few = draw.sizes.size * geography.parts <= MAX_CACHED_PAIRS
         self._most = draw.sizes.size if few else max(1, _MAX_BLOCK_CELLS // geography.parts)
         self._first, self._block = 0, (np.empty((0, 0)), np.empty((0, 0)))
@@ -232,6 +248,8 @@ def _shrinkage_weights(draw: Draw, rows: _Rows, *, parts: int) -> Floats:
         far = np.nan_to_num(
             distance - np.nansum(q * distance) / max(q[~np.isnan(distance)].sum(), 1e-300)
         )
+        # The mean of a Dirichlet-multinomial draw is the mixture of the records and the
+        # uniform prior.
         mixed = share[group] * q + (1 - share[group]) / q.size
         mean = float(mixed @ far)
         seen[group] = (draw.counts[where] @ far[draw.parts[where]] / n[group] - mean) ** 2
@@ -249,12 +267,16 @@ def _credibility(
     more = (seen - chance * by_chance) * n
     room = share**2 * own * (1 - by_chance) * n
     weights = np.ones(sizes.size)
+    # Groups within a factor of two of each other in size share one estimate; a single group
+    # has too little data.
     classes = np.floor(np.log2(n)).astype(np.int64)
     for size_class in np.unique(classes[sizes > 0]):
         here = (classes == size_class) & (sizes > 0)
         typical = room[here].mean()
         if typical <= 0:
             continue
+        # Method of moments, stabilised by pseudo-groups that are as unlike their q as a
+        # group can be.
         unlike = (more[here].sum() + _PSEUDO_GROUPS * typical) / (
             room[here].sum() + _PSEUDO_GROUPS * typical
         )

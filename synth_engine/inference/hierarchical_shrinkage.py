@@ -46,6 +46,8 @@ def shrink_by_node(
         )
         excess = own - records[:, None] * given
         chance = records[:, None] ** 2 * given * (1 - given)
+        # Method of moments: variance between nodes beyond that of the noise, as a part of
+        # what it could be.
         unlike = max(
             0.0, float((excess**2 - noise)[new].sum() / max(float(chance[new].sum()), _FLOOR))
         )
@@ -56,6 +58,7 @@ def shrink_by_node(
             * excess
             / np.maximum(records, 1)[:, None]
         )
+        # The same records again would count as new evidence.
         moved[~new] = 0.0
         shares = np.array([_shares(row) for row in given + moved])[nodes]
         above = nodes

@@ -26,6 +26,7 @@ def triples(strengths: Mapping[Pair, float]) -> list[Triple]:
 
     strengths: how much one attribute of a pair tells of the other, the smaller one first; not negative.
     """
+    # Ties are broken by the pair itself, so that the choice is the same on every machine.
     strongest = sorted(strengths, key=lambda pair: (-strengths[pair], pair))[:MAX_TRIPLES]
     attributes = sorted({triple for pair in strengths for triple in pair})
     strength_of: dict[Triple, float] = {}
@@ -60,6 +61,8 @@ def factors(pairs: Sequence[Floats], *, rounds: int = ROUNDS) -> Factors:
     """
     ab, ac, bc = pairs
     of_ab, of_ac, of_bc = (np.ones(pair.shape) for pair in pairs)
+    # Iterative proportional fitting: each factor is scaled in turn until its pair has the
+    # right counts.
     for _ in range(rounds):
         of_ab = _ratio(ab, _times(of_ac, np.ascontiguousarray(of_bc.T)))
         of_ac = _ratio(ac, _times(of_ab, of_bc))

@@ -97,6 +97,8 @@ def fit(
     logits = np.full((len(shares), width, COMPONENTS), _LOG_ZERO, dtype=np.float32)
     for axis, share in enumerate(shares):
         ones[axis, : share.size] = share
+        # Components start near the one-way tables, with random differences that break their
+        # symmetry.
         start = np.log(np.maximum(share, 1e-6))[:, None] + rng.normal(
             0, _SPREAD, (share.size, COMPONENTS)
         )
@@ -154,10 +156,13 @@ def _blocks(
             *(binning.dependence_weights(margin * rows) for margin in margins)
         )
         noise = rows**2 * values.size / (pair.variance * pair.values.size)
+        # The less dependent a pair was found to be, the stronger its cells are pulled to
+        # independence.
         prior = 1 / ((_INDEPENDENCE * pair.distance * dependence) ** 2 + 1e-14)
         rectangle = np.s_[index, : values.shape[0], : values.shape[1]]
         wanted[rectangle] = (values / rows * noise + product * prior) / (noise + prior)
         weight[rectangle] = noise + prior
+    # Scaled, so that one learning rate suits every number of records and budget.
     weight /= np.median([one[one > 0].min() for one in weight])
     sums = np.zeros((len(views), width, width), dtype=np.float32)
     for (axis, level), number in views.items():
@@ -194,12 +199,16 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
         pull = (columns @ shares - ones) * np.float32(_ONEWAY_WEIGHT)
         gradient += pull[:, :, None] * shares
         of_shares += np.einsum("aw,awk->k", pull, columns)
+        # Backwards through the softmax of the columns, and below through that of the
+        # shares.
         gradient = columns * (gradient - (gradient * columns).sum(axis=1, keepdims=True))
         of_shares = shares * (of_shares - (of_shares * shares).sum())
+        # Cosine decay: the last steps are too small to oscillate.
         rate = _RATE / 2 * (1 + math.cos(math.pi * (step - 1) / STEPS)) + _MIN_RATE
         for value, slope, (mean, square) in zip(
             (logits, weights), (gradient, of_shares), moments, strict=True
         ):
+            # Adam with beta1 = 0.9 and beta2 = 0.99.
             mean += np.float32(0.1) * (slope - mean)
             square += np.float32(0.01) * (slope * slope - square)
             scale = np.sqrt(square / np.float32(1 - 0.99**step)) + np.float32(1e-10)

@@ -96,6 +96,7 @@ def _shrink_with_filter(
     high = filter_[::-1] * (-1.0) ** np.arange(filter_.size)
     longer = filter_.size > _FILTERS[0].size  # they reach over the ends sooner
     levels = int(math.log2(values.size)) - longer
+    # Mirrored, so that the first and the last code are not treated as neighbours.
     smooth = np.concatenate([values, values[::-1]])
     details = []
     for level in range(levels):
@@ -113,6 +114,8 @@ def _shrink_with_filter(
     total = 0.0
     for level in reversed(range(levels)):
         detail, likelihood = posterior_mean(details[level], sigma=sigma)
+        # The transform is redundant: at this level it has 2^(level + 1) times as many
+        # coefficients as an orthogonal one.
         total += likelihood / (2 << level)
         back = np.zeros(smooth.size)
         for shift, (low, up) in enumerate(zip(filter_, high, strict=True)):
@@ -132,9 +135,11 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     likelihood = np.exp(logs - largest)
     weights = np.full(prior.size, 1 / prior.size)
     for _ in range(_ROUNDS):
+        # EM for the mixture weights of the prior (E-step and M-step in one product).
         weights = weights * (
             (1 / (likelihood @ weights)) @ likelihood
         )  # the sum over observations of their shares
+        # One pseudo-observation for a true zero stabilises short sequences.
         weights[0] += (
             1.0  # one observation in favour of "nothing here" steadies short sequences
         )

@@ -84,6 +84,8 @@ def refine(
     del tables
     refined = np.ascontiguousarray(records.T)
     if ordered is not None:
+        # Triples come last: their targets are implied by the pairs, so the pairs have to be
+        # right first.
         refined = refine_triples.refine(
             refined,
             targets=targets,
@@ -116,8 +118,11 @@ def _refine_in_place(
 ) -> None:
     """Changes the records, shape (rows, attributes), where they stand."""
     rows = len(records)
+    # Attributes that are not tied to others can change alone.
     free = np.array([members[0] for members in sets if len(members) == 1], dtype=np.int64)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
+    # The effort falls with the square of the width, because each exchange then touches more
+    # tables.
     taken = int(
         EXCHANGES_PER_CELL * rows * width * min(1.0, FULL_EFFORT_ATTRIBUTES / width) ** 2
     )
@@ -146,6 +151,8 @@ def _refine_in_place(
 def _copy_order(finished: int, missing: int, *, rng: np.random.Generator) -> Places:
     """Which records are copied, in random order: each as often as any other, or once more."""
     whole, rest = divmod(missing, finished)
+    # Every refined record is copied equally often, so that copies have the same tables as
+    # the originals.
     chosen = [*[np.arange(finished)] * whole, rng.permutation(finished)[:rest]]
     copied: Places = rng.permutation(np.concatenate(chosen))
     return copied

@@ -90,6 +90,8 @@ def implied_triples(
     }
     used = sorted({axis for triple in triples for axis in triple})
     bins: dict[int, Bins] = {}
+    # The finest resolution at which all tables fit; each level is a coarser view of the one
+    # before.
     for level in LEVELS:
         bins = {
             a: binning.nested_bins(histograms[a], ordered=ordered[a], levels=(level,))[0]
@@ -98,6 +100,8 @@ def implied_triples(
         sizes = [prod(int(bins[axis].max()) + 1 for axis in triple) for triple in triples]
         if sum(sizes) <= cells:
             break
+    # At the coarsest level tables may still be too many; the triples come in a fixed order,
+    # so the cut is reproducible.
     fitting = np.cumsum(sizes if triples else []) <= cells
     chosen = [triple for triple, fits in zip(triples, fitting, strict=True) if fits]
     sides = {pair for triple in chosen for pair in maxent_triples.pairs_of(triple)}
@@ -153,6 +157,7 @@ def refine(
     """
     rows = codes.shape[1]
     implied = implied_triples(targets, ordered=ordered, strengths=strengths, rows=rows)
+    # Tied attributes change together only, which a move of one value cannot do.
     fixed = {axis for group in tied for axis in group}
     free = [
         axis
@@ -193,6 +198,8 @@ def _build_layout(
         ):
             costs[start : start + part.size, column] = part.ravel()
     for (_, may), start in zip(allowed, starts[len(targets) :], strict=False):
+        # A forbidden cell costs infinitely much to enter, so no move into it lowers the
+        # total.
         costs[start : start + may.size, 0] = np.where(may, 0.0, np.inf).ravel()
     for target_axes, start, end in zip(
         implied.triples, starts[len(tables) :], starts[len(tables) + 1 :], strict=False
@@ -264,6 +271,8 @@ def _refine_layout(
         order, more = rng.permutation(len(records)), 0.0
         records, position = records[order], position[order]
         for axis in free:
+            # Donors of a record are its neighbours in this order: records alike in the
+            # attributes that matter for the axis.
             order = _sorted(records, near[axis])
             records, position = records[order], position[order]
             more += donor_kernels.take_from_neighbours(
@@ -271,9 +280,12 @@ def _refine_layout(
                 MAX_PAIR_COST, WINDOW, state,
             )  # fmt: skip
         gained += more
+        # Later passes gain less and less; what they would still gain is below the noise of
+        # the counts.
         if more <= MIN_GAIN * gained:
             break
     columns = np.empty_like(records)
+    # Back into the order in which the records came.
     columns[position] = records
     return np.ascontiguousarray(columns.T)
 

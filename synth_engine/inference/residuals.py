@@ -79,6 +79,7 @@ class Residuals:
             factors.turned(noisy.values, noisy.clique, clique), dtype=np.float64
         )
         for part, residual in parts(values, clique).items():
+            # A residual that sums n cells has n times the variance of a cell.
             weight = 1 / (noisy.variance * self._merged(clique, part))
             self._weights[part] = self._weights.get(part, 0.0) + weight
             self._sums[part] = self._sums.get(part, 0.0) + weight * residual
@@ -247,6 +248,7 @@ class _Dual:
             ):
                 start.of = ahead
                 return {c: self._cut(c, table) for c, table in tables.items()}
+            # Momentum restarts once a step goes uphill (O'Donoghue and Candès 2015).
             against = sum(float(np.vdot(moved[c], new[c] - old[c])) for c in self._tables) > 0
             grown = 1.0 if against else (1 + math.sqrt(1 + 4 * momentum**2)) / 2
             push = 0.0 if against else (momentum - 1) / grown

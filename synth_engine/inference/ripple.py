@@ -31,6 +31,7 @@ def without_negatives(values: Floats, *, threshold: float) -> Floats:
     steps and may be stopped before its end. A table whose total is not above zero becomes empty."""
     flat = np.ascontiguousarray(values, dtype=np.float64).ravel().copy()
     sizes = np.array(values.shape, dtype=np.int64)
+    # Without a positive total there is nothing that negative cells could be filled from.
     if flat.sum() <= 0 or not _ripple(flat, sizes, threshold, _MAX_TURNS_PER_CELL * flat.size):
         return _cut(values)
     return flat.reshape(values.shape)
@@ -53,6 +54,7 @@ def nonnegative_views(views: Sequence[View], *, total: float | None = None) -> l
             for view in adjusted
         ]
         adjusted = make_consistent(adjusted, total=total, order=order)
+    # Non-negativity matters more than agreement, so it has the last word.
     return [replace(view, values=_cut(view.values)) for view in adjusted]
 
 

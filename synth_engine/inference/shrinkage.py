@@ -75,6 +75,8 @@ def estimate_ratios(
     ]
     for _ in range(_ROUNDS):
         weights = sum((_posterior(block, prior).sum(axis=0) for block in likelihoods), steady)
+        # M-step: the prior becomes the mean posterior, plus pseudo-cells that keep every
+        # ratio possible.
         prior = weights / weights.sum()
     ratios: Floats = np.concatenate([_posterior(block, prior) @ grid for block in likelihoods])
     return RatioEstimate(ratios=ratios.reshape(values.shape), prior=prior)
@@ -118,5 +120,6 @@ def _likelihood(
 
 def _posterior(likelihood: Floats, prior: Floats) -> Floats:
     joint = likelihood * prior
+    # E-step: the posterior of the ratio of each cell.
     posterior: Floats = joint / joint.sum(axis=1, keepdims=True)
     return posterior

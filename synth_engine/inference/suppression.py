@@ -39,6 +39,7 @@ class _Suppression:
         part = self.counts[above]
         sizes = part.reshape(part.shape[0], -1).sum(axis=1) if part.ndim else np.empty(0)
         large = sizes >= self.least
+        # Dividing this group further would only produce groups below the least size.
         if not large.any():  # all columns are told, or none of those that follow
             self._publish(above, records)
             return

@@ -64,6 +64,7 @@ def change(
     """Gives the record another value, and keeps the costs of all tables up to date."""
     for at in range(first[attribute], first[attribute + 1]):
         cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
+        # The cost of one more record is linear in the count, with slope `costs[cell, 1]`.
         costs[cell, 0] -= costs[cell, 1]
     record[attribute] = value
     for at in range(first[attribute], first[attribute + 1]):
@@ -101,6 +102,7 @@ def cost_of_exchange(
         cell, old = line_start(record, copies, copy) + record[copies[copy, 0]], cells[at]
         if cell != old:
             cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
+    # Undo: the caller decides whether the exchange is worth its cost.
     exchange(record, values, members)
     return float(cost)
 

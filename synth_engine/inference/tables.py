@@ -29,6 +29,7 @@ def shrink_towards(values: npt.NDArray[np.number], baseline: Floats, *, sigma: f
     """
     rows, columns = math.prod(values.shape[:-1]), values.shape[-1]
     difference = (values - baseline).reshape(rows, columns)
+    # The shrinkage formula is stated for matrices that are at least as wide as high.
     turned = rows > columns
     left_vectors, singular, right_vectors = np.linalg.svd(
         difference.T if turned else difference, full_matrices=False
@@ -50,6 +51,7 @@ def _shrink_singular_values(singular: Floats, *, short: int, long: int, sigma: f
     unit = sigma * math.sqrt(long)
     scaled, aspect = singular / unit, short / long
     inside = np.maximum((scaled**2 - aspect - 1) ** 2 - 4 * aspect, 0.0)
+    # Below this edge, singular values cannot be told from those of pure noise.
     above = scaled > 1 + math.sqrt(aspect)
     shrunk: Floats = np.where(above, np.sqrt(inside) / np.maximum(scaled, 1.0), 0.0) * unit
     return shrunk

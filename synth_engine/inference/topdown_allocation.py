@@ -96,6 +96,7 @@ class Allocation:
             raise ValueError("there are other counts than nodes")
         sums = self._counts[self._opens]
         sizes = np.bincount(level.parents)
+        # A random first child, so that rounding does not always favour the same ones.
         starts = rng.integers(sizes)
         given = centre_counts(counts, parents=level.parents, sums=sums, starts=starts)
         self._keep(~self._opens)

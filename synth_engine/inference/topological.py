@@ -36,6 +36,7 @@ def draw(
     for axes, wanted in wishes:
         sizes[list(axes)] = wanted.shape
     ends = np.linspace(0, rows, starts + 1).astype(np.int64)
+    # Random fractions below one break ties and never change the order of different counts.
     remaining = [wanted.ravel() + rng.random(wanted.size) for _, wanted in wishes]
     for start, end in itertools.pairwise(ends.tolist()):
         if end > start:

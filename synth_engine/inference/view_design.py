@@ -159,6 +159,7 @@ def _parts(
     order = np.zeros(1 << k)
     for bit in range(k):
         halves = by_set.reshape(-1, 2, 1 << bit)
+        # Superset sums (fast zeta transform): a view covers every subset of its attributes.
         halves[:, 0] += halves[:, 1]  # a view of a set is one of each of its parts
         within = dimensions.reshape(marginals, -1, 2, 1 << bit)
         within[:, :, 1] *= (effective[:, bit] - 1)[:, None, None]

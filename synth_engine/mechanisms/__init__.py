@@ -140,6 +140,8 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
     row keeps to every constraint of the domain."""
     codes, texts = model.sample(rows, seed=seed), model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
+    # Each block has generators of its own, so that a block can be made again without those
+    # before it.
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         block = {name: column[start : start + BLOCK] for name, column in codes.items()}
         frame = codec.decode(

@@ -184,6 +184,8 @@ class DPSyn(Mechanism):
         if not fitting:
             least = min(memory(candidate.design, sizes) for candidate in assessed)
             pairs.require_memory(least, megabytes=max_bytes // 10**6, domain=domain)
+        # Errors are compared with seven digits, so that the choice is the same on every
+        # machine.
         return min(
             fitting,
             key=lambda candidate: float(f"{candidate.error(rows=rows, scale=scale):.6e}"),

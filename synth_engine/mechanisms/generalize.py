@@ -126,6 +126,8 @@ class GeneralizePlan(Plan):
         smallest = np.sort(np.array(list(self.domain.sizes.values()), dtype=np.float64))
         number = int((np.cumprod(smallest) <= self._max_cells(records)).sum())
         number = min(number, self.config.columns or number)
+        # Equal parts for as many choices as there can be; fewer choices cost less than
+        # planned.
         part = self.loss.of(self.loss.amount * CHOICE_SHARE / max(number, 1))
         return number, budget_allocation.selection_scale(part, self.sensitivity, monotonic=True)
 
@@ -229,6 +231,7 @@ class GeneralizePlan(Plan):
         projected = estimate.project_nonnegative(
             counts, np.ones(counts.size), sums=np.array([float(rows)]), parents=root
         )
+        # A group smaller than its noise would be published as little else than noise.
         least = max(float(self.config.k), MIN_DEVIATIONS * math.sqrt(table.noise.variance))
         return suppress_small_groups(projected.reshape(table.values.shape), least=least)
 

@@ -166,6 +166,7 @@ def _more_accurate(domain: Domain, spec: Spec) -> _Calibration:
     """Of many columns Gaussian noise is the better one unless epsilon is so large that plain shares of it do; then
     how far Laplace noise could shrink is not looked into."""
     sizes = [a.size for a in domain.modelled]
+    # Each size is one more distribution to compose, which takes seconds for many.
     few = len(set(sizes)) <= _COMPARED
     laplace = _laplace(domain, spec if few else replace(spec, delta=Fraction(0)))
     return min(_gaussian(domain, spec), laplace, key=lambda found: found.error(sizes))

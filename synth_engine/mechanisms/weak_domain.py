@@ -250,6 +250,7 @@ def _frequencies(
     counts = np.bincount(
         codes, weights=[count for _, count in answer.ranked_counts], minlength=resolved.size
     ).astype(np.float64)
+    # Rare values are published as "other" if the column has such a code, else as missing.
     elsewhere = (
         resolved.other_code if resolved.other_code is not None else resolved.missing_code
     )

@@ -174,6 +174,8 @@ class AutoPlan(Plan):
         first = np.array([noise.variance for noise in self.column_noises().values()])
         both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
         certain = columns.certain(pairs, distances, np.sqrt(first))
+        # Tables also improve pairs that are not measured, which their own predicted gain
+        # leaves out.
         by_tables = _COLUMN_GAIN_FACTOR * sum(
             choice.gain * certain[choice.number] for choice in choices
         )
@@ -186,6 +188,8 @@ class AutoPlan(Plan):
         parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
         questions = []
         for choice, part in zip(choices, parts, strict=True):
+            # Exact fractions: the prices of all tables add up to what is left, to the last
+            # digit.
             price, pair = remaining * part / sum(parts), pairs[choice.number]
             noise, interaction = self._table(price, columns.shape(pair, choice.levels))
             questions.append(
@@ -197,6 +201,8 @@ class AutoPlan(Plan):
         """The noise of a table, and whether its interaction is asked for, and not its counts: it moves less where lengths
         are Euclidean, unless its noise, which is counted in parts of records, would be too large to be drawn."""
         if not isinstance(self.loss, Pure):
+            # An interaction ignores the margins, so one record moves it less in the
+            # Euclidean norm.
             moving = self._of_interaction(shape)
             if (
                 moving.l2_squared
@@ -288,6 +294,7 @@ class AutoPlan(Plan):
         if not self._number_of_pairs():
             return Fraction(1)
         if isinstance(self.loss, Pure):
+            # The smaller the budget, the larger the part of it that columns need.
             share = min(max(0.11 * self.strength**-0.2, 0.1), 0.65)
         else:  # interactions say nothing of columns, so that these need more
             share = min(max(0.21 * self.strength**-0.15, 0.1), 0.68)
@@ -344,6 +351,7 @@ class AutoPlan(Plan):
         pairs = self._number_of_pairs()
         if pairs:
             self._score_noise(pairs)
+            # The cheapest table that an allocation could ask for.
             least = self.loss.amount / (_PARTS * pairs)
             if not isinstance(self.loss, Pure):
                 least = max(least, self.loss.amount / _PARTS)

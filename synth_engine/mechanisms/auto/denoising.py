@@ -146,6 +146,8 @@ def estimates(
     priors: dict[bool, list[Floats]] = {}
     for pair, table in tables.items():
         first[pair], prior = _read(fine, pair, table, predictions[pair], known=None)
+        # Tables of nearly determined pairs have ratios of their own kind, so they share a
+        # prior of their own.
         priors.setdefault(table.close, []).append(prior)
     known = {close: np.mean(counts, axis=0) for close, counts in priors.items()}
     others = _Others.of(fine, first)
@@ -153,6 +155,7 @@ def estimates(
     for pair, table in tables.items():
         alike = known[table.close]
         candidates = [predictions[pair], *others.through(pair, predictions[pair])]
+        # The marginal likelihood of the noisy cells decides which prediction is used.
         evidence = [table.evidence(prediction, known=alike) for prediction in candidates]
         counts[pair], _ = _read(
             fine, pair, table, candidates[int(np.argmax(evidence))], known=alike
@@ -212,6 +215,7 @@ class _Others:
         a, b = pair
         margins = self.fine.margins(pair)
         shared = self.strengths[a] * self.strengths[b]
+        # Only columns on which both depend can carry a dependence between them.
         thirds = [
             int(third)
             for third in np.argsort(-shared, kind="stable")[:_THIRD]

@@ -58,6 +58,7 @@ def model(
         for pair, (answer, levels) in tables.items()
     }
     counts = estimates(fine, observed, distances, memory_mb=memory_mb)
+    # The tree gives the records to start from; the targets then correct all other pairs.
     order = _order(columns, fine, counts)
     network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)
     sampled = tuple(
@@ -103,6 +104,7 @@ def estimates(
         )
         for pair, observed in tables.items()
     ]
+    # A public seed: the same answers always give the same model.
     rng = generator(_SEED, purpose=("mixture",))
     mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
     wanted = affordable_pairs(fine, tables, distances, memory_mb)

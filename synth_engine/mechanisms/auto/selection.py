@@ -142,11 +142,13 @@ class Columns:
             for h, levels in zip(self.histograms, self.levels, strict=True)
         ]
         chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
+        # Independent records would also show a distance; part of it is taken off.
         beyond_chance = scores.values / self.total - _CHANCE * chance
         noise = scores.noise.variance / self.total**2
         mean = max(
             float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size), _LEAST
         )
+        # Empirical Bayes: the variance between pairs beyond that of the noise.
         spread = max(float(beyond_chance.var()) - noise, (_TYPICAL * mean) ** 2)
         closer: Floats = mean + (beyond_chance - mean) * (spread / (spread + noise))
         return np.clip(closer, _LEAST, _MOST)
@@ -319,6 +321,7 @@ def _combine(
         weighted_sums += counts / (codes * own.noise.variance)
     for bins, sums, variance in parts:
         coarse = binning.coarse_of_fine(finest, bins)
+        # A sum over a bin measures all fine bins in it together.
         same = coarse[:, None] == coarse[None, :]
         precision += same / variance
         weighted_sums += sums[coarse] / variance
@@ -354,6 +357,8 @@ def as_counts(
     ]
     values /= values.size
     for axis in range(values.ndim):
+        # Noise outside the space of interactions carries no information and is projected
+        # away.
         values -= values.mean(axis=axis, keepdims=True)
     independent = np.add.outer(
         *(row / other.size for row, other in zip(sums, reversed(sums), strict=True))

@@ -57,6 +57,7 @@ class Disaggregation:
             beyond=beyond,
         )
         geography = self._geography(located=True)
+        # The public decay needs no fit and has nothing to shrink groups to.
         if self.decay != "fitted":
             model = gravity.Gravity.public(draw, geography)
             return gravity.posterior_counts(
@@ -72,6 +73,7 @@ class Disaggregation:
         as it is drawn here, and in a resample of the records. By the public decay alone, which stands in for distances that
         nobody knows yet; of up to `_LOOKED_AT` groups. The filter is taken to undo what the prior adds, at the price of more
         chance, up to that of one record by the decay."""
+        # Groups are sampled in proportion to their records.
         marks = (np.arange(_SAMPLED_GROUPS) + 0.5) * (sizes.sum() / _SAMPLED_GROUPS)
         groups, times = np.unique(
             np.searchsorted(np.cumsum(sizes), marks, side="right"), return_counts=True
@@ -81,7 +83,9 @@ class Disaggregation:
         n, near = sizes[groups].astype(np.float64), mass > 0
         total = alpha[groups] * self._parts
         share = n / (n + total)
+        # Distances of the records of a group, if the public decay were true …
         own, own_spread = _moments(mass / mass.sum(axis=1, keepdims=True), distance)
+        # … and of the prior, which is uniform over the parts that can be reached.
         even, even_spread = _moments(near / near.sum(axis=1, keepdims=True), distance)
         spread = (
             share * own_spread

@@ -263,6 +263,7 @@ class OnTheMap(Mechanism):
             else disclosure.programme_prior
         )
         wanted = {n: chosen(epsilon, delta, size=n, origins=origins) for n in sizes}
+        # Never below the least prior: the guarantee holds whatever the paper's bound says.
         return {n: max(least[n], int(np.ceil(wanted[n] * resampling.UNIT))) for n in sizes}
 
 
@@ -318,6 +319,7 @@ class OnTheMapPlan(Plan):
         if resampled is None or resampled.clique != self.clique or resampled.shape != shape:
             raise not_of_this_plan()
         groups, origins = self._origins(resampled)
+        # Only non-empty cells: a table of all pairs of places would not fit in memory.
         cells, counts = np.unique(
             groups * domain.sizes[self.clique[1]] + origins, return_counts=True
         )

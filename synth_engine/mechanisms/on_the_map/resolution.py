@@ -43,6 +43,7 @@ def best(options: Sequence[Resolution], totals: Iterable[int]) -> tuple[tuple[in
     }
     single = min(lost, key=lambda name: sum(lost[name]))
     mixed = []
+    # Two resolutions: small groups by the coarse one, large groups by the fine one.
     for coarse, fine in combinations(lost, 2):
         worse = [
             index for index in range(len(times)) if lost[fine][index] >= lost[coarse][index]
@@ -51,5 +52,6 @@ def best(options: Sequence[Resolution], totals: Iterable[int]) -> tuple[tuple[in
         if 0 < first < len(times):
             pair = (0, coarse), (times[first][0], fine)
             mixed.append((sum(lost[coarse][:first]) + sum(lost[fine][first:]), pair))
+    # A second resolution must be worth its complication: at least a twelfth less is lost.
     less, two = min(mixed, default=(math.inf, ()))
     return two if less < _CLEARLY * sum(lost[single]) else ((0, single),)

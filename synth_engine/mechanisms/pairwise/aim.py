@@ -161,6 +161,8 @@ class AimPlan(Plan):
         remaining = self.loss.amount - self._spent(columns)
         part = self._first_part
         while weights:
+            # A rest too small for another round is spent in this one, so that nothing is
+            # left over.
             last = remaining < 2 * part
             part = remaining if last else part
             noise = self._noise(part)
@@ -172,6 +174,8 @@ class AimPlan(Plan):
             if last:
                 break
             remaining -= part
+            # AIM's annealing: a round that taught nothing beyond noise makes the next one
+            # more precise.
             part *= 1 if estimates.learn(answer, penalty=offered[index].penalty) else GROWTH
         return tables, selections
 

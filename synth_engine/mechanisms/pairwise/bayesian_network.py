@@ -144,6 +144,7 @@ def _columns_share(cap: Budget, domain: Domain) -> Fraction:
         spread = math.sqrt(2) * sensitivity.l1 * 2 * tables / float(cap.epsilon)
     else:
         spread = math.sqrt(sensitivity.l2_squared * tables / float(cap.rho))
+    # How many times the noise of a table exceeds what is still useful, as a logarithm.
     octaves = math.log2(spread / (domain.rows or error_forecast.ROWS) / NOISY_TABLE)
     return Fraction(round(100 * min(max(0.6 + 0.1 * octaves, 0.6), 0.9)), 100)
 
@@ -184,6 +185,7 @@ class BayesianNetworkPlan(Plan):
         scale = self._selection_scale()
         while growth.unplaced:
             choices = growth.choices()
+            # What attributes without parents leave unspent goes to the tables that follow.
             noise = self._noise(budget_left / growth.unplaced)
             index = session.select(growth.candidates(choices, noise=noise), scale=scale)
             selections.append(index)

@@ -152,6 +152,7 @@ class MstPlan(Plan):
     def _chosen(self, session: Session, columns: Sequence[Measurement]) -> pairs.Forest:
         candidates, scale = self._candidates(columns), self._choice_scale()
         forest = pairs.Forest(self.domain.names)
+        # Kruskal's algorithm, with a private choice in place of the maximum.
         while choices := [pair for pair in candidates if forest.connects(pair)]:
             index = session.select([candidates[pair] for pair in choices], scale=scale)
             forest.take(choices[index], index=index)

@@ -74,6 +74,8 @@ class Growth:
         self._expected_cells = 0
         self._network: list[Node] = []
         self._tables: list[Table] = []
+        # Public: the first attribute is the one with the fewest values, so no choice is
+        # paid for.
         root = min(domain.names, key=lambda name: self._sizes[name])
         self._add(Node(attribute=root, parents=()), self._oneways[root])
 
@@ -104,6 +106,7 @@ class Growth:
                     for name in self._unplaced
                     if sizes[name] <= max_size
                 ]
+        # Small tables first, because the number of candidates is bounded.
         options = sorted(options, key=lambda option: option[:2])[:MAX_CANDIDATES]
         room = np.cumsum([cells for _, cells, _, _ in options]) <= MAX_CANDIDATE_CELLS
         return alone + [
@@ -147,6 +150,7 @@ class Growth:
             self._add(Node(attribute=node.attribute, parents=()), self._oneways[node.attribute])
             return
         joint = self._joint(node.parents)
+        # Cells that no drawn record fell into are rare and not impossible.
         joint = (joint + _UNSEEN) * float(joint.sum() / (joint + _UNSEEN).sum())
         baseline = self._pairwise(measurement, joint)
         sigma = math.sqrt(measurement.noise.variance)

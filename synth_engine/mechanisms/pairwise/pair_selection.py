@@ -64,6 +64,8 @@ def select_pairs(
     )
     best: tuple[float, list[Clique]] = (whole, [])
     number = 1
+    # Each number of pairs means another noise, so each is tried with the noise that it
+    # would have.
     while number <= len(distances):
         noise = deviation(number)
         gains = {
@@ -101,6 +103,7 @@ def join_triples(
     small and much less noise would be left in it than in the pairs together."""
     remaining = dict.fromkeys(pairs, 1)
     names = [name for name in sizes if any(name in pair for pair in pairs)]
+    # Only triples whose three pairs were all selected can replace them.
     triples = [
         t
         for t in itertools.combinations(names, 3)

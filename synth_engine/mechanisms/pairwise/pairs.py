@@ -184,6 +184,7 @@ def strength(table: Floats) -> float:
 def strongest(known: Denoised, domain: Domain) -> dict[Clique, Floats]:
     """The tree of the pairs that depend most on each other, of those that were measured or lie within a larger table."""
     tables: dict[Clique, Floats] = {}
+    # Pairs that were measured by themselves come before margins of larger tables.
     for clique, table in sorted(known.tables.items(), key=lambda item: len(item[0])):
         for pair in itertools.combinations(clique, 2):
             tables.setdefault(pair, factors.margin(table, clique, pair))

@@ -160,6 +160,7 @@ class PrivSynPlan(Plan):
             return Answers(measurements=tuple(columns), calls=session.calls)
         known = pairs.denoise(self.domain, columns)
         oneways, total = known.oneways, known.total
+        # References come from paid answers alone, so they add nothing to the sensitivity.
         expectations = {
             pair: Expectation(factors.product([oneways[name] for name in pair], total=total))
             for pair in pairs.of(self.domain)

@@ -42,6 +42,8 @@ class Estimates:
         offered = []
         for clique, weight in weights.items():
             table, old = self._expected(clique), self._offered.get(clique)
+            # Candidates are reused as long as nothing changed: the room then need not count
+            # their tables again.
             if old is None or old[0] is not table or old[1] != noise:
                 new = self._candidate(clique, table, noise, weight=weight, old=old and old[2])
                 old = self._offered[clique] = table, noise, new
@@ -57,6 +59,7 @@ class Estimates:
         weight: float,
         old: Candidate | None,
     ) -> Candidate:
+        # The handicap follows from public weights and paid answers, so it may enter the penalty.
         handicap = (1 - weight) * TYPICAL * self._known.total
         new = pairs.candidate(clique, table, deviation=noise.mean_deviation, handicap=handicap)
         if (
