@@ -17,12 +17,15 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 PARTS = 2.0 ** np.arange(-16.0, 0.0, 0.5)
-"""The parts of the budget that one table may get."""
+"""Shares of the budget that one table may get: powers of the square root of two."""
 _MEAN_DEVIATION = 0.8
-"""Of the standard deviation of a cell's noise, its mean absolute value."""
+"""Mean absolute deviation over standard deviation of noise: sqrt(2 / pi) for Gaussian noise."""
 _OCTAVES, _PER_OCTAVE = 24, 2
+"""Cells are counted by size in half octaves, down to 2^-24 of the records."""
 _MAX_EMPTY_SHARE = 0.98
+"""However far a table is from its reference, at least 2 % of its cells are taken to hold records."""
 _ROUNDS = 60
+"""Bisection steps on the price of budget, on a logarithmic scale."""
 
 
 @dataclass(frozen=True, kw_only=True)

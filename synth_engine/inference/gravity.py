@@ -21,13 +21,16 @@ from synth_engine.domain.resolution import cells
 from synth_engine.inference.geography import GOLDEN, MAX_CACHED_PAIRS, Floats, Geography, Whole
 
 _EDGES = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40]) / 6
-"""Of distances with a factor each, in scales of the public decay."""
+"""Edges of the distance bins that have a factor each, in units of the scale of the public decay."""
 _ROUNDS = 30
+"""EM iterations."""
 _MAX_AREAS, _GROUPS_PER_AREA = 128, 8
 _AREA_PSEUDO_RECORDS = 50.0
-"""As many records must groups near each other have for what they have in common to count for half."""
+"""Pseudo-count, in records, of the model where areas of groups are shrunk towards it: an area with as many records counts
+for half."""
 _PSEUDO_GROUPS = 10.0
-"""As many groups of each size as if they were all unlike their q are counted in."""
+"""Pseudo-count of the prior of the variance between groups: so many groups of each size class that are as unlike their q as
+can be."""
 _MAX_BLOCK_CELLS = 1 << 20
 _STEPS, _LAST = 32, 65_535
 """Distances are put in order by steps of 1/32 mile."""

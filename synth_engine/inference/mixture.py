@@ -25,11 +25,14 @@ STEPS = 300
 COMPONENT_LEVEL = 2
 """The resolution at which components are described: the third of `bins.LEVELS`."""
 _ONEWAY_WEIGHT = 50.0
+"""Weight of the one-way tables in the loss, whose cells of pairs have a median least weight of one."""
 _RATE, _MIN_RATE = 0.1, 1e-3
 _INDEPENDENCE = 2.0
 """The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from independence."""
 _SPREAD = 0.5
+"""Standard deviation of the random initial logits, by which components begin to differ."""
 _LOG_ZERO = -1e9
+"""Logit of bins that an attribute does not have."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

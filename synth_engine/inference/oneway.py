@@ -16,9 +16,11 @@ from synth_engine.measurement import Counts, Measurement, Noise
 Floats = npt.NDArray[np.float64]
 
 MIN_LENGTH_TO_SMOOTH = 8
+"""Codes in order below which wavelets have too few levels to learn anything from."""
 MAX_RECORDS = 10**9
 """A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
 _ROUNDS = 30
+"""EM iterations."""
 _SPREADS = 2.0 ** np.arange(-1, 12)
 _ROOT3 = math.sqrt(3)
 _FILTERS: tuple[Floats, ...] = (

@@ -29,12 +29,15 @@ GRID = _grid(3.0, 41)
 WIDE_GRID = _grid(5.0, 53)
 """From 1/150 to 150, for attributes that nearly determine each other."""
 _ROUNDS = 15
+"""EM iterations."""
 _STEADY = 0.01
-"""Cells in favour of each ratio before any is looked at."""
+"""Pseudo-count, in cells, of each ratio of the grid: a Dirichlet prior on the distribution of ratios."""
 _TRUSTED = 50.0
-"""Cells that what is known of ratios in other tables counts for."""
+"""Pseudo-count, in cells, of the distribution of ratios learned from other tables."""
 _NARROW = 0.5
+"""Standard deviation of the logarithm of a ratio in the initial prior."""
 _BLOCK = 1 << 16
+"""Cells whose likelihoods are computed at once, which bounds memory."""
 MIN_EXPECTED = 1e-6
 """No cell is expected to hold less."""
 

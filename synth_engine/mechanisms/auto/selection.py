@@ -29,15 +29,19 @@ SCORED = 2
 """The resolution at which pairs are scored, unless there are so many that a coarser one has to do."""
 CELLS_SCORED = 1 << 24
 CELLS_MEASURED = 250_000
-_LEAST, _MOST = 0.003, 1.96
+_MIN_DISTANCE, _MAX_DISTANCE = 0.003, 1.96
+"""Bounds of an estimated L1 distance, which lies between 0 and 2: no pair is taken to be exactly independent or determined."""
 _CHANCE = 0.5
 """Of the L1 distance that chance gives independent records, what is taken off a score."""
 _DOUBT = 1.5
 """Standard deviations by which the mean of all scores may be too large by its noise."""
 _BLUR, _BLUR_POWER = 8.0, 0.35
+"""Merging neighbouring codes hides _BLUR * strength^_BLUR_POWER times the squared shares of the bins: with more budget, detail
+matters more."""
 _UNASKED = 1.5
 """How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
 _TYPICAL = 0.2
+"""Least standard deviation of distances between pairs, in multiples of their mean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,7 +155,7 @@ class Columns:
         # Empirical Bayes: the variance between pairs beyond that of the noise.
         spread = max(float(beyond_chance.var()) - noise, (_TYPICAL * mean) ** 2)
         closer: Floats = mean + (beyond_chance - mean) * (spread / (spread + noise))
-        return np.clip(closer, _LEAST, _MOST)
+        return np.clip(closer, _MIN_DISTANCE, _MAX_DISTANCE)
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
