@@ -150,7 +150,8 @@ class Columns:
         beyond_chance = scores.values / self.total - _CHANCE * chance
         noise = scores.noise.variance / self.total**2
         mean = max(
-            float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size), _LEAST
+            float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size),
+            _MIN_DISTANCE,
         )
         # Empirical Bayes: the variance between pairs beyond that of the noise.
         spread = max(float(beyond_chance.var()) - noise, (_TYPICAL * mean) ** 2)
