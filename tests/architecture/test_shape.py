@@ -27,6 +27,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/kinds/integer.py",
     "synth_engine/kinds/number.py",
     "synth_engine/kinds/text.py",
+    "synth_engine/kinds/time_of_day.py",
     "synth_engine/codec/identifiers.py",
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",

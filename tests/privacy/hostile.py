@@ -21,6 +21,7 @@ from synth_engine.domain import (
     WeakBasket,
 )
 from synth_engine.kinds.date_time import ISO_MOMENT
+from synth_engine.kinds.time_of_day import Time
 from synth_engine.values import Listed, from_json
 
 DAY = datetime.date(1600, 1, 1), datetime.date(9999, 12, 31)
@@ -96,6 +97,7 @@ COLUMNS: tuple[Attribute, ...] = (
         )
         for number, written in enumerate(DAY_FORMATS)
     ),
+    Time(name="left", low=datetime.time(6), high=datetime.time(22), step=7, missing=("", "?")),
     Date(name="born_clamped", low=DAY[0], high=DAY[1], step_days=3_650),
     *_moments(),
     Text(name="note", min_length=1, max_length=40, signs=("lower", "upper", "digits")),
@@ -283,6 +285,7 @@ TEXTS = st.one_of(
         lambda found: found.strftime("%d.%m.%Y %H:%M:%S.%f")
     ),
     st.dates().map(str),
+    st.times().map(str),
 )
 
 SHORT = TEXTS.map(lambda text: text[:200])

@@ -1,0 +1,63 @@
+"""Times of day in steps of minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from synth_engine.domain import parse_attribute
+from synth_engine.kinds.time_of_day import FORMATS, Time
+from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.typed import TypedFields
+
+
+def _time(typed: TypedFields) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "low": typed.text("low") or "00:00",
+        "high": typed.text("high") or "23:59",
+        "step": typed.whole("step") if typed.text("step") else 1,
+        "format": typed.text("format") or FORMATS[0],
+    }
+    match typed.one_of("bins", "width"):
+        case "width":
+            document["width"] = typed.whole("width")
+        case "bins":
+            plain = parse_attribute({"name": typed.name, "kind": "time", **document})
+            if not isinstance(plain, Time):
+                raise TypeError
+            document["width"] = typed.values_per_bin(plain.points)
+    return document
+
+
+def _summary(attribute: Time) -> str:
+    step = "each minute" if attribute.step == 1 else f"every {attribute.step} minutes"
+    whole = attribute.value_count == attribute.points
+    bins = "" if whole else f", {attribute.value_count} bins"
+    return f"{attribute.low:%H:%M} to {attribute.high:%H:%M}, {step}{bins}"
+
+
+def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
+    return key != "unordered" or bool(fields.get(key))
+
+
+FORM = KindForm(
+    kind="time",
+    label="Time of day",
+    position=65,
+    fields=("low", "high", "step", "bins", "width", "format", "unordered", *SHARED),
+    document=_time,
+    summary=_summary,
+    outsides={
+        "clamp": "moves to the nearest end of the range",
+        "missing": "counts as missing",
+    },
+    labels={
+        "low": ("From", "Like 06:00. Empty: 00:00."),
+        "high": ("To", "Like 22:00. Empty: 23:59."),
+        "step": ("Minutes between values", "Empty: 1."),
+        "bins": ("Number of bins", "Both empty: one a step up to 100, else 32 bins."),
+        "width": ("or steps in a bin", ""),
+    },
+    choices={"format": (dict(zip(FORMATS, FORMATS, strict=True)), FORMATS[0])},
+    is_shown=_is_shown,
+)
