@@ -35,19 +35,19 @@ def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:
 def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:
     """The partitions of a column that divide something, the one with the fewest parts first; one of two that are the same.
     Errors: DomainError where a part of a finer one lies in two parts of a wider one."""
-    mine = [each for each in domain.partitions if each.column == attribute.name]
-    found: list[Partition] = []
-    for each in sorted(mine, key=lambda one: len(one.parts)):
-        if not 1 < len(each.parts) < attribute.value_count:
+    mine = [partition for partition in domain.partitions if partition.column == attribute.name]
+    nested: list[Partition] = []
+    for partition in sorted(mine, key=lambda one: len(one.parts)):
+        if not 1 < len(partition.parts) < attribute.value_count:
             continue
-        if found and not _inside(each, found[-1]):
+        if nested and not _inside(partition, nested[-1]):
             raise attribute.error(
-                f"the partitions {found[-1].name!r} and {each.name!r} do not nest",
+                f"the partitions {nested[-1].name!r} and {partition.name!r} do not nest",
                 repair="let each part of the finer one lie in one part of the wider one, or leave one of them out",
             )
-        if not found or len(each.parts) > len(found[-1].parts):
-            found.append(each)
-    return tuple(found)
+        if not nested or len(partition.parts) > len(nested[-1].parts):
+            nested.append(partition)
+    return tuple(nested)
 
 
 def _inside(finer: Partition, wider: Partition) -> bool:

@@ -67,32 +67,32 @@ def _product(
     together: bool,
     texts: StringHierarchy | None,
 ) -> TaxonomyHierarchy | ProductHierarchy:
-    found: list[SpatialHierarchy | TaxonomyHierarchy | StringHierarchy] = (
+    factors: list[SpatialHierarchy | TaxonomyHierarchy | StringHierarchy] = (
         [_points(domain, sided, together=together)] if sided else []
     )
     for name in columns:
         attribute = domain.attribute(name)
         if texts is not None and name in texts.columns:
-            found.append(texts)
+            factors.append(texts)
         elif isinstance(attribute, Weak) and not any(
-            isinstance(each, StringHierarchy) for each in found
+            isinstance(each, StringHierarchy) for each in factors
         ):
-            found.append(words(attribute))
+            factors.append(words(attribute))
         elif isinstance(attribute, Weak) or not attribute.size:
             raise attribute.error(
                 "a column whose values are not known, among those of a tree",
                 repair="describe its values, or leave it out",
             )
         elif name not in sided:
-            found.append(classes.taxonomy(domain, name))
-    if len(columns) == 1 and isinstance(found[0], TaxonomyHierarchy):
-        return found[0]
-    return ProductHierarchy(columns=tuple(columns), components=tuple(found))
+            factors.append(classes.taxonomy(domain, name))
+    if len(columns) == 1 and isinstance(factors[0], TaxonomyHierarchy):
+        return factors[0]
+    return ProductHierarchy(columns=tuple(columns), components=tuple(factors))
 
 
 def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> SpatialHierarchy:
-    found = gazetteers.sites(domain, columns)
-    coded = {site.columns[0]: site for site in found if site.of_codes}
+    gazetteer_sites = gazetteers.sites(domain, columns)
+    coded = {site.columns[0]: site for site in gazetteer_sites if site.of_codes}
     sides = [
         _Side.of_points(name, site) if (site := coded.get(name)) else _Side.of(domain, name)
         for name in columns
@@ -110,13 +110,13 @@ def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Spatia
         "resolution": min(halvings, BITS // len(low)),
         "together": together,
     }
-    if not found:
+    if not gazetteer_sites:
         return SpatialHierarchy(columns=tuple(columns), **box)
     names = tuple(side.name for side in sides for _ in side.low)
     points = GazetteerHierarchy(columns=tuple(columns), sides=names, supports=(), **box)
     supports = tuple(
         gazetteers.support(points, site, positions=_parts(points, site, domain))
-        for site in found
+        for site in gazetteer_sites
     )
     return replace(points, supports=supports)
 
@@ -167,17 +167,17 @@ def _parts(
             _positions(points, domain.sizes[name])[site.codes[name]] for name in site.columns
         )
         return north, east
-    found = []
+    both = []
     for values, (low, high) in zip(site.at.T[:2], site.bounds(), strict=True):
         parts = np.floor((values - low) / (high - low) * points.parts).astype(np.int64)
-        found.append(np.clip(parts, 0, points.parts - 1))
-    return found[0], found[1]
+        both.append(np.clip(parts, 0, points.parts - 1))
+    return both[0], both[1]
 
 
 def _positions(points: SpatialHierarchy, size: int) -> NDArray[np.int64]:
     """In which part of a coordinate each of its bins begins."""
-    found: NDArray[np.int64] = np.arange(size) * points.parts // size
-    return found
+    positions: NDArray[np.int64] = np.arange(size) * points.parts // size
+    return positions
 
 
 def words(attribute: Weak) -> StringHierarchy:
@@ -195,36 +195,45 @@ def words(attribute: Weak) -> StringHierarchy:
     )
 
 
-def of_codes(found: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Domain) -> Codes:
+def of_codes(
+    hierarchy: Hierarchy, columns: Mapping[str, NDArray[Any]], domain: Domain
+) -> Codes:
     """Codes of records from the numbers of their bins. A part of the box is the bins that begin in it, so that bins of one
     width and a power of two of them are its parts. Where cells have public points, a record in a cell without any is moved to
     the nearest, by itself; the code of one that lies nowhere means nothing. Of classes the code is that of the value. Of texts, whose
     values have no bins, the codes themselves are given (`ranked`)."""
-    if isinstance(found, StringHierarchy):
-        given: Codes = columns[found.columns[0]]
-        return given
-    if isinstance(found, TaxonomyHierarchy):
-        codes: Codes = found.codes[columns[found.columns[0]]]
-        return codes
-    if isinstance(found, ProductHierarchy):
-        return found.joined([of_codes(each, columns, domain) for each in found.components])
-    assert isinstance(found, SpatialHierarchy)  # noqa: S101 - the only ones that are counted by bins
+    parts = []
+    for part in hierarchy.components:
+        values = columns[part.columns[0]]
+        match part:
+            case SpatialHierarchy():
+                parts.append(_codes_of_points(part, columns, domain))
+            case TaxonomyHierarchy():
+                parts.append(part.codes[values])
+            case _:
+                parts.append(values)
+    return hierarchy.join(parts)
+
+
+def _codes_of_points(
+    points: SpatialHierarchy, columns: Mapping[str, NDArray[Any]], domain: Domain
+) -> Codes:
     coded = {
         site.columns[0]: site
-        for site in gazetteers.sites(domain, found.columns)
+        for site in gazetteers.sites(domain, points.columns)
         if site.of_codes
     }
     tables = []
-    for name in found.columns:
+    for name in points.columns:
         if name not in coded:
-            tables.append(
-                found.spread(_positions(found, domain.sizes[name]), found.axes.index(name))
-            )
+            positions = _positions(points, domain.sizes[name])
+            tables.append(points.spread(positions, points.axes.index(name)))
             continue
-        bits = gazetteers.bits(found, coded[name])
+        bits = gazetteers.bits(points, coded[name])
+        # Other and missing values lie nowhere (`nowhere`); the bits of the first point only keep the arrays whole.
         tables.append(np.append(bits, np.repeat(bits[:1], domain.sizes[name] - bits.size)))
-    codes = found.looked_up([columns[name] for name in found.columns], tables)
-    return found.supported(codes) if isinstance(found, GazetteerHierarchy) else codes
+    codes = points.looked_up([columns[name] for name in points.columns], tables)
+    return points.supported(codes) if isinstance(points, GazetteerHierarchy) else codes
 
 
 def partial(domain: Domain, columns: Sequence[str]) -> bool:
@@ -237,23 +246,23 @@ def partial(domain: Domain, columns: Sequence[str]) -> bool:
 
 
 def nowhere(
-    found: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain
+    hierarchy: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain
 ) -> NDArray[np.bool_] | None:
     """Which records lie nowhere, by themselves: those whose column of codes has no declared value. None: no record can."""
-    lacking = None
-    for name in found.columns:
+    missing = None
+    for name in hierarchy.columns:
         if partial(domain, (name,)):
             mine = columns[name] >= domain.attribute(name).value_count
-            lacking = mine if lacking is None else lacking | mine
-    return lacking
+            missing = mine if missing is None else missing | mine
+    return missing
 
 
 def first_bins(
     points: SpatialHierarchy, positions: NDArray[np.int64], *, size: int
 ) -> NDArray[np.int64]:
     """The first bin of each part of a coordinate that has so many; of part i + 1 it is the end of part i."""
-    found: NDArray[np.int64] = -(-positions * size // points.parts)
-    return found
+    bins: NDArray[np.int64] = -(-positions * size // points.parts)
+    return bins
 
 
 def ranked(
@@ -275,7 +284,7 @@ def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:
     is a number whose digits are signs: as many as a machine word holds are taken off at a time, from the end."""
     lengths, rest = values.splits(ranks)
     places = np.array(lengths, dtype=np.int64)
-    found = np.zeros((len(rest), values.max_length), dtype=np.uint8)
+    symbols = np.zeros((len(rest), values.max_length), dtype=np.uint8)
     base = len(values.alphabet)
     digits = int(62 / math.log2(max(base, 2)))
     unit = base**digits
@@ -284,7 +293,7 @@ def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:
         rest = [value // unit for value in rest]
         for _ in range(min(digits, int(places.max()))):
             places[left] -= 1
-            found[left, places[left]] = word[left] % base + 1
+            symbols[left, places[left]] = word[left] % base + 1
             word //= base
             left = left[places[left] > 0]
-    return found
+    return symbols

@@ -14,7 +14,7 @@ from synth_engine.codec.commutes import Commute
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
-from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy, words_of
+from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy
 from synth_engine.measurement import Merged
 from synth_engine.privacy.unit import VOTE
 
@@ -173,7 +173,7 @@ def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] |
     """Of every record, and which of them lie nowhere."""
     columns: dict[str, NDArray[Any]] = {name: rows.codes(name) for name in hierarchy.columns}
     lacking = prefixes.nowhere(hierarchy, columns, rows.domain)
-    if (words := words_of(hierarchy)) is not None:
+    if (words := hierarchy.component(StringHierarchy)) is not None:
         values, texts, inside = _texts(rows, words)
         columns[words.columns[0]], unread = texts[values], ~inside[values]
         lacking = unread if lacking is None else lacking | unread

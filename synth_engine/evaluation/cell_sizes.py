@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from synth_engine.codec.places import EARTH_RADIUS_KM, KILOMETRES_A_MILE
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_cells
-from synth_engine.hierarchy import Hierarchy, ProductHierarchy, SpatialHierarchy
+from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
 
 FEET_A_MILE = 5280
 MAX_DEPTHS_IN_TEXT = 5
@@ -49,29 +49,12 @@ class Size:
 def of_depth(hierarchy: Hierarchy, domain: Domain, depth: int) -> tuple[Size, ...]:
     """One for each place of the tree; none of a tree without places. Bins of several widths make cells of several sizes, of
     which these are the mean along each side; a degree is as long as on a sphere."""
-    component = _points(hierarchy)
-    if component is None:
+    points = hierarchy.component(SpatialHierarchy)
+    if points is None:
         return ()
-    points, index = component
-    own = (
-        int(hierarchy.own_levels(index)[depth])
-        if isinstance(hierarchy, ProductHierarchy)
-        else depth
-    )
+    levels = hierarchy.component_levels(hierarchy.components.index(points))
+    own = int(levels[depth])
     return tuple(_size(points, site, own) for site in tree_cells.sites(points, domain))
-
-
-def _points(hierarchy: Hierarchy) -> tuple[SpatialHierarchy, int] | None:
-    """The points of a hierarchy, and which of its components they are."""
-    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
-    return next(
-        (
-            (component, index)
-            for index, component in enumerate(parts)
-            if isinstance(component, SpatialHierarchy)
-        ),
-        None,
-    )
 
 
 def _size(points: SpatialHierarchy, site: tree_cells.PlaceAxes, level: int) -> Size:

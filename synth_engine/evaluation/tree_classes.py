@@ -121,8 +121,8 @@ def _sides(tree: TreeCells) -> list[ComponentCells]:
     return [
         ComponentCells(
             hierarchy=component,
-            levels=whole.own_levels(at)[tree.levels],
-            cells=whole.own(tree.cells, at),
+            levels=whole.component_levels(at)[tree.levels],
+            cells=whole.component_prefixes(tree.cells, at),
             weights=tree.weights,
             placed=getattr(tree, "placed", "density"),
         )

@@ -1,7 +1,8 @@
 """Hierarchies of prefix codes: a record is a sequence of symbols, and every prefix of it is a node of a public tree.
 
-Points are cut in halves along every coordinate (`Points`), texts read sign by sign (`Words`), codes of a classification
-class by class (`Taxonomy`), several of them by turns (`Product`). A node is a depth and the smallest code below it; so the records of a node stand side by side
+Points are cut in halves along every coordinate (`SpatialHierarchy`), strings are read character by character
+(`StringHierarchy`), codes of a classification class by class (`TaxonomyHierarchy`), several of them by turns
+(`ProductHierarchy`). A node is a depth and the smallest code below it; so the records of a node stand side by side
 in the order of their codes. Everything here is public: no budget, no rows.
 """
 
@@ -13,7 +14,7 @@ from synth_engine.hierarchy.discount import discount_cells, public_order
 from synth_engine.hierarchy.growth import Growth, Level, Rule, child_level, draw_distinct
 from synth_engine.hierarchy.partition import NodeSet, leaf_nodes, sort_nodes
 from synth_engine.hierarchy.points import SpatialHierarchy
-from synth_engine.hierarchy.product import ProductHierarchy, words_of
+from synth_engine.hierarchy.product import ProductHierarchy
 from synth_engine.hierarchy.search import ranges
 from synth_engine.hierarchy.supported import GazetteerHierarchy, Support
 from synth_engine.hierarchy.taxonomy import TaxonomyHierarchy
@@ -42,5 +43,4 @@ __all__ = [
     "public_order",
     "ranges",
     "sort_nodes",
-    "words_of",
 ]

@@ -21,21 +21,21 @@ def divide_into_areas(
     root = hierarchy.root()
     levels, prefixes = np.zeros(1, dtype=np.int64), root
     divided = root if leaves.counts.sum() >= least else root[:0]
-    for place, (level, opened) in enumerate(
+    for index, (level, opened) in enumerate(
         zip(grown.levels(hierarchy), grown.opened, strict=True)
     ):
-        inside = np.isin(hierarchy.prefix(level.prefixes, place), divided)
+        inside = np.isin(hierarchy.prefix(level.prefixes, index), divided)
         children = level.prefixes[inside]
         if not children.size:
             break
-        kept = ~((levels == place) & np.isin(prefixes, divided))
-        levels = np.concatenate([levels[kept], np.full(children.size, place + 1)])
-        prefixes = np.concatenate([prefixes[kept], children])
+        undivided = ~((levels == index) & np.isin(prefixes, divided))
+        levels = np.concatenate([levels[undivided], np.full(children.size, index + 1)])
+        prefixes = np.concatenate([prefixes[undivided], children])
         able = np.intersect1d(level.prefixes[opened], children)
-        counts = opened_node_counts(hierarchy, leaves, able, level=place + 1)
+        counts = opened_node_counts(hierarchy, leaves, able, level=index + 1)
         fullest = able[np.argsort(-counts, kind="stable")][: int((counts >= least).sum())]
-        each = hierarchy.branching(place + 2)[-1] if place + 1 < hierarchy.depth else 1
-        divided = fullest[: max(0, (most - levels.size) // max(1, each - 1))]
+        children_each = hierarchy.branching(index + 2)[-1] if index + 1 < hierarchy.depth else 1
+        divided = fullest[: max(0, (most - levels.size) // max(1, children_each - 1))]
     return sort_nodes(hierarchy.columns, levels, prefixes)
 
 
@@ -82,6 +82,6 @@ def opened_node_counts(
         if nodes.size
         else np.zeros(above.size, dtype=np.bool_)
     )
-    found = np.zeros(nodes.size)
-    np.add.at(found, order[at[mine]], leaves.counts[mine])
-    return found
+    node_counts = np.zeros(nodes.size)
+    np.add.at(node_counts, order[at[mine]], leaves.counts[mine])
+    return node_counts

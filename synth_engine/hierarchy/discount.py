@@ -77,9 +77,9 @@ def discount_cells(
     first = np.flatnonzero(may)[np.lexsort((order[cells[may]], node[may]))]
     place = np.arange(first.size) - np.searchsorted(node[first], node[first])
     stays[first[place < rest[node[first]]]] -= 1
-    found = left.copy()
-    found[cells] = stays
-    return found
+    after = left.copy()
+    after[cells] = stays
+    return after
 
 
 def _sums(counts: Counts, node: Counts, nodes: int) -> Counts:

@@ -48,6 +48,11 @@ class LeafEstimates:
     prefixes: Prefixes
     counts: Floats
 
+    def take(self, kept: npt.NDArray[np.bool_]) -> LeafEstimates:
+        return LeafEstimates(
+            levels=self.levels[kept], prefixes=self.prefixes[kept], counts=self.counts[kept]
+        )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Estimate:
@@ -65,10 +70,10 @@ def total(
 ) -> float:
     """The number of records. own: a noisy count of all of them and its variance, if there is one; the others as in `leaves`."""
     levels = list(growth.levels(hierarchy))
-    found = _from_below(
+    root = _from_below(
         levels, growth, _own(levels, growth, variance=variance, counted=counted)
     )[0]
-    below, spread = float(found.counts.sum()), float(found.variances.sum())
+    below, spread = float(root.counts.sum()), float(root.variances.sum())
     if own is None:
         return below
     weight = spread / (spread + own[1])
@@ -90,21 +95,21 @@ def leaves(
         levels, growth, _own(levels, growth, variance=variance, counted=counted)
     )
     given = np.array([max(total, 0.0)])
-    found = []
+    closed_nodes = []
     for level, estimate, opened in zip(levels, estimates, growth.opened, strict=True):
         counts = project_nonnegative(
             estimate.counts, estimate.variances, sums=given, parents=level.parents
         )
         closed = np.ones(len(level), dtype=np.bool_)
         closed[opened] = False
-        found.append(
+        closed_nodes.append(
             (np.full(int(closed.sum()), level.level), level.prefixes[closed], counts[closed])
         )
         given = counts[opened]
     return LeafEstimates(
-        levels=np.concatenate([one[0] for one in found]).astype(np.int64),
-        prefixes=np.concatenate([one[1] for one in found]),
-        counts=np.concatenate([one[2] for one in found]),
+        levels=np.concatenate([one[0] for one in closed_nodes]).astype(np.int64),
+        prefixes=np.concatenate([one[1] for one in closed_nodes]),
+        counts=np.concatenate([one[2] for one in closed_nodes]),
     )
 
 
@@ -119,12 +124,12 @@ def _own(
             )
             for counts in growth.counts
         ]
-    found = [
+    estimates = [
         _Estimate(counts=np.zeros(len(level)), variances=np.full(len(level), np.inf))
         for level in levels
     ]
     for table in counted:
-        for level, own in zip(levels, found, strict=True):
+        for level, own in zip(levels, estimates, strict=True):
             mine = table.partition.levels == level.level
             places = np.searchsorted(level.prefixes, table.partition.prefixes[mine])
             if not np.array_equal(
@@ -134,19 +139,19 @@ def _own(
                 raise ValueError("counts of other nodes than the tree has")
             own.counts[places] = table.values.ravel()[mine]
             own.variances[places] = table.noise.variance
-    for own, opened in zip(found, growth.opened, strict=True):
+    for own, opened in zip(estimates, growth.opened, strict=True):
         uncounted = np.isinf(own.variances)
         uncounted[opened] = False
         if uncounted.any():
             raise ValueError("a node at which the tree ends was not counted")
-    return found
+    return estimates
 
 
 def _from_below(
     levels: Sequence[Level], growth: Growth, own: Sequence[_Estimate]
 ) -> list[_Estimate]:
     """Of each depth, from the first on: every node's count by itself and all that lies below it."""
-    found: list[_Estimate] = []
+    estimates: list[_Estimate] = []
     deeper: tuple[Floats, Floats] | None = None
     for level, mine, opened in zip(
         reversed(levels), reversed(own), reversed(growth.opened), strict=True
@@ -156,12 +161,12 @@ def _from_below(
             weight = deeper[1] / (deeper[1] + variances[opened])
             counts[opened] = weight * counts[opened] + (1 - weight) * deeper[0]
             variances[opened] = 1 / (1 / deeper[1] + 1 / variances[opened])
-        found.append(_Estimate(counts=counts, variances=variances))
+        estimates.append(_Estimate(counts=counts, variances=variances))
         sums, spread = (
             np.bincount(level.parents, weights=each) for each in (counts, variances)
         )
         deeper = sums.astype(np.float64), spread.astype(np.float64)
-    return found[::-1]
+    return estimates[::-1]
 
 
 def project_nonnegative(
@@ -187,6 +192,6 @@ def project_nonnegative(
     shifts = (sums[family] - reached) / spread
     above = (shifts > at_zero[order]) | (np.arange(family.size) == starts[family])
     last = np.maximum.reduceat(np.where(above, np.arange(family.size), -1), starts)
-    found: Floats = np.maximum(0.0, counts + variances * shifts[last][parents])
-    found[np.repeat(sums == 0, np.bincount(parents, minlength=sums.size))] = 0.0
-    return found
+    projected: Floats = np.maximum(0.0, counts + variances * shifts[last][parents])
+    projected[np.repeat(sums == 0, np.bincount(parents, minlength=sums.size))] = 0.0
+    return projected

@@ -107,20 +107,20 @@ class Level:
 
 def child_level(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: int) -> Level:
     """The public layout of what lies below opened nodes of depth `level`: all children that exist."""
-    found = hierarchy.below(prefixes, level)
-    there = hierarchy.exists(found, level + 1)
-    parents = np.repeat(np.arange(len(found)), found.shape[1])
-    opens = np.tile(hierarchy.opens(level), len(found))
-    found = found.ravel()
+    candidates = hierarchy.below(prefixes, level)
+    there = hierarchy.exists(candidates, level + 1)
+    parents = np.repeat(np.arange(len(candidates)), candidates.shape[1])
+    opens = np.tile(hierarchy.opens(level), len(candidates))
+    candidates = candidates.ravel()
     if not there.all():
-        kept = there.ravel()
-        found, parents, opens = found[kept], parents[kept], opens[kept]
+        present = there.ravel()
+        candidates, parents, opens = candidates[present], parents[present], opens[present]
     deeper = level + 1 < depth and len(parents) <= MAX_NODES
     return Level(
         level=level + 1,
-        prefixes=found,
+        prefixes=candidates,
         parents=parents,
-        opens=opens & hierarchy.divides(found, level + 1) & deeper,
+        opens=opens & hierarchy.divides(candidates, level + 1) & deeper,
     )
 
 
@@ -147,15 +147,15 @@ class Growth:
         """The layout of each depth that was looked at. Errors: ValueError where the tree is not of this hierarchy."""
         prefixes = hierarchy.root()
         for place, opened in enumerate(self.opened):
-            found = child_level(hierarchy, prefixes, place, depth=self.rule.depth)
+            level = child_level(hierarchy, prefixes, place, depth=self.rule.depth)
             if opened.size and not (
-                opened[0] >= 0 and opened[-1] < len(found) and np.all(np.diff(opened) > 0)
+                opened[0] >= 0 and opened[-1] < len(level) and np.all(np.diff(opened) > 0)
             ):
                 raise ValueError("the tree has other nodes than its hierarchy")
-            if self.counts and len(self.counts[place]) != len(found):
+            if self.counts and len(self.counts[place]) != len(level):
                 raise ValueError("the tree has other nodes than its hierarchy")
-            yield found
-            prefixes = found.prefixes[opened]
+            yield level
+            prefixes = level.prefixes[opened]
 
     def arrays(self) -> dict[str, Counts]:
         """For a file: opened nodes and counts in one row each, and how many there are at each depth."""
@@ -198,17 +198,17 @@ def draw_distinct(sizes: Counts, number: int, *, uniform: Callable[[Counts], Cou
         return taken
     for step in range(number):
         top = sizes[large] - number + step
-        drawn = uniform(top + 1)
-        known = (taken[large, :step] == drawn[:, None]).any(axis=1)
-        taken[large, step] = np.where(known, top, drawn)
+        picked = uniform(top + 1)
+        known = (taken[large, :step] == picked[:, None]).any(axis=1)
+        taken[large, step] = np.where(known, top, picked)
     return taken
 
 
 def _floyd(size: int, number: int, *, uniform: Callable[[Counts], Counts]) -> list[int]:
     """The same for one size, in time that grows with the number and not with its square."""
-    found: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     for top, place in enumerate(
         uniform(np.arange(size - number, size, dtype=np.int64) + 1).tolist(), size - number
     ):
-        found[top if place in found else place] = None
-    return list(found)
+        chosen[top if place in chosen else place] = None
+    return list(chosen)

@@ -38,8 +38,10 @@ class NodeSet:
     def digest(self) -> str:
         """SHA-256 over depths and codes."""
         sha = hashlib.sha256(np.ascontiguousarray(self.levels, dtype="<i8").tobytes())
-        kept = self.prefixes.astype("<u8") if self.prefixes.dtype.kind == "u" else self.prefixes
-        sha.update(np.ascontiguousarray(kept).tobytes())
+        plain = (
+            self.prefixes.astype("<u8") if self.prefixes.dtype.kind == "u" else self.prefixes
+        )
+        sha.update(np.ascontiguousarray(plain).tobytes())
         return sha.hexdigest()
 
     def check(self, hierarchy: Hierarchy) -> None:
@@ -64,12 +66,12 @@ class NodeSet:
 
     def places(self, hierarchy: Hierarchy, codes: Codes) -> npt.NDArray[np.intp]:
         """In which part each code lies; in none, the number of parts."""
-        found = np.searchsorted(self.prefixes, codes, side="right") - 1
-        inside = np.zeros(found.size, dtype=np.bool_)
-        for level, mine in self._by_level(found):
-            inside[mine] = hierarchy.prefix(codes[mine], level) == self.prefixes[found[mine]]
-        found[~inside] = len(self)
-        return found
+        nodes = np.searchsorted(self.prefixes, codes, side="right") - 1
+        inside = np.zeros(nodes.size, dtype=np.bool_)
+        for level, mine in self._by_level(nodes):
+            inside[mine] = hierarchy.prefix(codes[mine], level) == self.prefixes[nodes[mine]]
+        nodes[~inside] = len(self)
+        return nodes
 
     def _by_level(
         self, parts: npt.NDArray[np.intp]
@@ -110,7 +112,7 @@ def leaf_nodes(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_NODES) -
             parents, weights=below[place + 1], minlength=opened[place].size
         )
     size = int(below[0].sum())
-    found = np.empty(size, dtype=np.int64), np.empty(size, dtype=hierarchy.root().dtype)
+    laid_out = np.empty(size, dtype=np.int64), np.empty(size, dtype=hierarchy.root().dtype)
     start = np.zeros(
         1, dtype=np.int64
     )  # of the opened nodes above, the place of their first end
@@ -120,6 +122,6 @@ def leaf_nodes(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_NODES) -
         places = before - before[family][level.parents] + start[level.parents]
         mine = np.ones(len(level), dtype=np.bool_)
         mine[one] = False
-        found[0][places[mine]], found[1][places[mine]] = level.level, level.prefixes[mine]
+        laid_out[0][places[mine]], laid_out[1][places[mine]] = level.level, level.prefixes[mine]
         start = places[one]
-    return NodeSet(columns=growth.columns, levels=found[0], prefixes=found[1])
+    return NodeSet(columns=growth.columns, levels=laid_out[0], prefixes=laid_out[1])

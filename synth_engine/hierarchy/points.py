@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
+from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, Hierarchy, Prefixes
 
 BITS = 64
 _BLOCK = 1 << 15
@@ -24,6 +24,11 @@ class SpatialHierarchy(Hierarchy):
     """Points with one coordinate a column, inside the box from `low` to `high`, cut into 2^`resolution` equal parts along
     each coordinate. `together`: a node is cut along all d of them at once and has 2^d children; else along one after
     another, and has two. A part holds its lower edge, and the last one its upper edge as well."""
+
+    kind: ClassVar[str] = "points"
+    is_uniform: ClassVar[bool] = True
+    is_complete: ClassVar[bool] = True
+    component_offset: ClassVar[int] = 1
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -83,24 +88,61 @@ class SpatialHierarchy(Hierarchy):
     def symbols(self, level: int) -> npt.NDArray[np.int64]:  # noqa: ARG002 - the same everywhere
         return np.arange(1 << self._step)
 
+    @property
+    def joint_halving(self) -> bool:
+        return self.together
+
+    @property
+    def levels_per_halving(self) -> int:
+        return 1 if self.together else self.dimensions
+
+    @property
+    def max_branching(self) -> int:
+        return 1 << self._step
+
+    def nodes_per_value(self, depth: int, *, values: int) -> float:  # noqa: ARG002 - cells alone decide
+        return 2.0 ** sum(self.halvings(depth, axis) for axis in range(1, self.dimensions))
+
+    def divides_beyond(self, prefixes: Prefixes) -> npt.NDArray[np.bool_]:
+        return self.divides(prefixes, self.depth)
+
+    def require_component(self) -> None:
+        if self.max_branching > MAX_SYMBOLS:
+            self.refuse(
+                f"cells with more than {MAX_SYMBOLS} parts beside classes",
+                repair="halve one side after another",
+            )
+
+    def component_path(self, codes: Codes) -> npt.NDArray[np.uint8]:
+        symbols = codes[:, None] >> self._shifts & np.uint64(self.max_branching - 1)
+        return symbols.astype(np.uint8) + np.uint8(1)
+
+    def component_code(self, path: npt.NDArray[np.uint8]) -> Codes:
+        symbols = np.maximum(path, 1).astype(np.uint64) - np.uint64(1)
+        codes: Codes = np.bitwise_or.reduce(symbols << self._shifts, axis=1)
+        return codes
+
+    @property
+    def _shifts(self) -> Codes:
+        """How far the bits of each symbol are from the end of a code."""
+        return np.arange(self.depth - 1, -1, -1, dtype=np.uint64) * np.uint64(self._step)
+
     def root(self) -> Prefixes:
         return np.zeros(1, dtype=np.uint64)
 
     def below(self, prefixes: Prefixes, level: int) -> Prefixes:
         shift = np.uint64((self.depth - level - 1) * self._step)
-        found: Prefixes = np.asarray(prefixes)[:, None] + (
+        children: Prefixes = np.asarray(prefixes)[:, None] + (
             self.symbols(level).astype(np.uint64) << shift
         )
-        return found
+        return children
 
     def prefix(self, codes: Codes, level: int) -> Prefixes:
         shift = (self.depth - level) * self._step
-        found = np.asarray(codes, dtype=np.uint64)
-        return (
-            np.zeros_like(found)
-            if shift >= BITS
-            else found >> np.uint64(shift) << np.uint64(shift)
-        )
+        codes = np.asarray(codes, dtype=np.uint64)
+        if shift >= BITS:  # the processor shifts by a remainder of 64
+            return np.zeros_like(codes)
+        return codes >> np.uint64(shift) << np.uint64(shift)
 
     def encode(self, points: Floats) -> Codes:
         """Codes of points, shape (n, d). Errors: DomainError for a point that the box does not hold."""
@@ -146,16 +188,16 @@ class SpatialHierarchy(Hierarchy):
         sides = np.array(
             [self.parts >> self.halvings(level, axis) for axis in range(self.dimensions)]
         )
-        each = (high - low) / self.parts
-        upper = np.where(first + sides >= self.parts, high, low + (first + sides) * each)
-        return low + first * each, upper
+        width = (high - low) / self.parts
+        # Rounding must not keep the last cell from reaching the edge of the box.
+        upper = np.where(first + sides >= self.parts, high, low + (first + sides) * width)
+        return low + first * width, upper
 
     def holds(self, prefixes: Prefixes, level: int, points: Floats) -> npt.NDArray[np.bool_]:
         """Whether the i-th node of that depth holds the i-th point."""
-        found: npt.NDArray[np.bool_] = self.prefix(self.encode(points), level) == np.asarray(
-            prefixes
-        )
-        return found
+        own = self.prefix(self.encode(points), level)
+        held: npt.NDArray[np.bool_] = own == np.asarray(prefixes)
+        return held
 
     def halvings(self, level: int, axis: int) -> int:
         """How often a node of that depth has been cut along a coordinate."""
@@ -190,16 +232,16 @@ class SpatialHierarchy(Hierarchy):
     def positions(self, codes: Codes) -> npt.NDArray[np.int64]:
         """The part of each coordinate that codes lie in, shape (n, d)."""
         codes = np.asarray(codes, dtype=np.uint64)
-        found = np.zeros((codes.size, self.dimensions), dtype=np.int64)
+        positions = np.zeros((codes.size, self.dimensions), dtype=np.int64)
         for bit in range(self.resolution):
             for axis in range(self.dimensions):
                 shift = np.uint64(bit * self.dimensions + self.dimensions - 1 - axis)
-                found[:, axis] |= (codes >> shift & np.uint64(1)).astype(np.int64) << bit
-        return found
+                positions[:, axis] |= (codes >> shift & np.uint64(1)).astype(np.int64) << bit
+        return positions
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "kind": "points",
+            "kind": self.kind,
             "columns": list(self.columns),
             "low": list(self.low),
             "high": list(self.high),

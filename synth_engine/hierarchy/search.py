@@ -34,7 +34,7 @@ def ranges(
             one.view(np.uint8).reshape(one.size, one.dtype.itemsize)[:, level - 1]
             for one in (codes, prefixes)
         )
-    found: tuple[Places, Places, Places] = _ranges(
+    places: tuple[Places, Places, Places] = _ranges(
         codes,
         prefixes,
         parents,
@@ -42,7 +42,7 @@ def ranges(
         ends,
         np.empty(0, dtype=np.int64) if reached is None else reached,
     )
-    return found
+    return places
 
 
 @numba.njit(cache=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,8 @@ class GazetteerHierarchy(SpatialHierarchy):
     """Points of a box with gazetteers. `sides`: the column that each coordinate belongs to, which is one for both
     coordinates of a column of codes."""
 
+    is_complete: ClassVar[bool] = False
+
     sides: tuple[str, ...]
     supports: tuple[Support, ...]
 
@@ -50,23 +52,34 @@ class GazetteerHierarchy(SpatialHierarchy):
         return self.sides
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-        found = np.ones(prefixes.shape, dtype=np.bool_)
+        present = np.ones(prefixes.shape, dtype=np.bool_)
         for support in self.supports:
-            first, last = self.inside(support, prefixes[found], level)
-            found[found] = first < last
-        return found
+            first, last = self.inside(support, prefixes[present], level)
+            present[present] = first < last
+        return present
 
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
         """Whether a node has two public points of a gazetteer that are not in one smallest cell; of coordinates without a
         gazetteer that is not known to be otherwise."""
-        found = np.full(
-            prefixes.shape,
-            len({axis for each in self.supports for axis in each.axes}) < self.dimensions,
-        )
+        divided = np.full(prefixes.shape, len(self._supported_axes) < self.dimensions)
         for support in self.supports:
             first, last = self.inside(support, prefixes, level)
-            found = found | (support.codes[first] != support.codes[last - 1])
-        return found
+            divided = divided | (support.codes[first] != support.codes[last - 1])
+        return divided
+
+    @property
+    def _supported_axes(self) -> set[int]:
+        return {axis for support in self.supports for axis in support.axes}
+
+    def node_count(self, depth: int) -> float:
+        free = set(range(self.dimensions)) - self._supported_axes
+        count = 2.0 ** sum(self.halvings(depth, axis) for axis in free)
+        for support in self.supports:
+            # Bits below the cells of that depth, in codes of this support alone.
+            cut = sum(self.resolution - self.halvings(depth, axis) for axis in support.axes)
+            if cut < BITS:
+                count *= np.unique(support.codes >> np.uint64(cut)).size
+        return count
 
     def inside(
         self, support: Support, prefixes: Prefixes, level: int
@@ -93,12 +106,12 @@ class GazetteerHierarchy(SpatialHierarchy):
         for support in self.supports:
             own = self.project(codes, support.axes)
             known = np.unique(support.codes)
-            lacking = known[np.minimum(np.searchsorted(known, own), known.size - 1)] != own
-            if lacking.any():
-                beyond, which = np.unique(own[lacking], return_inverse=True)
+            missing = known[np.minimum(np.searchsorted(known, own), known.size - 1)] != own
+            if missing.any():
+                beyond, which = np.unique(own[missing], return_inverse=True)
                 moved = known[self._nearest(beyond, known, support)][which]
                 codes = codes.copy()
-                codes[lacking] ^= self.lift(own[lacking] ^ moved, support.axes)
+                codes[missing] ^= self.lift(own[missing] ^ moved, support.axes)
         return codes
 
     def _nearest(self, codes: Codes, known: Codes, support: Support) -> npt.NDArray[Any]:
@@ -109,8 +122,8 @@ class GazetteerHierarchy(SpatialHierarchy):
 
     def _middles(self, codes: Codes, support: Support) -> Floats:
         parts = self.positions(self.lift(codes, support.axes))[:, list(support.axes)]
-        found: Floats = parts * np.array(support.units)
-        return found
+        middles: Floats = parts * np.array(support.units)
+        return middles
 
     def _axis(self, place: int) -> int:
         """Of which coordinate a bit of codes is."""
@@ -124,16 +137,17 @@ class GazetteerHierarchy(SpatialHierarchy):
 
     def to_json(self) -> dict[str, Any]:
         points = [
-            {"axes": list(each.axes), "points": int(each.codes.size)} for each in self.supports
+            {"axes": list(support.axes), "points": int(support.codes.size)}
+            for support in self.supports
         ]
         return super().to_json() | {"sides": list(self.sides), "supports": points}
 
 
 def _moved(codes: Codes, tables: tuple[Bits, ...]) -> Codes:
-    found = np.zeros(np.shape(codes), dtype=np.uint64)
+    moved = np.zeros(np.shape(codes), dtype=np.uint64)
     for chunk, table in enumerate(tables):
-        found |= table[(codes >> np.uint64(_CHUNK * chunk)) & np.uint64((1 << _CHUNK) - 1)]
-    return found
+        moved |= table[(codes >> np.uint64(_CHUNK * chunk)) & np.uint64((1 << _CHUNK) - 1)]
+    return moved
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ Places = npt.NDArray[np.intp]
 class TaxonomyHierarchy(PathHierarchy):
     """Values as paths of class names, such as ("Rhode Island", "Newport", "Middletown"). A value may end above another:
     it is then a child of its own, symbol 0, of the class that it names."""
+
+    kind: ClassVar[str] = "taxonomy"
 
     paths: tuple[Path, ...]
 
@@ -43,6 +45,17 @@ class TaxonomyHierarchy(PathHierarchy):
                 f"a class with more than {MAX_SYMBOLS} parts", repair="put a level between"
             )
 
+    def require_component(self) -> None:
+        # Symbol 0 would be taken for a path that has ended.
+        if any(self.symbols(level)[0] == 0 for level in range(self.depth)):
+            self.refuse(
+                "a class that is a value itself, beside other columns",
+                repair="put a value below it",
+            )
+
+    def node_count(self, depth: int) -> float:
+        return float(np.unique(self.prefix(self.codes, depth)).size)
+
     @property
     def depth(self) -> int:
         return max(map(len, self.paths))
@@ -50,12 +63,12 @@ class TaxonomyHierarchy(PathHierarchy):
     @cached_property
     def _children(self) -> dict[Path, dict[str, int]]:
         """Of each class its parts and their symbols, in the order in which they are declared."""
-        found: dict[Path, dict[str, int]] = {}
+        children: dict[Path, dict[str, int]] = {}
         for path in self.paths:
             for level, name in enumerate(path):
-                parts = found.setdefault(path[:level], {})
+                parts = children.setdefault(path[:level], {})
                 parts.setdefault(name, len(parts) + 1)
-        return found
+        return children
 
     @cached_property
     def _widths(self) -> list[int]:
@@ -126,18 +139,18 @@ class TaxonomyHierarchy(PathHierarchy):
     def decode(self, codes: Codes) -> list[Path]:
         """The values of codes, or the classes of nodes."""
         names = {path: list(parts) for path, parts in self._children.items()}
-        found = []
+        values = []
         for row in self.path(codes).tolist():
             path: Path = ()
             for symbol in row:
                 if symbol:
                     path = (*path, names[path][symbol - 1])
-            found.append(path)
-        return found
+            values.append(path)
+        return values
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "kind": "taxonomy",
+            "kind": self.kind,
             "columns": list(self.columns),
             "paths": [list(path) for path in self.paths],
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ Case = Literal["as it is", "lower", "upper"]
 class StringHierarchy(PathHierarchy):
     """Texts of `shortest` to `longest` signs of the alphabet. Symbol 0 is the end, symbol i the i-th sign. `case`: what is
     done to a text before it is read."""
+
+    kind: ClassVar[str] = "words"
+    is_uniform: ClassVar[bool] = True
+    component_offset: ClassVar[int] = 1
 
     alphabet: str
     longest: int
@@ -54,6 +58,17 @@ class StringHierarchy(PathHierarchy):
                 repair="list them as they become",
             )
 
+    def require_component(self) -> None:
+        if len(self.alphabet) >= MAX_SYMBOLS:
+            self.refuse(
+                f"an alphabet of {MAX_SYMBOLS} signs beside other columns",
+                repair="leave the rare ones out",
+            )
+
+    @property
+    def max_branching(self) -> int:
+        return max(self.branching(min(2, self.depth)))
+
     @property
     def depth(self) -> int:
         return self.longest
@@ -75,14 +90,14 @@ class StringHierarchy(PathHierarchy):
             if level == 1
             else (last <= len(self.alphabet)) & (signs[..., level - 2] > 0)
         )
-        found: npt.NDArray[np.bool_] = np.where(last > 0, goes_on, level > self.shortest)
-        return found
+        present: npt.NDArray[np.bool_] = np.where(last > 0, goes_on, level > self.shortest)
+        return present
 
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
         if level in (0, self.depth):
             return np.full(np.shape(prefixes), level < self.depth)
-        found: npt.NDArray[np.bool_] = self.path(prefixes)[..., level - 1] > 0
-        return found
+        goes_on: npt.NDArray[np.bool_] = self.path(prefixes)[..., level - 1] > 0
+        return goes_on
 
     def member(self, text: str) -> bool:
         """Whether a text is one of these, after the rule for case."""
@@ -122,17 +137,11 @@ class StringHierarchy(PathHierarchy):
         return self.decode(prefixes), self.decode(self.code(last))
 
     def _cased(self, text: str) -> str:
-        return (
-            text.lower()
-            if self.case == "lower"
-            else text.upper()
-            if self.case == "upper"
-            else text
-        )
+        return {"lower": str.lower, "upper": str.upper}.get(self.case, str)(text)
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "kind": "words",
+            "kind": self.kind,
             "columns": list(self.columns),
             "alphabet": self.alphabet,
             "shortest": self.shortest,

@@ -22,7 +22,7 @@ from synth_engine.mechanisms.pairwise.aim import Aim
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.pairwise.mst import Mst
 from synth_engine.mechanisms.pairwise.privsyn import PrivSyn
-from synth_engine.mechanisms.trees import spatial_covariates
+from synth_engine.mechanisms.trees import columns
 from synth_engine.mechanisms.trees.adaptive import Adaptive
 from synth_engine.mechanisms.trees.adaptive_basic import AdaptiveBasic
 from synth_engine.mechanisms.trees.adaptive_improved import AdaptiveImproved
@@ -99,7 +99,7 @@ def recommended(domain: Domain | None = None) -> str:
     if OnTheMap.suits(domain):
         return OnTheMap.id
     if Adaptive.suits(domain) and 2 * (
-        2 * len(domain.undeclared) + len(spatial_covariates.placed(domain))
+        2 * len(domain.undeclared) + len(columns.placed(domain))
     ) > len(domain.names):
         return Adaptive.id
     return Auto.id

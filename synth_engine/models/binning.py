@@ -70,14 +70,14 @@ class Binning:
     @property
     def spread(self) -> Weights:
         """Weights of the codes of each bin, shape (bins, codes). A bin without weight is spread evenly."""
-        found = np.zeros((self.size, self.bins.size), dtype=np.int64)
+        spread_table = np.zeros((self.size, self.bins.size), dtype=np.int64)
         codes = np.arange(self.bins.size)
-        found[self.bins, codes] = self.within
-        empty = found.sum(axis=1) == 0
-        found[self.bins, codes] += empty[self.bins]
-        return found
+        spread_table[self.bins, codes] = self.within
+        empty = spread_table.sum(axis=1) == 0
+        spread_table[self.bins, codes] += empty[self.bins]
+        return spread_table
 
-    def drawn(
+    def draw_codes(
         self, bins: npt.NDArray[np.uint16], *, rng: np.random.Generator
     ) -> npt.NDArray[np.uint16]:
         """A code for each record whose bin is given; shape (rows,)."""
@@ -140,5 +140,5 @@ def _spread(table: Floats, axis: int, one: Binning | None) -> Floats:
     shares = spread[one.bins, np.arange(one.bins.size)] / spread.sum(axis=1)[one.bins]
     along = [1] * table.ndim
     along[axis] = -1
-    found: Floats = np.take(table, one.bins, axis=axis) * shares.reshape(along)
-    return found
+    spread_table: Floats = np.take(table, one.bins, axis=axis) * shares.reshape(along)
+    return spread_table

@@ -39,20 +39,20 @@ def draw(
         np.repeat(cumulated[:, -1], sizes) - 1,
     ).astype(np.int64)
     steps = (cumulated + (ends - cumulated[:, -1])[:, None]).ravel()
-    found = (
+    sampled = (
         np.searchsorted(steps, target, side="right")
         - np.repeat(np.arange(present.size), sizes) * size
     )
     codes = np.empty(rows, dtype=np.uint16)
-    codes[order] = found.astype(np.uint16)
+    codes[order] = sampled.astype(np.uint16)
     return codes
 
 
 def shares(weights: Weights) -> npt.NDArray[np.float64]:
     """The distribution of the last attribute given the others, as `draw` follows it."""
     table = _with_sums(weights).astype(np.float64)
-    found: npt.NDArray[np.float64] = table / table.sum(axis=-1, keepdims=True)
-    return found
+    rows: npt.NDArray[np.float64] = table / table.sum(axis=-1, keepdims=True)
+    return rows
 
 
 def _with_sums(weights: Weights) -> Weights:

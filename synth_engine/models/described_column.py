@@ -179,7 +179,7 @@ def whole(shares: Floats, of: int) -> Weights:
     if int(nearest.sum()) == of:
         return nearest
     exact = shares / shares.sum() * of
-    found: Weights = np.floor(exact).astype(np.int64)
-    order = np.argsort(found - exact, kind="stable")
-    found[order[: of - int(found.sum())]] += 1
-    return found
+    number: Weights = np.floor(exact).astype(np.int64)
+    order = np.argsort(number - exact, kind="stable")
+    number[order[: of - int(number.sum())]] += 1
+    return number

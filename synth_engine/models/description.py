@@ -137,14 +137,14 @@ def edited(document: Mapping[str, Any], model: Model) -> bool:
 
 def labels(attribute: Attribute) -> tuple[str, ...]:
     """The label of every code. One that stands for two codes has a number added the second time."""
-    found: dict[str, None] = {}
+    read_labels: dict[str, None] = {}
     for label in attribute.labels:
         number, unique = 1, label
-        while unique in found:
+        while unique in read_labels:
             number += 1
             unique = f"{label} ({number})"
-        found[unique] = None
-    return tuple(found)
+        read_labels[unique] = None
+    return tuple(read_labels)
 
 
 # --- out ----------------------------------------------------------------------------------------------------------
@@ -163,18 +163,20 @@ def _texts(domain: Domain, merged: Sequence[Binning]) -> Texts:
 
 def _bins(one: Binning, texts: Sequence[str]) -> dict[str, Any]:
     """The labels of each bin, and the shares of the values themselves."""
-    found: list[list[str]] = [[] for _ in range(one.size)]
+    edges: list[list[str]] = [[] for _ in range(one.size)]
     for text, number in zip(texts, one.bins.tolist(), strict=True):
-        found[number].append(text)
-    return {"bins": found, "shares": _shares(one.within, texts)}
+        edges[number].append(text)
+    return {"bins": edges, "shares": _shares(one.within, texts)}
 
 
 def _column(every: Texts, table: Table, parents: Clique | None) -> dict[str, Any]:
     """One column: its shares, or those it has for each combination of others."""
     name, texts = table.clique[-1], every[table.clique[-1]]
     if not parents:
-        found: dict[str, Any] = {"column": name} | ({} if parents is None else {"given": []})
-        return found | {"shares": _shares(table.weights, texts)}
+        described: dict[str, Any] = {"column": name} | (
+            {} if parents is None else {"given": []}
+        )
+        return described | {"shares": _shares(table.weights, texts)}
     others = [every[parent] for parent in parents]
     flat = table.weights.reshape(-1, table.weights.shape[-1])
     sums = flat.sum(axis=1)
@@ -293,7 +295,7 @@ def _merged(domain: Domain, given: object) -> tuple[Binning, ...]:
             "merged is not an object of objects",
             repair='write it as {"column": {"bins": …, "shares": …}}',
         )
-    found = []
+    binnings = []
     for name, one in given.items():
         if name not in domain.sizes:
             raise InputError("merged names no column of the domain", repair="leave it out")
@@ -301,10 +303,10 @@ def _merged(domain: Domain, given: object) -> tuple[Binning, ...]:
         shares = DescribedColumn(
             {name: texts}, {"column": name, "shares": one.get("shares")}, before=[]
         ).weights()
-        found.append(
+        binnings.append(
             Binning(attribute=name, bins=_numbers(name, texts, one.get("bins")), within=shares)
         )
-    return tuple(found)
+    return tuple(binnings)
 
 
 def _numbers(name: str, texts: Sequence[str], bins: object) -> Weights:

@@ -18,13 +18,13 @@ def frequencies(sizes: GroupSizes) -> npt.NDArray[np.float64]:
     """How frequent each size is, from 1 record up: nothing negative, less noise, no further than the largest that is
     left. Where noise leaves nobody, everybody has one record."""
     total = int(sizes.values.sum())
-    found = oneway.denoise(
+    counts = oneway.denoise(
         sizes.values, noise=sizes.noise, total=total, along=sizes.values.size
     )
-    if not found.any():
+    if not counts.any():
         return np.ones(1)
-    last = int(np.flatnonzero(found)[-1])
-    return found[: last + 1]
+    last = int(np.flatnonzero(counts)[-1])
+    return counts[: last + 1]
 
 
 def ends(sizes: Whole, rows: int, *, rng: np.random.Generator) -> Whole:

@@ -20,8 +20,7 @@ from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import flow, record_refinement, topological
 from synth_engine.models import binning as bins
-from synth_engine.models import conditional, group_sizes, network
-from synth_engine.models import refinement as finishing
+from synth_engine.models import conditional, group_sizes, network, refinement
 from synth_engine.models.binning import Binning
 from synth_engine.models.network import Codes as Codes
 from synth_engine.models.network import Node as Node
@@ -78,7 +77,7 @@ class Model:
     targets: tuple[Table, ...] = ()
     synthesis: Synthesis = "finish"
     merged: tuple[Binning, ...] = ()
-    tree: factory.AnyTree | None = None
+    tree: factory.ModelTree | None = None
     cells: SparseTable | None = None
     notes: TreeDiagnostics | None = None
 
@@ -97,8 +96,10 @@ class Model:
                 "the tables of the model do not cover the domain",
                 repair="use the model of this release",
             )
-        beside = self.tree.attached if isinstance(self.tree, SpatialTree | StringTree) else None
-        if beside is not None and not beside.sizes.items() <= self.domain.sizes.items():
+        covariates = (
+            self.tree.attached if isinstance(self.tree, SpatialTree | StringTree) else None
+        )
+        if covariates is not None and not covariates.sizes.items() <= self.domain.sizes.items():
             raise InputError(
                 "the columns beside the tree are malformed",
                 repair="use the model of this release",
@@ -170,31 +171,33 @@ class Model:
             raise SpecError(f"rows must be a whole number from 0 to {MAX_SAMPLE_ROWS}")
         whole = (
             record_refinement.rows_refined(POPULATION, len(self.domain.sizes))
-            if self._mended
+            if self._refines
             else POPULATION
         )
         population = max(rows, min(self.rows, whole))
         tables = self._possible if enforce else self.tables
-        drawn = population if self.network or self.targets or self.merged else rows
+        drawn_rows = population if self.network or self.targets or self.merged else rows
         if self.network:
             codes = network.sample(self.network, tables, population, seed=seed)
         else:
-            codes = network.sample_apart(tables, drawn, population=population, seed=seed)
+            codes = network.sample_apart(tables, drawn_rows, population=population, seed=seed)
         if self.tree is not None:
             rng = generator(seed, purpose=("tree",))
-            codes |= self.tree.sample(drawn, population=population, domain=self.domain, rng=rng)
+            codes |= self.tree.sample(
+                drawn_rows, population=population, domain=self.domain, rng=rng
+            )
         if self.cells is not None:
             rng = generator(seed, purpose=("sample", *self.cells.clique))
             codes |= self.cells.sample(
-                drawn, population=population, domain=self.domain, rng=rng
+                drawn_rows, population=population, domain=self.domain, rng=rng
             )
-        if self._mended:
-            codes = self._finished(codes, seed=seed, enforce=enforce)
+        if self._refines:
+            codes = self._refined(codes, seed=seed, enforce=enforce)
         elif self.targets:
-            codes = self._met(codes, seed=seed)
+            codes = self._synthesized(codes, seed=seed)
         for one in self.merged:
             rng = generator(seed, purpose=("within", one.attribute))
-            codes[one.attribute] = one.drawn(codes[one.attribute], rng=rng)
+            codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
         codes = {name: column[:rows] for name, column in codes.items()}
         if enforce and self.domain.constraints:
             codes = self._repaired(codes, seed=seed)
@@ -211,7 +214,9 @@ class Model:
         population = max(rows, min(self.rows, POPULATION))
         rng = generator(seed, purpose=("tree",))
         return {
-            texts.hierarchy.columns[0]: self.tree.drawn(rows, population=population, rng=rng)
+            texts.hierarchy.columns[0]: self.tree.draw_strings(
+                rows, population=population, rng=rng
+            )
         }
 
     def _repaired(
@@ -226,16 +231,19 @@ class Model:
             components=components,
         )
 
-    def _finished(self, codes: Codes, *, seed: str, enforce: bool) -> Codes:
+    def _refined(self, codes: Codes, *, seed: str, enforce: bool) -> Codes:
         """Rows near to the targets; what the constraints say of them is kept on the way."""
         if enforce and self.domain.constraints:
             codes = self._repaired(
-                codes, seed=seed, components=finishing.judged(self.domain, self._bins)
+                codes,
+                seed=seed,
+                components=refinement.decidable_components(self.domain, self._bins),
             )
-        return finishing.finished(
+        return refinement.refine(
             codes,
             targets=[
-                (table.clique, self._wished(table, enforce=enforce)) for table in self.targets
+                (table.clique, self._target_weights(table, enforce=enforce))
+                for table in self.targets
             ],
             domain=self.domain,
             merged=self._bins,
@@ -244,10 +252,10 @@ class Model:
         )
 
     @property
-    def _mended(self) -> bool:
+    def _refines(self) -> bool:
         return bool(self.targets) and self.synthesis == "finish"
 
-    def _met(self, codes: Codes, *, seed: str) -> Codes:
+    def _synthesized(self, codes: Codes, *, seed: str) -> Codes:
         """Records, the whole population, that have the targets as nearly as the method manages."""
         names, rng = (
             list(self.domain.sizes),
@@ -265,7 +273,7 @@ class Model:
             records = topological.draw(wishes, rows=rows, attributes=len(names), rng=rng)
         return dict(zip(names, records, strict=True))
 
-    def _wished(self, table: Table, *, enforce: bool) -> npt.NDArray[np.float64]:
+    def _target_weights(self, table: Table, *, enforce: bool) -> npt.NDArray[np.float64]:
         weights = table.weights.astype(np.float64)
         if not enforce or not self.domain.constraints:
             return weights
@@ -301,7 +309,7 @@ class Model:
                 Table(clique=clique, weights=whole_weights(weights))
                 for clique, weights in given
             )
-        found = []
+        allowed_tables = []
         for table, (clique, weights) in zip(self.tables, given, strict=True):
             allowed = bins.possible(self.domain, clique, self._bins)
             if not allowed.all():
@@ -309,8 +317,8 @@ class Model:
                 margins = [(last,), tuple(range(last))] if last else []
                 weights = restricting.restrict(weights, allowed, margins=margins)
                 table = Table(clique=clique, weights=whole_weights(weights))
-            found.append(table)
-        return tuple(found)
+            allowed_tables.append(table)
+        return tuple(allowed_tables)
 
     @cached_property
     def _bins(self) -> dict[str, Binning]:

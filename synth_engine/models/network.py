@@ -75,7 +75,7 @@ class Node:
 
 def check(network: Sequence[Node], tables: Sequence[Table]) -> None:
     """Errors: InputError where the i-th table is not that of the i-th node, or a parent comes after its child."""
-    drawn: set[str] = set()
+    known: set[str] = set()
     if [table.clique for table in tables] != [
         (*node.parents, node.attribute) for node in network
     ]:
@@ -84,11 +84,11 @@ def check(network: Sequence[Node], tables: Sequence[Table]) -> None:
             repair="use the model of this release",
         )
     for node in network:
-        if not set(node.parents) <= drawn:
+        if not set(node.parents) <= known:
             raise InputError(
                 "the network of the model has no order", repair="use the model of this release"
             )
-        drawn.add(node.attribute)
+        known.add(node.attribute)
 
 
 def sample(network: Sequence[Node], tables: Sequence[Table], rows: int, *, seed: str) -> Codes:

@@ -56,11 +56,11 @@ def dealt(
     each rounded by itself, those that hold a third of a record would all be empty, and what they held together would be
     elsewhere.
     """
-    found = np.repeat(
+    chosen = np.repeat(
         order, round_in_order(weights[order], population, start=int(rng.integers(WHOLE)))
     )
-    rng.shuffle(found)
-    return found[:rows]
+    rng.shuffle(chosen)
+    return chosen[:rows]
 
 
 def whole_weights(shares: npt.NDArray[np.float64]) -> Weights:

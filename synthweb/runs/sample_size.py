@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from synth_engine.domain import Domain
-from synth_engine.mechanisms.trees import threshold_tree
-from synth_engine.mechanisms.trees.spatial_covariates import placed
+from synth_engine.mechanisms.trees import columns
+from synth_engine.mechanisms.trees.columns import placed
 from synth_engine.plans import sample_size
 from synthweb.lib.number_format import grouped
 
@@ -90,7 +90,7 @@ def _nothing_opens(
     domain: Domain, *, rows: int, epsilon: Fraction, min_records_to_split: int, assumed: bool
 ) -> Enough:
     """Of a tree that most likely ends where it begins."""
-    what = "which texts there are" if threshold_tree.texts_of(domain) else "where records lie"
+    what = "which texts there are" if columns.texts_of(domain) else "where records lie"
     return Enough(
         level="too-little",
         title=TITLES["too-little"],
@@ -107,7 +107,7 @@ def _nothing_opens(
 
 
 def _divided(domain: Domain, min_records_to_split: int) -> str:
-    node = "A beginning of a text" if threshold_tree.texts_of(domain) else "A cell"
+    node = "A beginning of a text" if columns.texts_of(domain) else "A cell"
     return f"{node} is divided from about {grouped(min_records_to_split)} records on at this ε"
 
 

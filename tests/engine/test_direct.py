@@ -215,7 +215,11 @@ def test_fewer_depths_are_asked_for_where_epsilon_is_small() -> None:
 def test_an_empty_table_and_a_tiny_epsilon_give_a_release() -> None:
     for given_ in ({"rows": 0}, {"rows": 5, "epsilon": "1/1000"}):
         plan, answers, model = released(**given_)  # type: ignore[arg-type]
-        assert 1 <= len(answers.leaves) <= plan.asked(float(answers.measurements[0].values))[0]
+        assert (
+            1
+            <= len(answers.leaves)
+            <= plan.counted_depths(float(answers.measurements[0].values))[0]
+        )
         drawn = model.sample(10, seed="s")
         assert all(
             drawn[name].shape == (10,) and drawn[name].max() < size

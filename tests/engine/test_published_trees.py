@@ -25,8 +25,9 @@ from synth_engine.hierarchy import (
     leaf_nodes,
     sort_nodes,
 )
+from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.measurement import Answers
-from synth_engine.mechanisms.trees import threshold_tree
+from synth_engine.mechanisms.trees import columns, threshold_tree
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
 from synth_engine.models.trees.strings import StringTree
@@ -210,7 +211,7 @@ def test_a_threshold_is_of_records_whatever_their_parts() -> None:
                 parameters={"threshold": 40, "parts": parts},
             ),
         )
-        assert isinstance(plan, threshold_tree.TreePlan)
+        assert isinstance(plan, threshold_tree.ThresholdPlan)
         rule, noise = plan.growth_rule()
         assert rule.threshold == 40 * parts and not plan.advice
         assert rule.discount >= privacy_trees.least_discount(
@@ -237,12 +238,12 @@ def test_a_threshold_below_the_noise_is_taken_with_a_warning_that_says_what_is_e
 ) -> None:
     name = "adaptive-improved" if own else "adaptive-basic"
 
-    def plan_of(threshold: int) -> threshold_tree.TreePlan:
+    def plan_of(threshold: int) -> threshold_tree.ThresholdPlan:
         parameters = own | {"threshold": threshold}
         found = mechanisms.plan(
             WORDS, Spec(mechanism=name, epsilon=Fraction("1/2"), parameters=parameters)
         )
-        assert isinstance(found, threshold_tree.TreePlan)
+        assert isinstance(found, threshold_tree.ThresholdPlan)
         return found
 
     low = plan_of(1)
@@ -400,15 +401,13 @@ def test_beginnings_are_completed_by_public_texts_and_their_weights() -> None:
     assert isinstance(attribute, Weak) and attribute.completions is not None
     tree = factory.tree(
         words,
-        np.array([2, 2, 2, 1]),
-        nodes,
-        np.full(4, 250.0),
+        LeafEstimates(levels=np.array([2, 2, 2, 1]), prefixes=nodes, counts=np.full(4, 250.0)),
         completions=attribute.completions,
     )
     assert isinstance(tree, StringTree) and tree.partial.tolist() == [True, True, False, True]
     model = Model(
         mechanism="adaptive",
-        domain=threshold_tree.resolve_domain(domain),
+        domain=columns.resolve_domain(domain),
         rows=8_000,
         tables=(),
         tree=tree,

@@ -127,7 +127,7 @@ def test_a_bin_without_weight_is_spread_evenly() -> None:
     within = np.where(BINS == 0, 0, WHOLE // 150).astype(np.int64)
     within[-1] += WHOLE - within.sum()
     one = Binning(attribute="price", bins=BINS, within=within)
-    found = one.drawn(np.zeros(500, dtype=np.uint16), rng=np.random.default_rng(0))
+    found = one.draw_codes(np.zeros(500, dtype=np.uint16), rng=np.random.default_rng(0))
     assert np.bincount(found, minlength=200)[:50].tolist() == [10] * 50
 
 

@@ -148,10 +148,12 @@ def test_several_columns_go_deeper_by_turns_and_back() -> None:
     joined = prefixes.of_codes(found, codes, ALL)
     for at, component in enumerate(found.components):
         own = prefixes.of_codes(component, codes, ALL)
-        assert (found.own(joined, at) == own).all()
+        assert (found.component_prefixes(joined, at) == own).all()
         for level in range(found.depth + 1):
-            above = found.own(found.prefix(joined, level), at)
-            assert (above == component.prefix(own, int(found.own_levels(at)[level]))).all()
+            above = found.component_prefixes(found.prefix(joined, level), at)
+            assert (
+                above == component.prefix(own, int(found.component_levels(at)[level]))
+            ).all()
     for level in range(found.depth + 1):
         assert found.exists(found.prefix(joined, level), level).all()
     assert trades.depth == 3

@@ -91,9 +91,9 @@ def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_chil
     texts = words.encode(TEXTS)
     row = np.random.default_rng(3).integers(0, (len(TEXTS), 3, 4), (300, 3)).T
     own = [texts[row[0]], bands.codes[row[1]], regions.codes[row[2]]]
-    joined = found.joined(own)
+    joined = found.join(own)
     for at, codes in enumerate(own):
-        assert (found.own(joined, at) == codes).all()
+        assert (found.component_prefixes(joined, at) == codes).all()
     nodes, level_above = found.root(), 0
     for level in range(1, found.depth + 1):
         below = child_level(found, nodes, level_above, depth=found.depth).prefixes
@@ -102,7 +102,7 @@ def test_every_record_is_in_one_node_of_each_depth_and_ended_texts_have_one_chil
         assert found.exists(mine, level).all()
         nodes, level_above = np.unique(mine), level
     ended = found.prefix(
-        found.joined([words.encode(["a"]), bands.codes[:1], regions.codes[:1]]), 5
+        found.join([words.encode(["a"]), bands.codes[:1], regions.codes[:1]]), 5
     )
     assert not found.divides(ended, 5).any()  # nothing is left to tell apart
     assert len(child_level(found, ended, 5, depth=found.depth)) == 1

@@ -69,12 +69,12 @@ def test_the_nodes_of_a_tree_are_foretold_within_a_few_times(
 def test_there_is_room_for_as_many_nodes_as_can_be_there() -> None:
     trades = prefixes.hierarchy(TRADES, TRADES.names)
     for depth in range(trades.depth + 1):
-        assert resources.room(trades, depth) == trades.cells(depth)
+        assert trades.node_count(depth) == trades.cells(depth)
     placed = PointSet(
         place="home", at=((1.0, 1.0, 1.0), (1.2, 1.1, 1.0), (60.0, 50.0, 1.0), (60.0, 5.0, 2.0))
     )
     supported = prefixes.hierarchy(replace(TRADES, points=(placed,)), TRADES.names)
-    whole = [resources.room(supported, depth) for depth in range(supported.depth + 1)]
+    whole = [supported.node_count(depth) for depth in range(supported.depth + 1)]
     codes = prefixes.of_codes(
         supported,
         {
@@ -103,7 +103,7 @@ def test_with_classes_a_basic_tree_is_as_deep_as_records_and_budget_bear() -> No
             domain,
             Spec(mechanism="adaptive-basic", epsilon=Fraction(epsilon), parameters=parameters),
         )
-        assert isinstance(plan, threshold_tree.TreePlan)
+        assert isinstance(plan, threshold_tree.ThresholdPlan)
         return plan.growth_rule(records)[0].depth
 
     deepest = prefixes.hierarchy(TRADES, TRADES.names).depth

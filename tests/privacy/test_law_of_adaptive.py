@@ -136,6 +136,6 @@ def test_noise_of_a_single_depth_for_all_is_refused_before_rows_are_looked_at() 
     session = exact.open_session(
         exact.rows_of((), LINE), domain=LINE, cap=plan.loss, sampler=Replay((), low=0, high=1)
     )
-    rule, noise = plan.asked(0.0)  # type: ignore[attr-defined]
+    rule, noise = plan.basic_rule(0.0)  # type: ignore[attr-defined]
     with pytest.raises(BudgetExceeded):
         session.grow(("x",), rule=rule, noise=replace(noise, scale=noise.scale / 2))

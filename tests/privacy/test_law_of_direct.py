@@ -139,8 +139,10 @@ def test_what_is_divided_must_not_follow_from_true_counts(
 def test_noise_of_a_single_depth_for_all_is_refused_before_rows_are_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _, sharp = plan_of(replace(LINE, rows=2, **PUBLIC), epsilon="6", depth=1).asked(2.0)  # type: ignore[attr-defined]
-    monkeypatch.setattr(DirectPlan, "asked", lambda _plan, _records: (2, sharp))
+    _, sharp = plan_of(replace(LINE, rows=2, **PUBLIC), epsilon="6", depth=1).counted_depths(
+        2.0
+    )  # type: ignore[attr-defined]
+    monkeypatch.setattr(DirectPlan, "counted_depths", lambda _plan, _records: (2, sharp))
     looked = []
     monkeypatch.setattr(
         counts, "by_part", lambda *_, **__: looked.append(1) or np.array([2, 0])

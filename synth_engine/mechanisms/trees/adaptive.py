@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from synth_engine.codec import classes, prefixes
-from synth_engine.domain import Domain, Undeclared, Weak
+from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.hierarchy import ProductHierarchy, TaxonomyHierarchy
+from synth_engine.hierarchy import Hierarchy, TaxonomyHierarchy
 from synth_engine.mechanisms.trees import (
+    columns,
     covariates,
-    literature,
     remeasured,
     spatial_covariates,
     string_covariates,
     threshold_tree,
 )
 from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
+from synth_engine.mechanisms.trees.literature import PARAMETERS, TreeMechanism
 from synth_engine.models.trees.spatial import Placement
 from synth_engine.models.trees.strings import IncompletePrefixes
-from synth_engine.plans.plan import Budget, Family, Mechanism, Plan
+from synth_engine.plans.plan import Budget, Family, Plan
 from synth_engine.privacy import conversion
-from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 
 OF_TEXTS = threshold_tree.Settings(rule="improved", growing=0.5, clean=4, matched=True)
@@ -31,7 +31,7 @@ again. The least threshold is the best, a smaller one opens ever more empty node
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptive(Mechanism):
+class Adaptive(TreeMechanism):
     """A tree of cells of all columns together, cut in halves along each, opened where a noisy count reaches a threshold.
 
     Asks: one `measure` of the number of records, unless it is public. Then, for delta 0, one `grow` by the improved rule over
@@ -47,8 +47,6 @@ class Adaptive(Mechanism):
     """
 
     id: ClassVar[str] = "adaptive"
-    family: ClassVar[Family] = "recommended"
-    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Adaptive histogram of places or texts"
     summary: ClassVar[str] = (
         "For tables of points, such as homes and places of work, or of one column of texts, such as searches: cuts the box "
@@ -110,13 +108,11 @@ class Adaptive(Mechanism):
                 "divide the tree as places and signs do, class by class of their partitions, which keeps two or three columns far "
                 "closer together.",
             },
-            "partial": literature.PARAMETERS["partial"],
+            "partial": PARAMETERS["partial"],
         },
         "additionalProperties": False,
     }
-    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
-    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
-    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    family: ClassVar[Family] = "recommended"
     adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
 
     depth: int = 0
@@ -127,49 +123,36 @@ class Adaptive(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        if domain.undeclared or spatial_covariates.placed(domain):
-            return threshold_tree.texts_of(domain) is not None or not domain.undeclared
+        if domain.undeclared or columns.placed(domain):
+            return columns.texts_of(domain) is not None or not domain.undeclared
         return len(domain.names) == 1 and classes.suits(domain, placed=())
 
-    @classmethod
-    def learns(cls, attribute: Undeclared) -> bool:
-        return threshold_tree.over_alphabet(attribute)
-
-    @property
-    def at_once(self) -> bool:
-        return self.halving == "all"
-
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        texts = threshold_tree.texts_of(domain)
-        if texts is not None:
-            return self._of_texts(texts, domain, spec, within=within)
-        if domain.constraints:
-            raise SpecError(
-                "adaptive keeps no constraints",
-                repair="take them away, or choose another method",
+        texts = columns.texts_of(domain)
+        if texts is not None and self.together == "product" and len(domain.names) > 1:
+            return remeasured.plan(
+                self, spec, domain=domain, settings=self._of_texts, within=within
             )
-        placed = (
-            domain.names
-            if self.together == "product"
-            else spatial_covariates.placed(domain) or domain.names
-        )
-        points = prefixes.hierarchy(domain, placed, together=self.at_once)
-        if isinstance(points, ProductHierarchy) and self.together == "attached":
-            other = next(
-                each for each in points.components if isinstance(each, TaxonomyHierarchy)
-            ).columns[0]
-            raise domain.attribute(other).error(
-                "a column that is no coordinate, in a description that says of no column where records lie",
-                repair='name the places, or take all columns together (together: "product")',
-            )
-        if self.depth > points.depth:
-            raise SpecError(
-                f"depth is more than the {points.depth} times that a cell of this description can be cut",
-                repair="declare more bins, or a smaller depth",
+        if texts is not None and len(domain.names) == 1:
+            return threshold_tree.plan(
+                self, spec, domain=domain, settings=self._of_texts, within=within
             )
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
-        beside = len(placed) < len(domain.names)
-        if beside and not self.at_once:
+        part = cap.of(cap.amount * covariates.TREE_SHARE)
+        if texts is not None:
+            tree = threshold_tree.plan(
+                self,
+                spec,
+                domain=domain,
+                settings=self._of_texts,
+                within=part,
+                columns=(texts.name,),
+            )
+            return string_covariates.StringCovariatePlan.of(tree, cap=cap)
+        threshold_tree.require_no_constraints(domain, self)
+        hierarchy = self._hierarchy(domain)
+        has_covariates = len(hierarchy.columns) < len(domain.names)
+        if has_covariates and self.halving == "one":
             raise SpecError(
                 "cells halved one coordinate at a time bear no further columns",
                 repair="leave the other columns out, or halve along all coordinates at once",
@@ -178,30 +161,41 @@ class Adaptive(Mechanism):
             config=self,
             domain=domain,
             spec=spec,
-            cap=cap.of(cap.amount * covariates.TREE_SHARE) if beside else cap,
-            points=points,
+            cap=part if has_covariates else cap,
+            hierarchy=hierarchy,
             depth=self.depth,
             placed=self.placed,
         )
+        # Noise that no budget gives is refused here, before anything is charged.
         plan.total_noise()
-        plan.asked(0.0)
+        plan.basic_rule(0.0)
         if plan.measures_after_selection:
             plan.counting(1, 0.0)
-        return spatial_covariates.SpatialCovariatePlan.of(plan, cap=cap) if beside else plan
-
-    def _of_texts(
-        self, texts: Weak, domain: Domain, spec: Spec, *, within: Budget | None
-    ) -> Plan:
-        settings = replace(OF_TEXTS, depth=self.depth, partial=self.partial)
-        if self.together == "product" and len(domain.names) > 1:
-            return remeasured.plan(self, spec, domain=domain, settings=settings, within=within)
-        if threshold_tree.text_column(domain) is not None:
-            return threshold_tree.plan(
-                self, spec, domain=domain, settings=settings, within=within
-            )
-        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
-        part = cap.of(cap.amount * covariates.TREE_SHARE)
-        plan = threshold_tree.plan(
-            self, spec, domain=domain, settings=settings, within=part, columns=(texts.name,)
+        return (
+            spatial_covariates.SpatialCovariatePlan.of(plan, cap=cap)
+            if has_covariates
+            else plan
         )
-        return string_covariates.StringCovariatePlan.of(plan, cap=cap)
+
+    @property
+    def _of_texts(self) -> threshold_tree.Settings:
+        return replace(OF_TEXTS, depth=self.depth, partial=self.partial)
+
+    def _hierarchy(self, domain: Domain) -> Hierarchy:
+        """Of a table without texts. Errors: SpecError, DomainError."""
+        placed = domain.names
+        if self.together == "attached":
+            placed = columns.placed(domain) or domain.names
+        hierarchy = prefixes.hierarchy(domain, placed, together=self.halving == "all")
+        if len(hierarchy.components) > 1 and self.together == "attached":
+            other = hierarchy.component(TaxonomyHierarchy) or hierarchy
+            raise domain.attribute(other.columns[0]).error(
+                "a column that is no coordinate, in a description that says of no column where records lie",
+                repair='name the places, or take all columns together (together: "product")',
+            )
+        if self.depth > hierarchy.depth:
+            raise SpecError(
+                f"depth is more than the {hierarchy.depth} times that a cell of this description can be cut",
+                repair="declare more bins, or a smaller depth",
+            )
+        return hierarchy

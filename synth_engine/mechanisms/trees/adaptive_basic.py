@@ -21,7 +21,6 @@ class AdaptiveBasic(LiteratureTree):
     """
 
     id: ClassVar[str] = "adaptive-basic"
-    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Basic adaptive histogram"
     summary: ClassVar[str] = (
         "For points or for one column of texts: opens cells, or beginnings, whose noisy count reaches a threshold, down to a fixed "

@@ -46,7 +46,6 @@ class AdaptiveImproved(LiteratureTree):
     """
 
     id: ClassVar[str] = "adaptive-improved"
-    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Improved adaptive histogram"
     summary: ClassVar[str] = (
         "For points or for one column of texts: as the basic one, but every opened node sets some records aside, so that the tree "

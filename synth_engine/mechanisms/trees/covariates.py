@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,26 +13,35 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.hierarchy import NodeSet
+from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
-from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
+from synth_engine.measurement import (
+    Answers,
+    Candidate,
+    Clique,
+    Leaves,
+    Measurement,
+    Noise,
+    Session,
+)
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.trees.delegation import DelegatingPlan
-from synth_engine.models.model import whole_weights
+from synth_engine.mechanisms.trees.tree_plan import TreePlan
+from synth_engine.models.model import Model, whole_weights
 from synth_engine.models.trees.covariates import Covariate, Covariates
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Budget as Loss
 
 TREE_SHARE = Fraction(1, 2)
-"""Of the budget for the tree."""
+"""Of the budget, for the tree."""
 _COLUMNS, _AREAS, _CHOICES, _PAIRS = (Fraction(n, 100) for n in (12, 20, 4, 14))
 MAX_TABLE_CELLS = 500_000
 """Of one table of the model: parts by a column by another one."""
@@ -48,11 +58,6 @@ def require_small(sizes: Mapping[str, int], *, beside: str) -> None:
             )
 
 
-def without(domain: Domain, columns: Sequence[str]) -> dict[str, int]:
-    """How many values the columns have that are not among these."""
-    return {name: size for name, size in domain.sizes.items() if name not in columns}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Noises:
     """Of each column, of each table of parts, of a pair; and the scale of a choice."""
@@ -65,50 +70,66 @@ class Noises:
 
 @dataclass(frozen=True, kw_only=True)
 class CovariatePlan(DelegatingPlan):
-    """A tree over some columns, half of the budget, and what is asked of the others. `beside`: what these stand beside; `most_parts`:
-    how many parts of the tree they are counted by at most."""
+    """A tree over some columns, half of the budget, and questions about the others."""
 
-    beside: ClassVar[str]
-    most_parts: ClassVar[int]
+    stands_beside: ClassVar[str]
+    """What the further columns stand beside, in words."""
+    max_parts: ClassVar[int]
+    """Parts of the tree by which they are counted."""
 
     @classmethod
-    def of(cls, tree: Plan, *, cap: Loss) -> Self:
+    def of(cls, tree: TreePlan, *, cap: Loss) -> Self:
         """Errors: SpecError where a column beside the tree has too many values to be counted by parts of it."""
-        found = cls(config=tree.config, domain=tree.domain, spec=tree.spec, cap=cap, tree=tree)
-        require_small(found.sizes, beside=cls.beside)
-        found.noises()
-        return found
+        plan = cls(config=tree.config, domain=tree.domain, spec=tree.spec, cap=cap, tree=tree)
+        require_small(plan.sizes, beside=cls.stands_beside)
+        plan.noises()  # refused here where the budget gives no noise
+        return plan
+
+    # ---- strategies ----------------------------------------------------------------------
+
+    @abstractmethod
+    def parts(self, where: Answers, leaves: LeafEstimates) -> NodeSet:
+        """Parts of the tree in which columns are counted: a function of the tree, which was paid for."""
+
+    @abstractmethod
+    def spread(self, table: Leaves, counts: Floats, oneway: Floats, *, rows: int) -> Floats:
+        """Parts by values of a column, shape (parts, values). counts: of the parts; oneway: of the values."""
+
+    # ---- allocation ----------------------------------------------------------------------
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Of the columns beside the tree."""
-        hierarchy = self.tree.tree_hierarchy
-        return without(self.domain, () if hierarchy is None else hierarchy.columns)
+        """How many values each column beside the tree has."""
+        inside = self.tree.hierarchy.columns
+        return {name: size for name, size in self.domain.sizes.items() if name not in inside}
 
     @property
-    def most(self) -> int:
-        """Parts, as many as the tables of the model bear."""
-        borne = MAX_TABLE_CELLS // max(self.sizes.values()) ** (2 if len(self.sizes) > 1 else 1)
-        return max(1, min(self.most_parts, borne))
+    def part_limit(self) -> int:
+        """At most so many parts, as the tables of the model bear."""
+        largest = max(self.sizes.values()) ** (2 if len(self.sizes) > 1 else 1)
+        return max(1, min(self.max_parts, MAX_TABLE_CELLS // largest))
 
     @cached_property
     def _noises(self) -> Noises:
-        loss: Loss = self.loss
-        edges = len(self.sizes) - 1
-        alone = Fraction(0) if edges else _CHOICES + _PAIRS
+        pair_count = len(self.sizes) - 1
+        # A single column has no pairs, whose shares its table by parts then gets.
+        spare = Fraction(0) if pair_count else _CHOICES + _PAIRS
+        # The error of a one-way table grows with the root of its number of values.
         weights = [
             Fraction(round(10**6 * math.sqrt(size)), 10**6) for size in self.sizes.values()
         ]
-        shared = [_COLUMNS * weight / sum(weights) for weight in weights]
-        columns = dict(zip(self.sizes, (self._noise(part) for part in shared), strict=True))
-        each = loss.of(loss.amount * _CHOICES / max(1, edges))
+        columns = {
+            name: self._noise(_COLUMNS * weight / sum(weights))
+            for name, weight in zip(self.sizes, weights, strict=True)
+        }
+        choice = self.loss.of(self.loss.amount * _CHOICES / max(1, pair_count))
         return Noises(
             columns=columns,
-            areas=self._noise((_AREAS + alone) / len(self.sizes)),
-            choice=budget_allocation.selection_scale(each, self.sensitivity)
-            if edges
+            areas=self._noise((_AREAS + spare) / len(self.sizes)),
+            choice=budget_allocation.selection_scale(choice, self.sensitivity)
+            if pair_count
             else Fraction(1),
-            pair=self._noise(_PAIRS / edges) if edges else None,
+            pair=self._noise(_PAIRS / pair_count) if pair_count else None,
         )
 
     def noises(self) -> Noises:
@@ -117,23 +138,54 @@ class CovariatePlan(DelegatingPlan):
     def _noise(self, share: Fraction) -> Noise:
         return budget_allocation.noise(self.loss.of(self.loss.amount * share), self.sensitivity)
 
-    def chosen(
+    # ---- the run -------------------------------------------------------------------------
+
+    def run(self, session: Session) -> Answers:
+        noises, where = self.noises(), self.tree.run(session)
+        columns = [self._ask(session, (name,), noise) for name, noise in noises.columns.items()]
+        rows, leaves = self.tree.estimated(where)
+        parts = self.parts(where, leaves)
+        within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
+        forest = self._choose(session, [_of_all(table) for table in columns], rows=rows)
+        chosen = []
+        if noises.pair is not None:
+            chosen = [self._ask(session, pair, noises.pair) for pair in forest.taken]
+        tables = [*columns, *within, *chosen]
+        return replace(
+            where,
+            measurements=(
+                *where.measurements,
+                *(table for table in tables if isinstance(table, Measurement)),
+            ),
+            selections=tuple(forest.indices),
+            leaves=(*where.leaves, *(table for table in tables if isinstance(table, Leaves))),
+            calls=session.calls,
+        )
+
+    def _ask(self, session: Session, columns: Clique, noise: Noise) -> Measurement | Leaves:
+        """A table of columns of all records that can be in the tree."""
+        # Records whose text has another character are in no node, so that they count nowhere here either.
+        if self.tree.reads_strings:
+            return session.leaves(self.tree.root, noise=noise, by=columns)
+        return session.measure(columns, noise=noise)
+
+    def _choose(
         self, session: Session, columns: Sequence[Measurement], *, rows: int
     ) -> pairs.Forest:
         """Pairs of columns that go together, by `select`: one fewer than there are columns."""
-        found = pairs.Forest(tuple(self.sizes))
+        forest = pairs.Forest(tuple(self.sizes))
         candidates = self._candidates(columns, rows=rows)
-        while choices := [pair for pair in candidates if found.connects(pair)]:
+        while choices := [pair for pair in candidates if forest.connects(pair)]:
             index = session.select(
                 [candidates[pair] for pair in choices], scale=self.noises().choice
             )
-            found.take(choices[index], index=index)
-        return found
+            forest.take(choices[index], index=index)
+        return forest
 
     def _candidates(
         self, columns: Sequence[Measurement], *, rows: int
     ) -> dict[Clique, Candidate]:
-        known, pair = self.denoised(columns, rows=rows), self.noises().pair
+        known, pair = self._denoised(columns, rows=rows), self.noises().pair
         deviation = pair.mean_deviation if pair else 0.0
         names = list(self.sizes)
         return {
@@ -142,11 +194,11 @@ class CovariatePlan(DelegatingPlan):
                 factors.product([known.oneways[a], known.oneways[b]], total=known.total),
                 deviation=deviation,
             )
-            for place, a in enumerate(names)
-            for b in names[place + 1 :]
+            for index, a in enumerate(names)
+            for b in names[index + 1 :]
         }
 
-    def denoised(self, measurements: Sequence[Measurement], *, rows: int) -> Denoised:
+    def _denoised(self, measurements: Sequence[Measurement], *, rows: int) -> Denoised:
         along = {
             name: count
             for name, count in pairs.along(self.domain).items()
@@ -156,20 +208,62 @@ class CovariatePlan(DelegatingPlan):
             pairs.noisy(measurements), sizes=self.sizes, along=along, rows=rows
         )
 
-    def require_asked(self, further: Sequence[Clique], within: Sequence[Clique]) -> None:
+    # ---- the model -----------------------------------------------------------------------
+
+    def fit(self, answers: Answers) -> Model:
+        where, whole, within = self._split(answers)
+        rows, leaves = self.tree.estimated(where)
+        parts = self.parts(where, leaves)
+        self._require_asked([table.clique for table in whole], [table.by for table in within])
+        if any(table.partition.digest != parts.digest for table in within):
+            raise not_of_this_plan()
+        hierarchy, cells = self.tree.hierarchy, self.tree.kept_leaves(leaves)
+        areas = parts.places(hierarchy, cells.prefixes)
+        weights = cells.counts
+        if self.tree.reads_strings:  # the clean-up left out some records, and made up others
+            weights = weights * (rows / float(weights.sum()))
+        counts = np.bincount(areas, weights=weights, minlength=len(parts)).astype(np.float64)
+        known = self._denoised(whole, rows=rows)
+        tables = {}
+        for table in within:
+            (name,) = table.by
+            tables[name] = self.spread(table, counts, known.oneways[name], rows=rows)
+        attached = self._covariates(known, tables, areas=areas, rows=rows)
+        tree = self.tree.tree(cells, attached=attached)
+        return self.tree.model(tree, self.tree.diagnose(where, leaves, rows=rows), rows=rows)
+
+    def _split(self, answers: Answers) -> tuple[Answers, list[Measurement], list[Leaves]]:
+        """The answers to the tree, the tables of all records, and those of columns by parts."""
+        own = tuple(table for table in answers.leaves if not table.by)
+        within = [table for table in answers.leaves if table.by]
+        totals = 0 if self.tree.reads_strings or self.tree.total_noise() is None else 1
+        whole = list(answers.measurements[totals:])
+        if self.tree.reads_strings:
+            first, last = len(self.sizes), 2 * len(self.sizes)
+            of_root = [*within[:first], *within[last:]]
+            whole += [_of_all(table) for table in of_root if len(table.partition) == 1]
+            within = within[first:last]
+        where = replace(
+            answers, measurements=answers.measurements[:totals], selections=(), leaves=own
+        )
+        return where, whole, within
+
+    def _require_asked(self, whole: Sequence[Clique], within: Sequence[Clique]) -> None:
         """Errors: InputError unless these are columns and a forest of their pairs, and one table by parts for each column."""
         names = tuple(self.sizes)
         forest = pairs.Forest(names)
-        for pair in further[len(names) :]:
+        for pair in whole[len(names) :]:
             if len(pair) == 2 and set(pair) <= set(names) and forest.connects(pair):
                 forest.take(pair, index=0)
-        fits = [*further] == [*((name,) for name in names), *forest.taken] and len(
-            forest.taken
-        ) == len(names) - 1
-        if not fits or [*within] != [(name,) for name in names]:
+        columns = [(name,) for name in names]
+        if (
+            [*whole] != [*columns, *forest.taken]
+            or len(forest.taken) != len(names) - 1
+            or [*within] != columns
+        ):
             raise not_of_this_plan()
 
-    def attached(
+    def _covariates(
         self,
         known: Denoised,
         tables: Mapping[str, Floats],
@@ -178,51 +272,62 @@ class CovariatePlan(DelegatingPlan):
         rows: int,
     ) -> Covariates:
         """tables: of each column, parts by values; areas: in which part each cell of the tree lies."""
-        drawn = pairs.network(known.tables, known.oneways, total=float(rows))
-        columns = tuple(
-            _beside(one.attribute, one.parents, one.table, within=tables) for one in drawn
+        nodes = pairs.network(known.tables, known.oneways, total=float(rows))
+        return Covariates(
+            areas=areas.astype(np.int64),
+            columns=tuple(
+                _covariate(node.attribute, node.parents, node.table, within=tables)
+                for node in nodes
+            ),
         )
-        return Covariates(areas=areas.astype(np.int64), columns=columns)
+
+    # ---- forecasts -----------------------------------------------------------------------
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
-        found = self._guess(rows)
-        cells = self.most * sum(self.sizes.values()) + sum(self.sizes.values()) ** 2
-        more = ResourceEstimate(
-            memory_bytes=24 * cells, seconds=2e-8 * found * len(self.sizes) ** 2 + 2e-6 * cells
+        values = sum(self.sizes.values())
+        cells = self.part_limit * values + values**2
+        seconds = 2e-8 * self._guess(rows) * len(self.sizes) ** 2 + 2e-6 * cells
+        return self.tree.needs(rows) + ResourceEstimate(
+            memory_bytes=24 * cells, seconds=seconds
         )
-        return self.tree.needs(rows) + more
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree and another one are
         taken for pairs of columns."""
         tree, noises = self.tree.expected_error(rows=rows), self.noises()
-        beside = error_forecast.network(
+        network = error_forecast.network(
             noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree.rows
         )
-        errors = {**tree.attributes, **beside.attributes}
-        means = tree.mean_pairs, beside.mean_pairs
+        errors = {**tree.attributes, **network.attributes}
+        means = [tree.mean_pairs]
+        if len(self.sizes) > 1:
+            means.append(network.mean_pairs)
         return replace(
             tree,
             attributes=errors,
             mean=sum(errors.values()) / len(errors),
-            mean_pairs=max(means) if len(self.sizes) > 1 else tree.mean_pairs,
+            mean_pairs=max(means),
         )
 
 
-def _beside(
-    column: str,
-    parents: Clique,
-    table: Floats,
-    *,
-    within: Mapping[str, npt.NDArray[np.float64]],
+def _of_all(table: Measurement | Leaves) -> Measurement:
+    """A table of the root as one of columns alone."""
+    if isinstance(table, Measurement):
+        return table
+    return Measurement(clique=table.by, noise=table.noise, values=table.values[0])
+
+
+def _covariate(
+    column: str, parents: Clique, table: Floats, *, within: Mapping[str, Floats]
 ) -> Covariate:
     """A column by area, or by area and another column: of all tables with the three pairs' sums the one that says nothing
     else."""
     if not parents:
         return Covariate(column=column, given=None, weights=whole_weights(within[column]))
     (given,) = parents
-    alike = np.ones((len(within[column]), *table.shape))
-    found = fit_margins(
-        alike, [((1, 2), table), ((0, 2), within[column]), ((0, 1), within[given])]
+    # Iterative proportional fitting from a uniform table has the largest entropy.
+    uniform = np.ones((len(within[column]), *table.shape))
+    fitted = fit_margins(
+        uniform, [((1, 2), table), ((0, 2), within[column]), ((0, 1), within[given])]
     )
-    return Covariate(column=column, given=given, weights=whole_weights(found))
+    return Covariate(column=column, given=given, weights=whole_weights(fitted))

@@ -5,53 +5,44 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from synth_engine.codec import prefixes
-from synth_engine.domain import Domain, Undeclared
-from synth_engine.errors import SpecError
-from synth_engine.hierarchy import (
-    Hierarchy,
-    NodeSet,
-    ProductHierarchy,
-    Rule,
-    SpatialHierarchy,
-    StringHierarchy,
-)
-from synth_engine.inference import error_forecast, oneway
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.domain import Domain
+from synth_engine.hierarchy import Hierarchy, NodeSet, Rule, SpatialHierarchy, StringHierarchy
+from synth_engine.hierarchy.estimate import LeafEstimates
+from synth_engine.inference import oneway
 from synth_engine.inference.topdown_allocation import Allocation
-from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
+from synth_engine.measurement import Answers, Leaves, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
-from synth_engine.mechanisms.trees import resources, spatial_covariates, threshold_tree
-from synth_engine.mechanisms.trees.literature import PARAMETERS
-from synth_engine.models.model import Model, generator
+from synth_engine.mechanisms.trees import columns, resources, threshold_tree
+from synth_engine.mechanisms.trees.literature import PARAMETERS, TreeMechanism
+from synth_engine.mechanisms.trees.tree_plan import TreePlan
+from synth_engine.models.model import generator
 from synth_engine.models.trees import diagnostics, factory
+from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.diagnostics import TreeDiagnostics
 from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.plan import Budget, Plan
 from synth_engine.plans.resources import MEGABYTE, ResourceEstimate
 from synth_engine.privacy import conversion
-from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 
-TOTAL_SHARE = Fraction(3, 100)
-"""Of the budget for the number of records, where that is not public."""
 STOP = 4
 """Noise scales up to which a count is not handed on."""
-BEARABLE = {"points": 1.7, "texts": 3.4}
+DEPTHS_PER_DIVISION = {"points": 1.7, "words": 3.4}
 """Depths, by how often records can be divided among all children until so few are left: places are far from equally full, and
 of the signs that may follow few do."""
 MAX_DEPTH = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectSynthesis(Mechanism):
+class DirectSynthesis(TreeMechanism):
     """Every node of a tree has a number of records, and hands all of them on to its children, by noisy counts of these.
 
     Asks: one `measure` of the number of records, unless it is public, or of texts one `leaves` of the root; then depth by depth one `leaves` of the children of
@@ -63,7 +54,6 @@ class DirectSynthesis(Mechanism):
     """
 
     id: ClassVar[str] = "direct-synthesis"
-    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "Direct synthesis"
     summary: ClassVar[str] = (
         "For points or for one column of texts: hands a fixed number of records down from the whole to ever smaller cells, or "
@@ -97,9 +87,6 @@ class DirectSynthesis(Mechanism):
         },
         "additionalProperties": False,
     }
-    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
-    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
-    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
     adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
 
     depth: int = 0
@@ -108,149 +95,113 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        return threshold_tree.text_column(domain) is not None or (
-            not domain.undeclared and spatial_covariates.placed(domain) == domain.names
+        return columns.text_column(domain) is not None or (
+            not domain.undeclared and columns.placed(domain) == domain.names
         )
-
-    @classmethod
-    def learns(cls, attribute: Undeclared) -> bool:
-        return threshold_tree.over_alphabet(attribute)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         hierarchy = prefixes.hierarchy(domain, domain.names)
-        if not isinstance(hierarchy, SpatialHierarchy | StringHierarchy):
-            what = _undivided(hierarchy)
-            raise domain.attribute(what.columns[0]).error(
-                f"a column of {'texts beside others' if isinstance(what, StringHierarchy) else 'classes'}, which direct-synthesis does not "
-                "divide",
+        if not hierarchy.is_uniform:
+            other = _undivided(hierarchy)
+            kind = "texts beside others" if isinstance(other, StringHierarchy) else "classes"
+            raise domain.attribute(other.columns[0]).error(
+                f"a column of {kind}, which direct-synthesis does not divide",
                 repair="take adaptive-improved, or leave it out",
             )
-        if self.depth > hierarchy.depth:
-            raise SpecError(
-                f"depth is more than the {hierarchy.depth} that the description goes",
-                repair="describe more bins or longer texts, or take a smaller depth",
-            )
-        if domain.constraints:
-            raise SpecError(
-                "direct-synthesis keeps no constraints",
-                repair="take them away, or choose another method",
-            )
+        threshold_tree.require_depth(self.depth, hierarchy)
+        threshold_tree.require_no_constraints(domain, self)
         cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
         plan = DirectPlan(config=self, domain=domain, spec=spec, cap=cap, hierarchy=hierarchy)
+        # Noise that no budget gives is refused here, before anything is charged.
         plan.total_noise()
-        plan.asked(0.0)
+        plan.counted_depths(0.0)
         return plan
 
 
 def _undivided(hierarchy: Hierarchy) -> Hierarchy:
-    """The first part that is no points."""
-    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
-    return next(each for each in parts if not isinstance(each, SpatialHierarchy))
+    """The first component that is no points."""
+    return next(part for part in hierarchy.components if not isinstance(part, SpatialHierarchy))
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectPlan(Plan):
-    """`direct-synthesis` with its budget cut up."""
+class DirectPlan(TreePlan):
+    """`direct-synthesis` with its budget allocated."""
+
+    total_share = Fraction(3, 100)
 
     config: DirectSynthesis
-    hierarchy: SpatialHierarchy | StringHierarchy
 
-    def total_noise(self) -> Noise | None:
-        if self._known:
-            return None
-        return budget_allocation.noise(
-            self.loss.of(self.loss.amount * TOTAL_SHARE), self.sensitivity
-        )
+    # ---- the rule ------------------------------------------------------------------------
 
-    @property
-    def _known(self) -> bool:
-        """Whether it is public how many records there are to be handed down."""
-        return self.domain.rows is not None and not self._texts
-
-    def asked(self, records: float) -> tuple[int, Noise]:
+    def counted_depths(self, records: float) -> tuple[int, Noise]:
         """How many depths are counted where there are about so many records, and the noise of each: a number that is public
         or was paid for."""
         if self.config.depth:
             return self.config.depth, self._noise(self.config.depth)
+        branching = max(self.hierarchy.branching(1)[0], 2)
+        per_division = DEPTHS_PER_DIVISION[self.hierarchy.kind]
         for depth in range(min(self.hierarchy.depth, MAX_DEPTH), 1, -1):
             noise = self._noise(depth)
-            if depth <= BEARABLE["texts" if self._texts else "points"] * self._divisions(
-                records, noise
-            ):
+            # So often can records be divided among all children of a node until few noise scales are left.
+            few = STOP * float(noise.scale)
+            divisions = math.log(max(records / few, 1.0)) / math.log(branching)
+            if depth <= per_division * divisions:
                 return depth, noise
         return 1, self._noise(1)
 
     def _noise(self, depth: int) -> Noise:
-        left = 1 if self._known else 1 - TOTAL_SHARE
+        left = 1 if self.total_noise() is None else 1 - self.total_share
         return budget_allocation.noise(
             self.loss.of(self.loss.amount * left / depth), self.sensitivity
         )
 
-    def _divisions(self, records: float, noise: Noise) -> float:
-        """How often so many records can be divided among all children of a node until few noise scales are left."""
-        few = STOP * float(noise.scale)
-        return math.log(max(records / few, 1.0)) / math.log(
-            max(self.hierarchy.branching(1)[0], 2)
+    def _stop(self, noise: Noise) -> int:
+        """The largest count that is not handed on."""
+        return math.floor(self.config.stop * noise.scale)
+
+    def growth_rule(self, records: float | None = None) -> tuple[Rule, Noise]:
+        """As of a tree that is grown: what is above the count at which nothing is handed on is divided."""
+        depth, noise = self.counted_depths(
+            float(self._guess(None)) if records is None else records
         )
+        return Rule(name="basic", depth=depth, threshold=max(1, self._stop(noise)) + 1), noise
+
+    # ---- the run -------------------------------------------------------------------------
 
     def run(self, session: Session) -> Answers:
-        noise = self.total_noise()
-        totals: tuple[Measurement, ...] = ()
-        found: list[Leaves] = []
+        totals = self.ask_total(session)
+        counted: list[Leaves] = []
 
-        def ask(parts: NodeSet, noise: Noise) -> Leaves:
-            found.append(session.leaves(parts, noise=noise))
-            return found[-1]
+        def ask(nodes: NodeSet, noise: Noise) -> Leaves:
+            counted.append(session.leaves(nodes, noise=noise))
+            return counted[-1]
 
-        own = None
-        if noise is not None and self._texts:
-            own = float(ask(self._root(), noise).values.sum())
-        elif noise is not None:
-            totals = (session.measure((), noise=noise),)
-            own = float(totals[0].values)
-        self._handed_down(own, ask)
-        return Answers(measurements=totals, leaves=tuple(found), calls=session.calls)
+        self._hand_down(self.noisy_total(totals), ask)
+        return replace(totals, leaves=(*totals.leaves, *counted), calls=session.calls)
 
-    @property
-    def _texts(self) -> bool:
-        """Texts with other signs than the alphabet's are in no node, so that the root is counted and not all records."""
-        return isinstance(self.hierarchy, StringHierarchy)
-
-    def _root(self) -> NodeSet:
-        none = np.zeros(1, dtype=np.int64)
-        return NodeSet(
-            columns=self.hierarchy.columns, levels=none, prefixes=self.hierarchy.root()
-        )
-
-    def _handed_down(
+    def _hand_down(
         self, own: float | None, ask: Callable[[NodeSet, Noise], Leaves]
     ) -> Allocation:
         """Records handed down as noisy counts say; a function of these alone. own: a noisy number of all records; ask: noisy
-        counts of parts, from the room or from what it said before."""
-        depth, noise, stop = self._asked(own)
-        allocation = Allocation(self.hierarchy, depth=depth, stop=stop)
+        counts of nodes, from the room or from its earlier answers."""
+        depth, noise = self.counted_depths(float(self.domain.rows or 0) if own is None else own)
+        allocation = Allocation(self.hierarchy, depth=depth, stop=self._stop(noise))
         while len(allocation.requested):
             level = allocation.requested
-            levels = np.full(len(level), level.level, dtype=np.int64)
-            found = ask(
-                NodeSet(columns=self.hierarchy.columns, levels=levels, prefixes=level.prefixes),
-                noise,
+            nodes = NodeSet(
+                columns=self.hierarchy.columns,
+                levels=np.full(len(level), level.level, dtype=np.int64),
+                prefixes=level.prefixes,
             )
+            answer = ask(nodes, noise)
             if level.level == 1:
-                allocation.begin(self._total(own, found))
-            seed = hashlib.sha256(
-                np.ascontiguousarray(found.values, dtype="<i8").tobytes()
-            ).hexdigest()
-            allocation.divide(
-                found.values,
-                rng=generator(seed, purpose=("direct-synthesis", str(level.level))),
-            )
+                allocation.begin(self._total(own, answer))
+            # The turns of a depth begin where its own noisy counts say, so that answers give one model.
+            counts = np.ascontiguousarray(answer.values, dtype="<i8")
+            seed = hashlib.sha256(counts.tobytes()).hexdigest()
+            rng = generator(seed, purpose=("direct-synthesis", str(level.level)))
+            allocation.divide(answer.values, rng=rng)
         return allocation
-
-    def _asked(self, own: float | None) -> tuple[int, Noise, int]:
-        """As `asked`, and up to which count nothing is handed on."""
-        depth, noise = self.asked(float(self.domain.rows or 0) if own is None else own)
-        return depth, noise, math.floor(self.config.stop * noise.scale)
 
     def _total(self, own: float | None, first: Leaves) -> int:
         """The public number of records, else the mean of what was counted at once and of the sum of the first depth,
@@ -258,105 +209,65 @@ class DirectPlan(Plan):
         noise = self.total_noise()
         if own is None or noise is None:
             return self.domain.rows or 0
-        spread = first.values.size * first.noise.variance
-        weight = spread / (spread + noise.variance)
+        variance = first.values.size * first.noise.variance
+        weight = variance / (variance + noise.variance)
         return oneway.clip_rows(round(weight * own + (1 - weight) * float(first.values.sum())))
 
-    def fit(self, answers: Answers) -> Model:
-        noise, left = self.total_noise(), list(answers.leaves)
+    # ---- the model -----------------------------------------------------------------------
 
-        def known(parts: NodeSet, noise: Noise) -> Leaves:
-            if not left or left[0].partition.digest != parts.digest or left[0].noise != noise:
+    def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
+        total = self.noisy_total(answers)
+        left = list(answers.leaves[self.reads_strings :])
+
+        def repeat(nodes: NodeSet, noise: Noise) -> Leaves:
+            if not left or left[0].partition.digest != nodes.digest or left[0].noise != noise:
                 raise not_of_this_plan()
             return left.pop(0)
 
-        measured = noise is not None and not self._texts
-        if [m.clique for m in answers.measurements] != [()] * measured:
-            raise not_of_this_plan()
-        own = None
-        if noise is not None:
-            own = float(
-                (
-                    answers.measurements[0] if measured else known(self._root(), noise)
-                ).values.sum()
-            )
-        allocation = self._handed_down(own, known)
+        allocation = self._hand_down(total, repeat)
         if left:
             raise not_of_this_plan()
-        levels, prefixes, counts = allocation.leaves()
-        tree = factory.tree(
-            self.hierarchy,
-            levels,
-            prefixes,
-            counts.astype(np.float64),
-            incomplete_prefixes=self.config.partial,
+        levels, leaves, counts = allocation.leaves()
+        return allocation.total, LeafEstimates(
+            levels=levels, prefixes=leaves, counts=counts.astype(np.float64)
         )
-        domain, rows = threshold_tree.resolve_domain(self.domain), allocation.total
-        rule = self._rule(own)
-        counted = [(each.values, each.noise) for each in answers.leaves[int(self._texts) :]]
-        cells = levels, prefixes, counts
-        told = TreeDiagnostics(  # that a node was divided says no more than its count does
-            noise=not diagnostics.stands_out(counted),
+
+    def tree(
+        self, leaves: LeafEstimates, *, attached: Covariates | None = None
+    ) -> factory.ModelTree:
+        return factory.tree(
+            self.hierarchy,
+            leaves,
+            incomplete_prefixes=self.config.partial,
+            attached=attached,
+        )
+
+    def diagnose(self, answers: Answers, ends: LeafEstimates, *, rows: int) -> TreeDiagnostics:
+        rule, _ = self.growth_rule(self.records(answers))
+        return TreeDiagnostics(  # that a node was divided says no more than its count does
+            noise=not diagnostics.stands_out(self.counted(answers)),
             min_records_to_split=diagnostics.min_records_to_split(rule),
             stop_reason=diagnostics.stop_reason(
-                self.hierarchy, rule, cells, looked=int(levels.max()), rows=rows
+                self.hierarchy, rule, ends, looked=int(ends.levels.max()), rows=rows
             ),
         )
-        return Model(
-            mechanism=self.mechanism, domain=domain, rows=rows, tables=(), tree=tree, notes=told
-        )
 
-    @property
-    def tree_hierarchy(self) -> SpatialHierarchy | StringHierarchy:
-        return self.hierarchy
-
-    def min_records_to_split(self, rows: int | None = None) -> int:
-        return diagnostics.min_records_to_split(self._rule(float(self._guess(rows))))
-
-    def _rule(self, own: float | None) -> Rule:
-        """As of a tree that is grown: what is above the number at which nothing is handed on is divided. own: as `_asked`."""
-        depth, _, stop = self._asked(own)
-        return Rule(name="basic", depth=depth, threshold=max(1, stop) + 1)
+    # ---- forecasts -----------------------------------------------------------------------
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Codes, sorted again for each depth, and the children of nodes that have records enough."""
-        found = self._guess(rows)
-        rule = self._rule(float(found))
-        depth, nodes = rule.depth, resources.nodes(self.hierarchy, rule, found)
-        seconds = depth * 6e-8 * found * len(self.hierarchy.columns) + 1.5e-6 * nodes
-        return super().needs(rows) + ResourceEstimate(
-            memory_bytes=int(40 * found + 100 * nodes) + MEGABYTE, seconds=seconds
-        )
+        records, rule = self._guess(rows), self._forecast_rule(rows)
+        nodes = resources.nodes(self.hierarchy, rule, records)
+        seconds = rule.depth * 6e-8 * records * len(self.hierarchy.columns) + 1.5e-6 * nodes
+        memory = int(40 * records + 100 * nodes) + MEGABYTE
+        return Plan.needs(self, rows) + ResourceEstimate(memory_bytes=memory, seconds=seconds)
 
-    def _nodes(self, records: float, level: int) -> float:
-        """At most so many nodes of that depth are counted."""
-        _, noise = self.asked(records)
+    def counts_per_value(self, records: int) -> tuple[Noise, float]:
+        depth, noise = self.counted_depths(float(records))
         few = max(1.0, self.config.stop * float(noise.scale))
-        return min(
-            float(self.hierarchy.cells(level)),
-            max(1.0, records / few) * self.hierarchy.branching(1)[0],
-        )
-
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """As of tables of single columns, each value of which is the sum of all cells along the other coordinates, or of all
-        texts with it: as many as the tree can have there. A rough upper end: what a node hands on adds up to what it was given."""
-        found = self._guess(rows)
-        depth, noise = self.asked(float(found))
-        domain, nodes = (
-            threshold_tree.resolve_domain(self.domain),
-            self._nodes(float(found), depth),
-        )
-        parts = self.hierarchy.dimensions if isinstance(self.hierarchy, SpatialHierarchy) else 1
-        across = nodes / max(domain.sizes.values()) if self._texts else nodes ** (1 - 1 / parts)
-        spread = Noise(
-            law="discrete-laplace",
-            scale=Fraction(math.sqrt(noise.variance / 2 * max(1.0, across))),
-        )
-        forecast = error_forecast.independent(
-            dict.fromkeys(domain.names, spread), sizes=domain.sizes, rows=found
-        )
-        if (texts := threshold_tree.texts_of(self.domain)) is None:
-            return forecast
-        return error_forecast.with_string_column(
-            forecast, texts.name, least=self.min_records_to_split(rows), kinds=texts.values.size
-        )
+        divided = max(1.0, records / few) * self.hierarchy.branching(1)[0]
+        nodes = min(float(self.hierarchy.cells(depth)), divided)
+        points = self.hierarchy.component(SpatialHierarchy)
+        if points is not None:
+            return noise, nodes ** (1 - 1 / points.dimensions)
+        return noise, nodes / max(columns.resolve_domain(self.domain).sizes.values())

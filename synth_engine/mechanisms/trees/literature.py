@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from synth_engine.codec import classes
 from synth_engine.domain import Domain, Undeclared
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms.trees import spatial_covariates, threshold_tree
+from synth_engine.mechanisms.trees import columns, threshold_tree
 from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.privacy.unit import Relation
@@ -76,14 +76,24 @@ def schema(**own: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class LiteratureTree(Mechanism):
-    """A tree over all columns, grown by one rule; then every node at which it ends is counted anew."""
+class TreeMechanism(Mechanism):
+    """What all methods that grow trees are stated for."""
 
-    rule: ClassVar[growth.Name]
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    has_columns: ClassVar[bool] = False
+
+    @classmethod
+    def learns(cls, attribute: Undeclared) -> bool:
+        return columns.over_alphabet(attribute)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiteratureTree(TreeMechanism):
+    """A tree over all columns, grown by one rule; then every node at which it ends is counted anew."""
+
+    rule: ClassVar[growth.Name]
     paper: ClassVar[str] = "Synthetic Data via Differential Privacy (adaptive histograms)"
     keeps: ClassVar[tuple[str, ...]] = (
         "where points lie, all coordinates together",
@@ -98,19 +108,15 @@ class LiteratureTree(Mechanism):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:
-        placed = spatial_covariates.placed(domain)
+        placed = columns.placed(domain)
         everywhere = not domain.undeclared and set(domain.names) <= set(placed)
-        if (texts := threshold_tree.texts_of(domain)) is not None:
+        if (texts := columns.texts_of(domain)) is not None:
             return all(
                 classes.divisible(domain, name)
                 for name in domain.names
                 if name not in (texts.name, *placed)
             )
         return everywhere or classes.suits(domain, placed=placed)
-
-    @classmethod
-    def learns(cls, attribute: Undeclared) -> bool:
-        return threshold_tree.over_alphabet(attribute)
 
     @property
     def deepest(self) -> int:

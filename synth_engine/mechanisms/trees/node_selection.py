@@ -20,7 +20,7 @@ MAX_DEPTHS_ABOVE = 2
 WORTH = 60
 """A depth is counted besides the parts at which a tree ends if there are so many of them below each of its nodes: the sum of
 their noises is then larger than that of one count of a small share."""
-_STEPS = 12
+_BISECTIONS = 12
 
 
 @lru_cache(maxsize=256)
@@ -44,7 +44,7 @@ def improved(
 
     low = Fraction(l1) / epsilon
     best = Fraction(math.nextafter(float(2 * low), math.inf))
-    for _ in range(_STEPS):
+    for _ in range(_BISECTIONS):
         middle = Fraction(float((low + best) / 2))
         low, best = (low, middle) if fits(middle) else (middle, best)
     return rule_of(best), Noise(law="discrete-laplace", scale=best)
@@ -52,18 +52,18 @@ def improved(
 
 def cut_off(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_PARTS) -> Growth:
     """The tree down to the last depth at which it ends in at most so many nodes; the first depth is always kept."""
-    kept, closed = 1, 0
-    for place, (level, opened) in enumerate(
+    depths, closed = 1, 0
+    for index, (level, opened) in enumerate(
         zip(growth.levels(hierarchy), growth.opened, strict=True)
     ):
         if closed + len(level) <= most:
-            kept = place + 1
+            depths = index + 1
         closed += len(level) - opened.size
-    above = (*growth.opened[: kept - 1], np.empty(0, dtype=np.int64))
+    above = (*growth.opened[: depths - 1], np.empty(0, dtype=np.int64))
     return (
         growth
-        if kept == len(growth.opened)
-        else replace(growth, opened=above, counts=growth.counts[:kept])
+        if depths == len(growth.opened)
+        else replace(growth, opened=above, counts=growth.counts[:depths])
     )
 
 
@@ -71,10 +71,10 @@ def parts(growth: Growth, hierarchy: Hierarchy) -> Sequence[NodeSet]:
     """What is counted of a tree: the nodes at which it ends, last, and before them the opened nodes of up to two depths, the
     last ones from the root on below which it ends far more often than there are nodes."""
     ends = leaf_nodes(growth, hierarchy)
-    found: list[NodeSet] = []
+    above: list[NodeSet] = []
     for level, opened in zip(growth.levels(hierarchy), growth.opened, strict=True):
         if not opened.size or opened.size * WORTH > int((ends.levels > level.level).sum()):
             break
         depths = np.full(opened.size, level.level, dtype=np.int64)
-        found.append(sort_nodes(growth.columns, depths, level.prefixes[opened]))
-    return [*found[-MAX_DEPTHS_ABOVE:], ends]
+        above.append(sort_nodes(growth.columns, depths, level.prefixes[opened]))
+    return [*above[-MAX_DEPTHS_ABOVE:], ends]

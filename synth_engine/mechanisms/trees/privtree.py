@@ -21,7 +21,6 @@ class PrivTree(LiteratureTree):
     """
 
     id: ClassVar[str] = "privtree"
-    has_columns: ClassVar[bool] = False
     title: ClassVar[str] = "PrivTree"
     summary: ClassVar[str] = (
         "For points or for one column of texts: a count is lowered by a constant at each depth before noise decides, so that the "

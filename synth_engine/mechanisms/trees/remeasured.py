@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import NodeSet, frequent_prefixes
-from synth_engine.hierarchy.estimate import LeafEstimates as Estimated
+from synth_engine.hierarchy.estimate import Floats, LeafEstimates
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
@@ -26,12 +25,10 @@ from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
 SHARE = Fraction(1, 10)
-"""Of the budget for counting parts. Twice as much is a tenth better at epsilon 10 and a tenth worse at 1."""
+"""Of the budget, for counting parts. Twice as much is a tenth better at epsilon 10 and a tenth worse at 1."""
 MAX_PARTS = 4_096
-_WORTH = 32
+_RECORDS_PER_NOISE = 32
 """A part is divided where it has so many times as many records as its count has noise; half of it makes no difference."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def plan(
@@ -46,76 +43,57 @@ def plan(
     cap = within or Pure(epsilon=spec.epsilon)
     part = cap.of(cap.amount * (1 - SHARE))
     tree = threshold_tree.plan(config, spec, domain=domain, settings=settings, within=part)
-    found = RemeasuredPlan(config=config, domain=domain, spec=spec, cap=cap, tree=tree)
-    found.noise()
-    return found
+    remeasured = RemeasuredPlan(config=config, domain=domain, spec=spec, cap=cap, tree=tree)
+    remeasured.noise()
+    return remeasured
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemeasuredPlan(DelegatingPlan):
     """A tree, most of the budget, and counts of the parts of it that hold many records."""
 
-    tree: threshold_tree.TreePlan
+    tree: threshold_tree.ThresholdPlan
 
     def noise(self) -> Noise:
         return budget_allocation.noise(
             self.loss.of(self.loss.amount * SHARE), self.sensitivity, laplace=True
         )
 
-    # ---- the run -----------------------------------------------------------------------------------------------------
-
     def run(self, session: Session) -> Answers:
         where = self.tree.run(session)
         counted = session.leaves(self._parts(self.tree.estimated(where)[1]), noise=self.noise())
         return replace(where, leaves=(*where.leaves, counted), calls=session.calls)
 
-    def _parts(self, leaves: Estimated) -> NodeSet:
+    def _parts(self, leaves: LeafEstimates) -> NodeSet:
         """A function of the tree, which was paid for."""
-        least = _WORTH * math.sqrt(self.noise().variance)
+        least = _RECORDS_PER_NOISE * math.sqrt(self.noise().variance)
         return frequent_prefixes(self.tree.hierarchy, leaves, least=least, most=MAX_PARTS)
-
-    # ---- the model ---------------------------------------------------------------------------------------------------
 
     def fit(self, answers: Answers) -> Model:
         where = replace(answers, leaves=answers.leaves[:-1])
         rows, leaves = self.tree.estimated(where)
         parts, counted = self._parts(leaves), answers.leaves[-1]
-        if (
-            counted.partition.digest != parts.digest
-            or counted.by
-            or counted.threshold is not None
+        if (counted.partition.digest, counted.by, counted.threshold) != (
+            parts.digest,
+            (),
+            None,
         ):
             raise not_of_this_plan()
-        found = replace(leaves, counts=self._agreed(leaves, counted))
-        notes, domain = (
-            self.tree.notes(where, rows=rows),
-            threshold_tree.resolve_domain(self.domain),
-        )
-        return Model(
-            mechanism=self.mechanism,
-            domain=domain,
-            rows=rows,
-            tables=(),
-            tree=self.tree.tree(found),
-            notes=notes,
-        )
+        tree = self.tree.tree(replace(leaves, counts=self._consistent(leaves, counted)))
+        return self.tree.model(tree, self.tree.diagnose(where, leaves, rows=rows), rows=rows)
 
-    def _agreed(self, leaves: Estimated, counted: Leaves) -> Floats:
+    def _consistent(self, leaves: LeafEstimates, counted: Leaves) -> Floats:
         """Counts of the ends whose sums are what the parts were counted. Of a part that is an end itself both counts are
         taken, by their variances; the sum of several ends lacks what the clean-up took."""
-        places = counted.partition.places(self.tree.hierarchy, leaves.prefixes)
-        sums, alone = (
-            np.bincount(places, weights=leaves.counts),
-            np.zeros(len(counted.partition), dtype=np.bool_),
-        )
-        alone[places] = leaves.levels == counted.partition.levels[places]
+        parts = counted.partition.places(self.tree.hierarchy, leaves.prefixes)
+        sums = np.bincount(parts, weights=leaves.counts)
+        alone = np.zeros(len(counted.partition), dtype=np.bool_)
+        alone[parts] = leaves.levels == counted.partition.levels[parts]
         variances = self.tree.leaf_noise().variance, counted.noise.variance
         weight = np.where(alone, variances[0] / sum(variances), 1.0)
         whole = np.maximum(0.0, weight * counted.values + (1 - weight) * sums)
-        found: Floats = leaves.counts * (whole / sums)[places]
-        return found if found.any() else leaves.counts
-
-    # ---- forecasts ---------------------------------------------------------------------------------------------------
+        counts: Floats = leaves.counts * (whole / sums)[parts]
+        return counts if counts.any() else leaves.counts
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         return self.tree.needs(rows) + ResourceEstimate(

@@ -7,17 +7,8 @@ Trees of points that are far from equally full have about as many opened nodes a
 from __future__ import annotations
 
 import itertools
-from math import prod
 
-import numpy as np
-
-from synth_engine.hierarchy import (
-    GazetteerHierarchy,
-    Hierarchy,
-    ProductHierarchy,
-    Rule,
-    TaxonomyHierarchy,
-)
+from synth_engine.hierarchy import Hierarchy, Rule
 from synth_engine.plans.resources import MEGABYTE, ResourceEstimate
 
 _RECORD = 1.5e-7  # seconds for each record and column: its code, sorted
@@ -30,12 +21,8 @@ _BYTES_OF_A_RECORD, _BYTES_OF_A_NODE = 40, 150
 def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> ResourceEstimate:
     """To sort codes of that many records, grow a tree of them by that rule, count its ends and make its counts agree."""
     looked = nodes(hierarchy, rule, rows)
-    each = (
-        _NODE_OF_CLASSES
-        if isinstance(hierarchy, ProductHierarchy | TaxonomyHierarchy)
-        else _NODE
-    )
-    seconds = _RECORD * rows * len(hierarchy.columns) + each * looked
+    per_node = _NODE if hierarchy.is_uniform else _NODE_OF_CLASSES
+    seconds = _RECORD * rows * len(hierarchy.columns) + per_node * looked
     return ResourceEstimate(
         memory_bytes=int(_BYTES_OF_A_RECORD * rows + _BYTES_OF_A_NODE * looked) + MEGABYTE,
         seconds=seconds,
@@ -44,44 +31,14 @@ def of_tree(hierarchy: Hierarchy, rule: Rule, rows: int) -> ResourceEstimate:
 
 def nodes(hierarchy: Hierarchy, rule: Rule, rows: int) -> float:
     """About how many nodes are looked at: the children of all that are opened."""
-    rooms = [1.0]
-    while len(rooms) <= rule.depth and rooms[-1] < _ENOUGH:
-        rooms.append(room(hierarchy, len(rooms)))
-    opened = min(rows * rule.parts / _least(rule), sum(rooms[:-1]))
-    children = sum(below / above for above, below in itertools.pairwise(rooms)) / (
-        len(rooms) - 1
+    counts = [1.0]
+    while len(counts) <= rule.depth and counts[-1] < _ENOUGH:
+        counts.append(hierarchy.node_count(len(counts)))
+    opened = min(rows * rule.parts / _least(rule), sum(counts[:-1]))
+    children = sum(below / above for above, below in itertools.pairwise(counts)) / (
+        len(counts) - 1
     )
-    return min(children * (1 + opened), sum(rooms[1:]))
-
-
-def room(hierarchy: Hierarchy, depth: int) -> float:
-    """How many nodes of that depth there are, whoever is in them."""
-    match hierarchy:
-        case ProductHierarchy():
-            return prod(
-                room(each, int(hierarchy.own_levels(at)[depth]))
-                for at, each in enumerate(hierarchy.components)
-            )
-        case TaxonomyHierarchy():
-            return float(np.unique(hierarchy.prefix(hierarchy.codes, depth)).size)
-        case GazetteerHierarchy():
-            return _with_points(hierarchy, depth)
-    return float(min(hierarchy.cells(depth), 2**1000))
-
-
-def _with_points(points: GazetteerHierarchy, depth: int) -> float:
-    supported = {axis for support in points.supports for axis in support.axes}
-    free = sum(
-        points.halvings(depth, axis)
-        for axis in range(points.dimensions)
-        if axis not in supported
-    )
-    found = 2.0**free
-    for support in points.supports:
-        cut = sum(points.resolution - points.halvings(depth, axis) for axis in support.axes)
-        shift = np.uint64(min(cut, 63))
-        found *= np.unique(support.codes >> shift).size if cut < 64 else 1
-    return found
+    return min(children * (1 + opened), sum(counts[1:]))
 
 
 def _least(rule: Rule) -> float:

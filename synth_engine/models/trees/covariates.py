@@ -34,7 +34,7 @@ class Covariates:
     columns: tuple[Covariate, ...]
 
     def __post_init__(self) -> None:
-        drawn: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         sound = (
             self.areas.ndim == 1
             and self.areas.size > 0
@@ -42,19 +42,19 @@ class Covariates:
             and len(self.columns) > 0
         )
         for one in self.columns:
-            axes = () if one.given is None else (drawn.get(one.given),)
+            axes = () if one.given is None else (sizes.get(one.given),)
             weights = one.weights
             sound &= (
                 weights.ndim == 2 + len(axes)
                 and weights.shape[1:-1] == axes
-                and one.column not in drawn
+                and one.column not in sizes
             )
             sound &= (
                 weights.min() >= 0
                 and weights.sum() == WHOLE
                 and len(weights) > self.areas.max()
             )
-            drawn[one.column] = weights.shape[-1]
+            sizes[one.column] = weights.shape[-1]
         if not sound or len({len(one.weights) for one in self.columns}) != 1:
             raise InputError(
                 "the columns beside the tree are malformed",

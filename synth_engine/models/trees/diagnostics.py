@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, get_args
 
-import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
-from synth_engine.hierarchy import (
-    Growth,
-    Hierarchy,
-    Prefixes,
-    ProductHierarchy,
-    Rule,
-    SpatialHierarchy,
-    TaxonomyHierarchy,
-)
+from synth_engine.hierarchy import Growth, Hierarchy, Rule, SpatialHierarchy
+from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.hierarchy.growth import MAX_NODES
 from synth_engine.hierarchy.points import BITS
 from synth_engine.measurement import Noise
@@ -62,21 +54,17 @@ class TreeDiagnostics:
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> TreeDiagnostics:
         """Errors: KeyError, TypeError, InputError."""
-        ended = StopReason(**obj["ended"]) if "ended" in obj else None
+        reason = StopReason(**obj["ended"]) if "ended" in obj else None
         sound = type(obj["noise"]) is bool and type(obj["opened_from"]) is int
-        if ended is not None:
-            whole = (
-                type(ended.depth) is int
-                and type(ended.cells) is int
-                and isinstance(ended.share, int | float)
-            )
-            sound &= whole and ended.why in get_args(Why)
+        if reason is not None:
+            sound &= type(reason.depth) is int and type(reason.cells) is int
+            sound &= isinstance(reason.share, int | float) and reason.why in get_args(Why)
         if not sound:
             raise InputError(
                 "the notes of the model are malformed", repair="use the model of this release"
             )
         return cls(
-            noise=obj["noise"], min_records_to_split=obj["opened_from"], stop_reason=ended
+            noise=obj["noise"], min_records_to_split=obj["opened_from"], stop_reason=reason
         )
 
 
@@ -86,22 +74,20 @@ def of_growth(
     *,
     noise: Noise,
     counted: Iterable[tuple[Counts, Noise]],
-    ends: tuple[npt.NDArray[np.int64], Prefixes, Counts],
+    ends: LeafEstimates,
     rows: int,
 ) -> TreeDiagnostics:
-    """noise: by which nodes were opened; counted: tables of counts of its nodes, with their noise; ends: depths, smallest
-    codes and estimated counts of the nodes at which the tree ends, or those of them that have any."""
+    """noise: by which nodes were opened; counted: tables of counts of its nodes, with their noise; ends: the nodes at which
+    the tree ends, or those of them that have records."""
     rule = grown.rule
     levels = [
-        (int(level.opens.sum()), one.size)
-        for level, one in zip(grown.levels(hierarchy), grown.opened, strict=True)
+        (int(level.opens.sum()), opened.size)
+        for level, opened in zip(grown.levels(hierarchy), grown.opened, strict=True)
     ]
     tables = [*counted, *((counts, noise) for counts in grown.counts)]
+    by_noise = noise.reaches(rule.least)
     return TreeDiagnostics(
-        noise=not (
-            opens_more_than_noise(levels, chance=noise.reaches(rule.least))
-            or stands_out(tables)
-        ),
+        noise=not (opens_more_than_noise(levels, chance=by_noise) or stands_out(tables)),
         min_records_to_split=min_records_to_split(rule),
         stop_reason=stop_reason(hierarchy, rule, ends, looked=len(grown.opened), rows=rows),
     )
@@ -141,54 +127,29 @@ def _shares() -> Iterator[float]:
 
 
 def stop_reason(
-    hierarchy: Hierarchy,
-    rule: Rule,
-    ends: tuple[npt.NDArray[np.int64], Prefixes, Counts],
-    *,
-    looked: int,
-    rows: int,
+    hierarchy: Hierarchy, rule: Rule, ends: LeafEstimates, *, looked: int, rows: int
 ) -> StopReason | None:
-    """ends: as of `of_growth`; looked: at how many depths nodes were looked at. None where noise ended the
+    """ends: as of `of_growth`; looked: the number of depths at which nodes were looked at. None where noise ended the
     tree nearly everywhere."""
-    levels, prefixes, counts = ends
-    depth = min(looked, int(levels.max(initial=0)))
-    last = levels == depth
+    depth = min(looked, int(ends.levels.max(initial=0)))
+    last = ends.levels == depth
     many = depth < looked or int(last.sum()) > MAX_NODES
     if not last.any() or (depth < rule.depth and not many):
         return None
-    least = rule.threshold + (depth * rule.discount if rule.discount else 0)
-    full = last.copy()
-    full[last] = (counts[last] * rule.parts >= least) & _divisible(
-        hierarchy, prefixes[last], depth
+    least = rule.threshold + depth * rule.discount
+    prefixes, deepest = ends.prefixes[last], depth == hierarchy.depth
+    divisible = (
+        hierarchy.divides_beyond(prefixes) if deepest else hierarchy.divides(prefixes, depth)
     )
-    share = float(counts[full].sum()) / max(rows, 1)
+    full = ends.counts[last][(ends.counts[last] * rule.parts >= least) & divisible]
+    share = float(full.sum()) / max(rows, 1)
     if share < LEAST_SHARE and not many:
         return None
-    why: Why = "nodes" if many else "depth" if depth < hierarchy.depth else _finest(hierarchy)
-    return StopReason(
-        why=why, depth=depth, cells=int(full.sum()), share=round(min(share, 1.0), 4)
-    )
-
-
-def _divisible(hierarchy: Hierarchy, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-    """Which nodes would be divided, were there a further depth."""
-    if level < hierarchy.depth or type(hierarchy) is not ProductHierarchy:
-        found = hierarchy.divides(prefixes, level)
-        return (
-            found & (level < hierarchy.depth)
-            if isinstance(hierarchy, TaxonomyHierarchy)
-            else found
-        )
-    return np.full(
-        prefixes.shape, any(type(each) is SpatialHierarchy for each in hierarchy.components)
-    )
+    why: Why = "nodes" if many else _finest(hierarchy) if deepest else "depth"
+    return StopReason(why=why, depth=depth, cells=full.size, share=round(min(share, 1.0), 4))
 
 
 def _finest(hierarchy: Hierarchy) -> Why:
-    parts = hierarchy.components if isinstance(hierarchy, ProductHierarchy) else (hierarchy,)
-    sides = [
-        (each.dimensions, each.resolution)
-        for each in parts
-        if isinstance(each, SpatialHierarchy)
-    ]
-    return "codes" if any((of + 1) * sides_ > BITS for sides_, of in sides) else "bins"
+    points = hierarchy.component(SpatialHierarchy)
+    exhausted = points is not None and (points.resolution + 1) * points.dimensions > BITS
+    return "codes" if exhausted else "bins"

@@ -63,8 +63,8 @@ class SpatialTree:
             self.hierarchy.exists(self.cells[self.levels == level], level).all()
             for level in set(self.levels.tolist())
         ]
-        beside = self.attached is None or self.attached.areas.size == self.levels.size
-        if self.placed not in get_args(Placement) or not all(there) or not beside:
+        fits = self.attached is None or self.attached.areas.size == self.levels.size
+        if self.placed not in get_args(Placement) or not all(there) or not fits:
             raise malformed()
 
     @property
@@ -125,8 +125,11 @@ class SpatialTree:
             gazetteers.sites(domain, points.columns), points.supports, strict=True
         ):
             if site.of_codes or self.placed != "anywhere":
-                found = support.order[self._picked(points, support, chosen, rng)]
-                codes |= {name: of[found].astype(np.uint16) for name, of in site.codes.items()}
+                points_of_records = support.order[self._picked(points, support, chosen, rng)]
+                codes |= {
+                    name: of[points_of_records].astype(np.uint16)
+                    for name, of in site.codes.items()
+                }
         return codes
 
     def _picked(
@@ -145,10 +148,10 @@ class SpatialTree:
             return rng.integers(low, high)
         reached = np.append(0.0, np.cumsum(support.weights))
         at = reached[low] + rng.random(low.size) * (reached[high] - reached[low])
-        found: npt.NDArray[np.intp] = np.clip(
+        picked: npt.NDArray[np.intp] = np.clip(
             np.searchsorted(reached, at, side="right") - 1, low, high - 1
         )
-        return found
+        return picked
 
     def to_json(self) -> dict[str, Any]:
         return (

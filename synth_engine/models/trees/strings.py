@@ -49,8 +49,8 @@ def column(attribute: Weak) -> Text:
 
 
 def _classes(alphabet: str) -> tuple[Class, ...]:
-    found = {lengths.class_of(sign) for sign in alphabet} | {"punctuation"}  # the mark is one
-    return tuple(each for each in CLASSES if each in found)
+    classes = {lengths.class_of(sign) for sign in alphabet} | {"punctuation"}  # the mark is one
+    return tuple(each for each in CLASSES if each in classes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,8 +102,8 @@ class StringTree:
     @cached_property
     def levels(self) -> npt.NDArray[np.int64]:
         """The depths of its nodes: after an end there is one more, unless no sign could follow."""
-        found = np.array([len(text) for text in self.texts], dtype=np.int64)
-        return np.minimum(found + ~self.partial, self.hierarchy.depth)
+        lengths_of_texts = np.array([len(text) for text in self.texts], dtype=np.int64)
+        return np.minimum(lengths_of_texts + ~self.partial, self.hierarchy.depth)
 
     @cached_property
     def cells(self) -> Prefixes:
@@ -136,13 +136,13 @@ class StringTree:
             completions=completions,
         )
 
-    def drawn(
+    def draw_strings(
         self, rows: int, *, population: int, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
         """Texts, and which of them each of `rows` records has."""
-        return self.drawn_in(self.chosen(rows, population=population, rng=rng), rng)
+        return self.strings_within(self.chosen(rows, population=population, rng=rng), rng)
 
-    def drawn_in(
+    def strings_within(
         self, chosen: npt.NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
         """The same of records in these nodes."""
@@ -167,9 +167,9 @@ class StringTree:
         """Completions in the order of their signs and the sum of the weights before each; and of each node the first that
         begins so and the one after the last. Of a whole text there are none."""
         assert self.completions is not None  # noqa: S101 - the caller looked
-        found = self.completions.values
-        weights = np.array(self.completions.weights or np.ones(found.size))
-        texts = [found.unrank(rank) for rank in range(found.size)]
+        public = self.completions.values
+        weights = np.array(self.completions.weights or np.ones(public.size))
+        texts = [public.unrank(rank) for rank in range(public.size)]
         fits = np.array([self.hierarchy.member(text) for text in texts], dtype=np.bool_) & (
             weights > 0
         )
@@ -223,7 +223,7 @@ class StringTree:
         attribute = domain.attribute(name)
         if not isinstance(attribute, Text):
             raise malformed()
-        texts, places = self.drawn_in(chosen, rng)
+        texts, places = self.strings_within(chosen, rng)
         return {name: attribute.encode(texts.tolist())[places]}
 
     def to_json(self) -> dict[str, Any]:

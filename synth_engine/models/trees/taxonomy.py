@@ -15,12 +15,11 @@ from synth_engine.codec import prefixes
 from synth_engine.domain import Domain
 from synth_engine.hierarchy import (
     Prefixes,
-    ProductHierarchy,
     SpatialHierarchy,
     StringHierarchy,
     TaxonomyHierarchy,
-    words_of,
 )
+from synth_engine.hierarchy.base import PathHierarchy
 from synth_engine.kinds.completions import Completions
 from synth_engine.models.trees.spatial import Placement, SpatialTree, check, malformed
 from synth_engine.models.trees.strings import IncompletePrefixes, StringTree
@@ -36,7 +35,7 @@ class ProductTree:
     value of its class, each as likely as another, column by column; points lie as those of `Tree` do, and texts are those of
     `PrefixTree`."""
 
-    hierarchy: TaxonomyHierarchy | ProductHierarchy
+    hierarchy: PathHierarchy
     levels: npt.NDArray[np.int64]
     cells: Prefixes
     weights: Weights
@@ -56,7 +55,7 @@ class ProductTree:
             if not (there.all() and (self.hierarchy.prefix(cells, level) == cells).all()):
                 raise malformed()
             if (
-                isinstance(self.hierarchy, ProductHierarchy)
+                len(self.hierarchy.components) > 1
                 and not self.hierarchy.path(cells)[:, :level].all()
             ):
                 raise malformed()
@@ -70,15 +69,17 @@ class ProductTree:
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
     ) -> dict[str, npt.NDArray[np.uint16]]:
         """Codes of the columns of `rows` records, a random part of a `population`, in random order."""
-        chosen, whole = self._chosen(rows, population=population, rng=rng), self._product
-        # texts before all else, as in `drawn`
-        found = {} if self.texts is None else self.texts.within(chosen, domain=domain, rng=rng)
-        for at, component in enumerate(whole.components):
-            levels, cells = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
+        chosen = self._chosen(rows, population=population, rng=rng)
+        # texts before all else, as in `draw_strings`
+        codes: dict[str, npt.NDArray[np.uint16]] = {}
+        if self.texts is not None:
+            codes = self.texts.within(chosen, domain=domain, rng=rng)
+        for index, component in enumerate(self.hierarchy.components):
+            levels, cells = self._nodes_of(index)
             if isinstance(component, TaxonomyHierarchy):
                 first, last = component.inside(cells, levels)
-                codes = component.order[rng.integers(first[chosen], last[chosen])]
-                found[component.columns[0]] = codes.astype(np.uint16)
+                values = component.order[rng.integers(first[chosen], last[chosen])]
+                codes[component.columns[0]] = values.astype(np.uint16)
             elif isinstance(component, SpatialHierarchy):
                 tree = SpatialTree(
                     hierarchy=component,
@@ -87,15 +88,22 @@ class ProductTree:
                     weights=self.weights,
                     placed=self.placed,
                 )
-                found |= tree.within(chosen, domain=domain, rng=rng)
-        return found
+                codes |= tree.within(chosen, domain=domain, rng=rng)
+        return codes
 
-    def drawn(
+    def _nodes_of(self, index: int) -> tuple[npt.NDArray[np.int64], Prefixes]:
+        """The nodes of a component in which the nodes of the tree lie: depths and first codes."""
+        levels = self.hierarchy.component_levels(index)[self.levels]
+        return levels, self.hierarchy.component_prefixes(self.cells, index)
+
+    def draw_strings(
         self, rows: int, *, population: int, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
         """Texts, and which of them each of `rows` records has, of a tree that has texts."""
         assert self.texts is not None  # noqa: S101 - the caller looked
-        return self.texts.drawn_in(self._chosen(rows, population=population, rng=rng), rng)
+        return self.texts.strings_within(
+            self._chosen(rows, population=population, rng=rng), rng
+        )
 
     def _chosen(
         self, rows: int, *, population: int, rng: np.random.Generator
@@ -106,11 +114,9 @@ class ProductTree:
     @cached_property
     def texts(self) -> StringTree | None:
         """The tree as its texts see it, node by node; None where it has none."""
-        if (words := words_of(self.hierarchy)) is None:
+        if (words := self.hierarchy.component(StringHierarchy)) is None:
             return None
-        whole = self._product
-        at = whole.components.index(words)
-        nodes = whole.own_levels(at)[self.levels], whole.own(self.cells, at)
+        nodes = self._nodes_of(self.hierarchy.components.index(words))
         return StringTree.of_nodes(
             words,
             *nodes,
@@ -119,18 +125,8 @@ class ProductTree:
             completions=self.completions,
         )
 
-    @property
-    def _product(self) -> ProductHierarchy:
-        """Of one column by itself: its codes are the same there."""
-        alone = self.hierarchy
-        return (
-            alone
-            if isinstance(alone, ProductHierarchy)
-            else ProductHierarchy(columns=alone.columns, components=(alone,))
-        )
-
     def to_json(self) -> dict[str, Any]:
-        whole, words = self._product, words_of(self.hierarchy)
+        words = self.hierarchy.component(StringHierarchy)
         return {
             "kind": "classes" if words is None else WITH_TEXTS,
             "columns": list(self.columns),
@@ -138,12 +134,12 @@ class ProductTree:
             "cells": [
                 bytes(path[:level]).hex()
                 for path, level in zip(
-                    whole.path(self.cells), self.levels.tolist(), strict=True
+                    self.hierarchy.path(self.cells), self.levels.tolist(), strict=True
                 )
             ],
             "weights": self.weights.tolist(),
             "placed": self.placed,
-            **({} if whole.together else {"together": False}),
+            **({} if self.hierarchy.joint_halving else {"together": False}),
             **(
                 {}
                 if words is None
@@ -159,7 +155,7 @@ class ProductTree:
         hierarchy = prefixes.hierarchy(
             domain, obj["columns"], together=bool(obj.get("together", True)), texts=texts
         )
-        if not isinstance(hierarchy, TaxonomyHierarchy | ProductHierarchy):
+        if not isinstance(hierarchy, PathHierarchy) or isinstance(hierarchy, StringHierarchy):
             raise ValueError("not of classes")
         cells = [bytes.fromhex(cell) for cell in obj["cells"]]
         if any(len(cell) > hierarchy.width for cell in cells):

@@ -89,7 +89,7 @@ def test_beside_classes_points_are_halved_when_it_is_their_turn() -> None:
         if isinstance(each, SpatialHierarchy)
     )
     alone = prefixes.hierarchy(described, ("home_north", "home_east"))
-    own = product.own_levels(at).tolist()
+    own = product.component_levels(at).tolist()
     assert len(set(own)) < len(own)
     for depth, level in enumerate(own):
         assert cell_sizes.of_depth(product, described, depth) == cell_sizes.of_depth(
