@@ -19,6 +19,7 @@ from synth_engine.errors import InputError
 from synth_engine.evaluation import tree_notes
 from synth_engine.hierarchy import Growth, Rule
 from synth_engine.hierarchy import growth as growing
+from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.measurement import Noise
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.models.model import Model
@@ -256,7 +257,11 @@ def test_a_depth_too_full_to_be_divided_is_one_that_was_cut_off(
         counts=(np.array([9, 50, 2, 1]),),
     )
     (level,) = grown.levels(points)
-    ends = np.ones(4, dtype=np.int64), level.prefixes, grown.counts[0]
+    ends = LeafEstimates(
+        levels=np.ones(4, dtype=np.int64),
+        prefixes=level.prefixes,
+        counts=grown.counts[0].astype(np.float64),
+    )
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
     found = diagnostics.of_growth(grown, points, noise=noise, counted=(), ends=ends, rows=62)
     assert found.stop_reason == diagnostics.StopReason(
