@@ -142,6 +142,8 @@ def passing(
             scores.size - some.size, threshold=threshold, noise=noise
         )
         return passed
+    # Few of many nodes without records pass: their number is binomial and their choice uniform, so noise need not be
+    # drawn for each of them.
     none = np.flatnonzero(scores == 0)
     expected = thresholds.expected_by_chance(none.size, threshold=threshold, scale=noise.scale)
     for part in np.array_split(none, max(1, int(expected / _AT_ONCE))):

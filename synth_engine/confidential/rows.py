@@ -383,6 +383,7 @@ def _truncate(
     units: NDArray[np.int32], *, most: int, random_bytes: Callable[[int], bytes]
 ) -> NDArray[np.intp]:
     """At most so many records of each unit, every one with the same chance."""
+    # Records in a random order within each unit: which ones are retained must not depend on what they hold.
     keys = np.frombuffer(random_bytes(8 * len(units)), dtype=np.uint64)
     order = np.lexsort((keys, units))
     ordered = units[order]

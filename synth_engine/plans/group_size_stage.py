@@ -34,6 +34,7 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
     if config.kind != "static":
         return None
     inner = config.calibrate(domain, replace(spec, epsilon=spec.epsilon * (1 - SHARE)))
+    # Sums of rho or mu² convert to (epsilon, delta) as a whole: a share of epsilon cannot be split off.
     if inner.certificate in ("zcdp", "gdp"):
         return None
     sizes = noise(Pure(epsilon=spec.epsilon), domain)

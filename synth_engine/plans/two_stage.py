@@ -162,6 +162,7 @@ class StagedPlan(MultiStagePlan):
         return domain_learning.expected_domain(self.domain) if self.questions else self.domain
 
     def run(self, session: Session) -> Answers:
+        # Every call stands under one cap, so the order of the stages changes nothing of the guarantee.
         sizes = None if self.sizes is None else session.group_sizes(noise=self.sizes)
         first = [question.ask(session) for question in self.questions]
         mechanism = self._mechanism_after(first)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
@@ -227,14 +226,14 @@ class AutoPlan(Plan):
         count = len(self.domain.modelled)
         oneways, tables = answers.measurements[:count], answers.measurements[count:]
         if [m.clique for m in oneways] != [(name,) for name in self.domain.names]:
-            raise _wrong_answers()
+            raise not_of_this_plan()
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         scored = bool(answers.scores)
         if scored != (self._score_noise(len(pairs)) is not None) or len(answers.scores) > 1:
-            raise _wrong_answers()
+            raise not_of_this_plan()
         if scored and answers.scores[0].values.size != len(pairs):
-            raise _wrong_answers()
+            raise not_of_this_plan()
         distances: list[float] = (
             columns.distances(pairs, answers.scores[0]).tolist() if scored else []
         )
@@ -242,15 +241,15 @@ class AutoPlan(Plan):
         answered: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
         again = [answer for answer in tables if len(answer.clique) == 1]
         if again and [m.clique for m in tables] != [m.clique for m in oneways]:
-            raise _wrong_answers()
+            raise not_of_this_plan()
         for answer in tables[len(again) :]:
             pair = pair_of.pop(answer.clique, None)
             if pair is None:
-                raise _wrong_answers()
+                raise not_of_this_plan()
             try:
                 answered[pair] = answer, columns.levels_of(answer, pair)
             except ValueError as error:
-                raise _wrong_answers() from error
+                raise not_of_this_plan() from error
         return fitting.model(
             columns,
             oneways=oneways,
@@ -381,7 +380,3 @@ class AutoPlan(Plan):
             sizes=self.domain.sizes,
             rows=self._guess(rows),
         )
-
-
-def _wrong_answers() -> InputError:
-    return not_of_this_plan()
