@@ -114,7 +114,7 @@ def test_what_is_described_already_stays_unless_the_file_is_to_take_its_place(
     assert "Column “age”: described here already, kept" in page
     assert "16 to 90" in line(page, 1)
     assert desk.draft["columns"]["age"]["confirmed"] is True
-    assert "Declared public, brought and" in line(page, 2)
+    assert "Declared public, imported and" in line(page, 2)
     assert "1 column was taken into the draft" in page
     page = bring(desk, {"attributes": [AGE]})
     assert "The file was read as a DOMAIN.json: no column was taken from it" in page

@@ -23,7 +23,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from tests.cast import Cast
 from tests.web import scene
-from tests.web.html import html_of
+from tests.web.html import compact, html_of
 from tests.web.rest import Caller
 
 Open = Callable[..., Client]
@@ -281,7 +281,7 @@ def test_beginnings_are_listed_the_most_frequent_first_with_blanks_to_be_seen() 
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"), [("xyz", "not in the alphabet"), ("abab", "longer than 4 signs")]
+    ("asked", "words"), [("xyz", "not in the alphabet"), ("abab", "longer than 4 characters")]
 )
 def test_a_beginning_that_no_text_has_is_refused_in_words(asked: str, words: str) -> None:
     found = prefix_explorer.explore(TREE, asked, rows=1000)
@@ -302,8 +302,11 @@ def test_the_page_of_texts_leads_one_level_down_and_back_without_scripts() -> No
         {"texts": prefix_explorer.explore(TREE, "", rows=10), "at": ""},
     )
     assert 'href="?at=a#tree-texts"' in page and 'href="?at=%3D#tree-texts"' in page
-    closed = render_to_string(
-        "releases/_tree_texts.html", {"texts": prefix_explorer.explore(TREE, "abb", rows=10)}
+    closed = compact(
+        render_to_string(
+            "releases/_tree_texts.html",
+            {"texts": prefix_explorer.explore(TREE, "abb", rows=10)},
+        )
     )
     assert 'The tree ends at <span class="code">ab</span>' in closed
 
