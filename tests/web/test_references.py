@@ -318,7 +318,7 @@ def test_codes_come_from_a_gazetteer_with_points_and_partitions_and_none_is_conf
     assert "4 are copied from the table" in page
     answer = use(client, desk, version, column="home", partitions=["town", "county"])
     assert (
-        "4 values, points, partitions town, county of home. Nothing of it is confirmed yet"
+        "4 values, points, partitions town, county of home. Nothing is confirmed yet"
         in answer.text
     )
     column = desk.draft["columns"]["home"]
