@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import UnsupportedEvent
+from synth_engine.privacy import accountant
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace, Event
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
@@ -65,9 +66,7 @@ def losses(events: Iterable[Event], *, cells: int | None) -> Counter[PLD]:
         elif isinstance(event, DiscreteLaplace) and cells is not None:
             counts[RandomizedResponsePLD(float(1 / event.scale))] += cells
         else:
-            epsilon = event.pure_epsilon()
-            assert epsilon is not None  # noqa: S101 - of all other events
-            counts[RandomizedResponsePLD(float(epsilon))] += 1
+            counts[RandomizedResponsePLD(float(accountant.pure_epsilon((event,))))] += 1
     return counts
 
 

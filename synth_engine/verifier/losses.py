@@ -261,15 +261,16 @@ def _dense(by_index: dict[int, int], infinite: int) -> _LossMasses:
 
 
 def _self_convolve(losses: _LossMasses, number: int, grid: _Grid) -> _LossMasses:
-    total = None
-    while True:
-        if number & 1:
-            total = losses if total is None else _convolve(total, losses, grid)
-        number >>= 1
-        if not number:
-            assert total is not None  # noqa: S101 - the number was above zero
-            return total
+    """The sum of `number` independent losses, at least one, by repeated squaring."""
+    while number % 2 == 0:
         losses = _convolve(losses, losses, grid)
+        number //= 2
+    total = losses
+    while number := number // 2:
+        losses = _convolve(losses, losses, grid)
+        if number % 2:
+            total = _convolve(total, losses, grid)
+    return total
 
 
 def _convolve_all(parts: list[_LossMasses], grid: _Grid) -> _LossMasses:

@@ -21,6 +21,10 @@ _PEM_PREFIX = bytes.fromhex("302a300506032b6570032100")
 _Point = tuple[int, int, int, int]
 """A point in extended coordinates: X, Y, Z, T with x = X / Z, y = Y / Z and x y = T / Z."""
 _NEUTRAL: _Point = (0, 1, 1, 0)
+_BASE_X = 15112221349535400772501151409588531511454012693041857206046113283949847762202
+_BASE_Y = 4 * pow(5, -1, _PRIME) % _PRIME
+_BASE_POINT: _Point = (_BASE_X, _BASE_Y, 1, _BASE_X * _BASE_Y % _PRIME)
+"""The generator B of RFC 8032, section 5.1."""
 
 
 def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
@@ -36,7 +40,7 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
         % _ORDER
     )
     left, right = (
-        _multiply_point(scalar, _base()),
+        _multiply_point(scalar, _BASE_POINT),
         _add_points(start, _multiply_point(challenge, key)),
     )
     # The same point: X1 / Z1 = X2 / Z2 and Y1 / Z1 = Y2 / Z2.
@@ -79,13 +83,6 @@ def bytes_of(text: Any) -> bytes | None:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except (binascii.Error, ValueError):
         return None
-
-
-def _base() -> _Point:
-    y = 4 * pow(5, -1, _PRIME) % _PRIME
-    found = _decode_point(y.to_bytes(32, "little"))
-    assert found is not None  # noqa: S101 - the base point of the standard
-    return found
 
 
 def _decode_point(encoded: bytes) -> _Point | None:

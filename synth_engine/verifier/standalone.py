@@ -50,42 +50,34 @@ def text() -> str:
     """The file. The same installation always gives the same text."""
     imports: set[str] = set()
     parts = []
+    folder = resources.files("synth_engine.verifier")
     for name in MODULES:
-        source = (
-            resources.files("synth_engine.verifier").joinpath(f"{name}.py").read_text("utf-8")
-        )
+        source = folder.joinpath(f"{name}.py").read_text("utf-8")
         lines = source.splitlines()
         tree = ast.parse(source)
-        first, *rest = tree.body  # the docstring, which becomes a comment
-        assert isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)  # noqa: S101 - our own files
-        for node in rest:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                imports |= _stdlib_imports(node)
-        for node in (
-            first,
-            *(node for node in rest if isinstance(node, ast.Import | ast.ImportFrom)),
-        ):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * (
-                (node.end_lineno or node.lineno) - node.lineno + 1
-            )
-        comment = "\n".join(
-            f"# {line}".rstrip() for line in str(first.value.value).strip().splitlines()
-        )
-        parts.append(
-            f"# --- {name} "
-            + "-" * (110 - len(name))
-            + f"\n{comment}\n\n"
-            + "\n".join(lines).strip()
-            + "\n"
-        )
-    head = [_HEAD, "from __future__ import annotations\n", "\n".join(sorted(imports)) + "\n"]
-    return "\n".join([*head, "\n" + _ERROR, *("\n" + part for part in parts), "\n" + _END])
+        docstring, *rest = tree.body
+        import_nodes = [node for node in rest if isinstance(node, ast.Import | ast.ImportFrom)]
+        for node in import_nodes:
+            imports |= _stdlib_imports(node)
+        # Blanked and not deleted, so that the numbers of the lines below stay.
+        for statement in (docstring, *import_nodes):
+            end = statement.end_lineno or statement.lineno
+            lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
+        rule = "-" * (110 - len(name))
+        words = (ast.get_docstring(tree) or "").splitlines()
+        comment = "\n".join(f"# {line}".rstrip() for line in words)
+        code = "\n".join(lines).strip()
+        parts.append(f"\n# --- {name} {rule}\n{comment}\n\n{code}\n")
+    future = "from __future__ import annotations\n"
+    sorted_imports = "\n".join(sorted(imports)) + "\n"
+    return "\n".join([_HEAD, future, sorted_imports, f"\n{_ERROR}", *parts, f"\n{_END}"])
 
 
 def _stdlib_imports(node: ast.Import | ast.ImportFrom) -> set[str]:
     """What is imported from the standard library, a line for each name."""
     if isinstance(node, ast.Import):
         return {f"import {alias.name}" for alias in node.names}
-    if node.module == "__future__" or (node.module or "").startswith("synth_engine"):
+    module = node.module or ""
+    if module == "__future__" or module.startswith("synth_engine"):
         return set()
-    return {f"from {node.module} import {alias.name}" for alias in node.names}
+    return {f"from {module} import {alias.name}" for alias in node.names}

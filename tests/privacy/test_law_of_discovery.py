@@ -166,7 +166,7 @@ def continuous_tail(patch: pytest.MonkeyPatch) -> None:
     plant(
         patch,
         tails.passing,
-        "(one + exp_minus(1 / scale, bits)).inverse()",
+        "(unit + exp_minus(1 / scale, bits)).inverse()",
         "Interval(1 << (bits - 1), 1 << (bits - 1), bits)",
     )
 
