@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
 from synthweb.accounts import selectors
-from synthweb.accounts.models import Organisation, Role, User
+from synthweb.accounts.models import Organisation, User
+from synthweb.accounts.permissions import Need
 
 
 class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
@@ -59,9 +60,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     ) -> bool:
         if selectors.is_operator(request.user):
             return True
-        return self.organisation_path is not None and selectors.has_role(
-            request.user, Role.AUDITOR
-        )
+        return self.organisation_path is not None and selectors.can(request.user, Need.LOG)
 
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
         return False

@@ -13,6 +13,7 @@ from django.http import Http404
 from django.utils import timezone
 
 from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, User
+from synthweb.accounts.permissions import Need
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -32,18 +33,18 @@ class Me:
 
     @property
     def sees_datasets(self) -> bool:
-        return bool(self.roles & {Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})
+        return bool(self.roles & Need.VIEW.roles)
 
     sees_runs = sees_datasets
     sees_ledger = sees_datasets
 
     @property
     def asks_for_runs(self) -> bool:
-        return Role.STEWARD in self.roles
+        return bool(self.roles & Need.SPEND.roles)
 
     @property
     def sees_administration(self) -> bool:
-        return self.manages_people or Role.AUDITOR in self.roles
+        return self.manages_people or bool(self.roles & Need.LOG.roles)
 
 
 def may_sign_in(user: User) -> bool:
@@ -81,15 +82,15 @@ def every_role_of(person: User) -> list[Role]:
     return [Role(membership.role) for membership in person.memberships.all()]
 
 
-def has_role(user: Person, *roles: Role) -> bool:
-    """Whether `user` holds at least one of `roles`."""
-    return not roles_of(user).isdisjoint(roles)
+def can(user: Person, need: Need) -> bool:
+    """Whether one of the roles of `user` meets the need."""
+    return not need.roles.isdisjoint(roles_of(user))
 
 
-def require_role(user: Person, *roles: Role) -> None:
-    """Nothing if `user` holds at least one of `roles`, PermissionDenied otherwise."""
-    if not has_role(user, *roles):
-        wanted = " or ".join(role.label.lower() for role in roles)
+def require(user: Person, need: Need) -> None:
+    """Raise PermissionDenied unless one of the roles of `user` meets the need."""
+    if not can(user, need):
+        wanted = " or ".join(role.label.lower() for role in Role if role in need.roles)
         raise PermissionDenied(f"This needs the role {wanted}, which you do not have.")
 
 
@@ -136,7 +137,7 @@ def manages_people(user: Person) -> bool:
 
 def may_enter_administration(user: Person) -> bool:
     """Auditors, those who manage people, and the operator."""
-    return is_operator(user) or manages_people(user) or has_role(user, Role.AUDITOR)
+    return is_operator(user) or manages_people(user) or can(user, Need.LOG)
 
 
 def managed_organisation(user: Person) -> Organisation:

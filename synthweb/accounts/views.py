@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -12,13 +10,14 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from synthweb.accounts import forms, selectors, services, throttle, tokens
+from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.models import User
 
 CHANGED = (
@@ -41,15 +40,15 @@ class SignIn(LoginView):
 
 
 @login_required
-def profile(request: HttpRequest) -> HttpResponse:
+def profile(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/profile.html", {"tab": "profile"})
 
 
 @sensitive_post_parameters()
 @never_cache
 @login_required
-def password(request: HttpRequest) -> HttpResponse:
-    user = _me(request)
+def password(request: SignedInRequest) -> HttpResponse:
+    user = request.user
     form = forms.PasswordForm(user, request.POST or None)
     if request.method == "POST" and form.is_valid():
         revoked = services.change_password(
@@ -64,8 +63,8 @@ def password(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-def api_tokens(request: HttpRequest) -> HttpResponse:
-    user = _me(request)
+def api_tokens(request: SignedInRequest) -> HttpResponse:
+    user = request.user
     form = forms.TokenForm(request.POST or None)
     made = text = None
     if request.method == "POST" and form.is_valid():
@@ -83,23 +82,23 @@ def api_tokens(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
-def revoke_token(request: HttpRequest, code: str) -> HttpResponse:
+def revoke_token(request: SignedInRequest, code: str) -> HttpResponse:
     token = selectors.token_of(request.user, code)
-    services.revoke_token(user=_me(request), token=token)
+    services.revoke_token(user=request.user, token=token)
     messages.success(request, f"The token “{token.name}” no longer opens anything.")
     return redirect("accounts:tokens")
 
 
 @never_cache
 @login_required
-def people(request: HttpRequest) -> HttpResponse:
+def people(request: SignedInRequest) -> HttpResponse:
     organisation = selectors.managed_organisation(request.user)
     form = forms.PersonForm(request.POST or None)
     made = one_time = None
     if request.method == "POST" and form.is_valid():
         one_time = services.one_time_password()
         made = services.create_user(
-            actor=_me(request),
+            actor=request.user,
             organisation=organisation,
             password=one_time,
             **form.cleaned_data,
@@ -118,7 +117,7 @@ def people(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-def person(request: HttpRequest, pk: int) -> HttpResponse:
+def person(request: SignedInRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     form = forms.RolesForm(
         request.POST or None, initial={"roles": selectors.every_role_of(somebody)}
@@ -133,12 +132,12 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @login_required
-def set_active(request: HttpRequest, pk: int) -> HttpResponse:
+def set_active(request: SignedInRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     active = request.POST.get("active") == "yes"
     organisation = selectors.managed_organisation(request.user)
     services.set_active(
-        actor=_me(request), person=somebody, organisation=organisation, active=active
+        actor=request.user, person=somebody, organisation=organisation, active=active
     )
     messages.success(
         request,
@@ -150,11 +149,11 @@ def set_active(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @never_cache
 @login_required
-def one_time_password(request: HttpRequest, pk: int) -> HttpResponse:
+def one_time_password(request: SignedInRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     organisation = selectors.managed_organisation(request.user)
     one_time = services.give_one_time_password(
-        actor=_me(request), person=somebody, organisation=organisation
+        actor=request.user, person=somebody, organisation=organisation
     )
     return render(
         request,
@@ -163,11 +162,11 @@ def one_time_password(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def _set_roles(request: HttpRequest, person: User, form: Form) -> bool:
+def _set_roles(request: SignedInRequest, person: User, form: Form) -> bool:
     organisation = selectors.managed_organisation(request.user)
     try:
         services.set_roles(
-            actor=_me(request),
+            actor=request.user,
             person=person,
             organisation=organisation,
             roles=form.cleaned_data["roles"],
@@ -186,7 +185,3 @@ def _revoked(number: int) -> str:
         if number == 1
         else f"{number} API tokens no longer open anything."
     )
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)

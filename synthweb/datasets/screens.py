@@ -15,13 +15,14 @@ from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import can
 from synthweb.datasets import basis, bulk_edit, constraining, grid, points, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import EditOutcome
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
-from synthweb.datasets.selectors import Need
 from synthweb.datasets.services.describing import NOT_CONFIRMED
 from synthweb.datasets.services.terms import USUAL_TABLE
 
@@ -73,7 +74,7 @@ def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[s
         "status": status,
         "statuses": Status.choices,
         "query": f"{filters}&" if filters else "",
-        "uploads": selectors.may_upload(user),
+        "uploads": can(user, Need.UPLOAD),
         "crumbs": [("", "Datasets")],
     }
 

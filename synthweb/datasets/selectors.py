@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import logging
 from collections.abc import Iterable
-from enum import Enum
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
@@ -18,7 +17,7 @@ from django.http import Http404
 from django.utils import timezone
 
 from synthweb.accounts import selectors as people
-from synthweb.accounts.models import Role
+from synthweb.accounts.permissions import Need
 from synthweb.audit import labels
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
@@ -42,46 +41,12 @@ MAX_POINTS = 8
 """Columns with public points that are looked for: no tree takes more coordinates."""
 
 
-class Need(Enum):
-    """What a caller wants of a dataset; `roles` says who may."""
-
-    VIEW = "view"  # that it exists, its name, status and public description
-    DESCRIBE = "describe"  # change the description
-    REAL = "real"  # see what was made from real rows
-    SPEND = "spend"  # ask for budget, run mechanisms
-    SHARE = "share"  # hand releases to analysts
-    GRANT = "grant"  # decide about budget
-    AUDIT = "audit"  # read every entry of ledger and log
-
-    @property
-    def roles(self) -> frozenset[Role]:
-        match self:
-            case Need.VIEW:
-                return frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})
-            case Need.GRANT:
-                return frozenset({Role.CUSTODIAN})
-            case Need.AUDIT:
-                return frozenset({Role.CUSTODIAN, Role.AUDITOR})
-            case _:
-                return frozenset({Role.STEWARD})
-
-    @property
-    def of_table(self) -> bool:
-        """Whether it needs the table itself, which a deleted dataset has not."""
-        return self in (Need.DESCRIBE, Need.REAL, Need.SPEND)
-
-
 def may(user: people.Person, dataset: Dataset, need: Need) -> bool:
     """Whether `user` may do that."""
     if dataset.is_deleted and need.of_table:
         return False
     roles = people.roles_of(user) & need.roles
     return bool(roles) and people.organisation_of(user).pk == dataset.organisation_id
-
-
-def may_upload(user: people.Person) -> bool:
-    """Whether `user` may bring in a new table."""
-    return people.has_role(user, Role.STEWARD)
 
 
 def dataset_for(user: people.Person, code: str, need: Need = Need.VIEW) -> Dataset:
@@ -103,7 +68,7 @@ def datasets_of(
 ) -> QuerySet[Dataset]:
     """Every dataset that `user` may view, newest first, with the latest description number prefetched. Deleted ones
     are left out unless `deleted`, or their status, is asked for."""
-    people.require_role(user, *Need.VIEW.roles)
+    people.require(user, Need.VIEW)
     datasets = Dataset.objects.filter(organisation=people.organisation_of(user)).select_related(
         "organisation", "steward"
     )
@@ -190,7 +155,7 @@ def facts_as_suggested(
 
 def templates_of(user: people.Person) -> QuerySet[DescriptionTemplate]:
     """The templates of `user`'s organisation, for its stewards."""
-    people.require_role(user, Role.STEWARD)
+    people.require(user, Need.DESCRIBE)
     templates = DescriptionTemplate.objects.filter(organisation=people.organisation_of(user))
     templates = templates.select_related("organisation", "version__dataset", "made_by")
     return templates.defer("version__document", "version__dataset__draft")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import escape
@@ -16,11 +16,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from synth_engine import dictionaries
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
-from synthweb.accounts.models import User
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
 from synthweb.datasets import constraining, editing, points, screens, selectors, services
 from synthweb.datasets.forms import DocumentForm, Posted, clean
 from synthweb.datasets.models import Dataset, DescriptionTemplate
-from synthweb.datasets.selectors import Need
 from synthweb.datasets.services import documents
 from synthweb.lib.errors import Refused
 
@@ -29,46 +29,46 @@ PAGE = 25
 
 @require_safe
 @login_required
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: SignedInRequest) -> HttpResponse:
     """Every dataset of the organisation, with what is next for each."""
     query, status = request.GET.get("q", "")[:200], request.GET.get("status", "")
-    datasets = selectors.datasets_of(_me(request), search=query, status=status)
+    datasets = selectors.datasets_of(request.user, search=query, status=status)
     page = Paginator(datasets, PAGE).get_page(request.GET.get("page"))
     return render(
         request,
         "datasets/index.html",
-        screens.index(_me(request), page, query=query, status=status),
+        screens.index(request.user, page, query=query, status=status),
     )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def describe(request: HttpRequest, code: str) -> HttpResponse:
+def describe(request: SignedInRequest, code: str) -> HttpResponse:
     """Say what is public about each column: one line a column, edited in place, confirmed line by line or together."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     if dataset.status != Dataset.Status.READY:
         return redirect("pages:upload-status", dataset.code)
     if request.method == "POST":
         return _change(request, dataset)
     return render(
-        request, "datasets/describe.html", screens.describe(_me(request), dataset, request.GET)
+        request, "datasets/describe.html", screens.describe(request.user, dataset, request.GET)
     )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def point(request: HttpRequest, code: str) -> HttpResponse:
+def point(request: SignedInRequest, code: str) -> HttpResponse:
     """Describe two columns that are one point by a box on a map."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     if dataset.status != Dataset.Status.READY:
         return redirect("pages:upload-status", dataset.code)
-    names, real = screens.columns_shown(_me(request), dataset)
+    names, real = screens.columns_shown(request.user, dataset)
     posted = request.POST if request.method == "POST" else None
     known = points.initial(dataset.draft, request.GET.get("place", ""), names=names)
     form = points.PointForm(posted, names=names, initial=known)
     if form.is_valid():
         services.describe_point(
-            actor=_me(request), dataset=dataset, said=form.cleaned_data, names=names
+            actor=request.user, dataset=dataset, said=form.cleaned_data, names=names
         )
         messages.success(
             request,
@@ -81,14 +81,14 @@ def point(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def told_of_set(request: HttpRequest, code: str) -> HttpResponse:
+def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
     """How large the set is that stands in an editor, and what finding its values needs; as one types. Writes nothing."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     line = screens.line_as_typed(dataset, Posted(request.POST), request.GET.get("line", ""))
     return HttpResponse(escape(line.set_told if line else ""))
 
 
-def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
     if getattr(request, "htmx", False):
@@ -104,31 +104,31 @@ def _change(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     return redirect(screens.address_after(dataset, posted, outcome, query=request.GET))
 
 
-def _constrain(request: HttpRequest, dataset: Dataset, verb: str) -> HttpResponse:
+def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpResponse:
     """Add a constraint to the draft, or take one away."""
     kind = verb.removeprefix(constraining.ADD)
     typed = constraining.typed_of(request.POST.dict(), kind)
     file = request.FILES.get("rule-dependency-file") if kind == "dependency" else None
     try:
         services.constrain(
-            actor=_me(request),
+            actor=request.user,
             dataset=dataset,
             verb=verb,
             typed=typed,
             table=file.read() if file else None,
         )
     except DomainError as error:
-        context = screens.describe(_me(request), dataset, request.GET)
+        context = screens.describe(request.user, dataset, request.GET)
         context |= {"rule": {"kind": kind, "error": error, "fields": typed}}
         return render(request, "datasets/describe.html", context, status=422)
     return redirect(f"{reverse('datasets:describe', args=[dataset.code])}#constraints")
 
 
-def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.EditOutcome:
+def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing.EditOutcome:
     """What a press of any button does: everything typed is kept, and what came of it is told."""
     outcome = editing.apply(posted, dataset.draft)
     services.keep(
-        actor=_me(request),
+        actor=request.user,
         dataset=dataset,
         columns=outcome.columns,
         table=posted.table,
@@ -141,14 +141,14 @@ def _keep(request: HttpRequest, dataset: Dataset, posted: Posted) -> editing.Edi
     return outcome
 
 
-def _finish(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+def _finish(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
     try:
-        version = services.confirm_domain(actor=_me(request), dataset=dataset)
+        version = services.confirm_domain(actor=request.user, dataset=dataset)
     except services.Incomplete as incomplete:
-        context = screens.describe(_me(request), dataset, request.GET, errors=incomplete.errors)
+        context = screens.describe(request.user, dataset, request.GET, errors=incomplete.errors)
         return render(request, "datasets/describe.html", context, status=422)
     except DomainError as error:
-        context = screens.describe(_me(request), dataset, request.GET, errors=[error])
+        context = screens.describe(request.user, dataset, request.GET, errors=[error])
         return render(request, "datasets/describe.html", context, status=422)
     messages.success(request, f"Version {version.number} of the description is in force.")
     return redirect("pages:dataset", dataset.code)
@@ -156,9 +156,9 @@ def _finish(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 
 @require_POST
 @login_required
-def import_document(request: HttpRequest, code: str) -> HttpResponse:
+def import_document(request: SignedInRequest, code: str) -> HttpResponse:
     """Take a description made elsewhere, of any kind, into the draft, after keeping everything typed on the page it came from."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
     brought = False
@@ -175,11 +175,11 @@ def import_document(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _bring(
-    request: HttpRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool
+    request: SignedInRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool
 ) -> bool:
     try:
         brought = services.import_document(
-            actor=_me(request), dataset=dataset, document=document, replaces=replaces
+            actor=request.user, dataset=dataset, document=document, replaces=replaces
         )
     except DomainError as error:
         messages.error(
@@ -189,7 +189,7 @@ def _bring(
     return _tell(request, brought, source=f"The file was read as a {brought.title}")
 
 
-def _tell(request: HttpRequest, brought: services.Imported, *, source: str) -> bool:
+def _tell(request: SignedInRequest, brought: services.Imported, *, source: str) -> bool:
     """What came of a description from elsewhere; whether anything was taken."""
     count = len(brought.columns)
     if count:
@@ -204,13 +204,13 @@ def _tell(request: HttpRequest, brought: services.Imported, *, source: str) -> b
 
 @require_POST
 @login_required
-def apply_template(request: HttpRequest, code: str) -> HttpResponse:
+def apply_template(request: SignedInRequest, code: str) -> HttpResponse:
     """Take a template into the draft, after keeping everything typed on the page."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     posted = Posted(request.POST)
     outcome = _keep(request, dataset, posted)
     template = (
-        selectors.templates_of(_me(request))
+        selectors.templates_of(request.user)
         .filter(code=request.POST.get("template", ""))
         .first()
     )
@@ -225,11 +225,11 @@ def apply_template(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _apply(
-    request: HttpRequest, dataset: Dataset, template: DescriptionTemplate, *, replaces: bool
+    request: SignedInRequest, dataset: Dataset, template: DescriptionTemplate, *, replaces: bool
 ) -> bool:
     try:
         imported = services.apply_template(
-            actor=_me(request), dataset=dataset, template=template, replaces=replaces
+            actor=request.user, dataset=dataset, template=template, replaces=replaces
         )
     except DomainError as error:
         messages.error(
@@ -242,12 +242,12 @@ def _apply(
 
 @require_POST
 @login_required
-def save_template(request: HttpRequest, code: str, number: int) -> HttpResponse:
+def save_template(request: SignedInRequest, code: str, number: int) -> HttpResponse:
     """Keep a confirmed description under a name, for other tables."""
-    version = selectors.domain_version_for(_me(request), code, number, Need.DESCRIBE)
+    version = selectors.domain_version_for(request.user, code, number, Need.DESCRIBE)
     try:
         made = services.save_template(
-            actor=_me(request), version=version, name=clean(request.POST.get("name", ""))
+            actor=request.user, version=version, name=clean(request.POST.get("name", ""))
         )
     except Refused as refused:
         messages.error(request, f"No template was made: {refused}.")
@@ -260,9 +260,9 @@ def save_template(request: HttpRequest, code: str, number: int) -> HttpResponse:
 
 @require_safe
 @login_required
-def templates(request: HttpRequest) -> HttpResponse:
+def templates(request: SignedInRequest) -> HttpResponse:
     """The templates of the organisation."""
-    page = Paginator(selectors.templates_of(_me(request)), PAGE).get_page(
+    page = Paginator(selectors.templates_of(request.user), PAGE).get_page(
         request.GET.get("page")
     )
     crumbs = [(reverse("datasets:index"), "Datasets"), ("", "Templates")]
@@ -271,10 +271,10 @@ def templates(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
-def delete_template(request: HttpRequest, code: str) -> HttpResponse:
+def delete_template(request: SignedInRequest, code: str) -> HttpResponse:
     """Forget a template."""
-    template = selectors.template_for(_me(request), code)
-    services.delete_template(actor=_me(request), template=template)
+    template = selectors.template_for(request.user, code)
+    services.delete_template(actor=request.user, template=template)
     messages.success(
         request, f"Template “{template.name}” is deleted; descriptions made with it stay."
     )
@@ -283,9 +283,9 @@ def delete_template(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_safe
 @login_required
-def draft_file(request: HttpRequest, code: str) -> HttpResponse:
+def draft_file(request: SignedInRequest, code: str) -> HttpResponse:
     """What is typed and confirmed so far, as a DOMAIN.json; nothing that was only suggested."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     try:
         document = documents.draft_document(dataset)
     except DomainError as error:
@@ -296,17 +296,17 @@ def draft_file(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_safe
 @login_required
-def domain(request: HttpRequest, code: str, number: int) -> HttpResponse:
+def domain(request: SignedInRequest, code: str, number: int) -> HttpResponse:
     """One confirmed version of a description, as everybody of the organisation may read it."""
-    version = selectors.domain_version_for(_me(request), code, number)
-    return render(request, "datasets/domain.html", screens.domain(_me(request), version))
+    version = selectors.domain_version_for(request.user, code, number)
+    return render(request, "datasets/domain.html", screens.domain(request.user, version))
 
 
 @require_safe
 @login_required
-def domain_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
+def domain_file(request: SignedInRequest, code: str, number: int) -> HttpResponse:
     """The same as a DOMAIN.json for the command line."""
-    version = selectors.domain_version_for(_me(request), code, number)
+    version = selectors.domain_version_for(request.user, code, number)
     return _as_file(
         version.document, name=f"domain-{version.dataset.code}-v{version.number}.json"
     )
@@ -314,9 +314,9 @@ def domain_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
 
 @require_safe
 @login_required
-def table_schema_file(request: HttpRequest, code: str, number: int) -> HttpResponse:
+def table_schema_file(request: SignedInRequest, code: str, number: int) -> HttpResponse:
     """The same as a Frictionless Table Schema of the tables that releases give."""
-    version = selectors.domain_version_for(_me(request), code, number)
+    version = selectors.domain_version_for(request.user, code, number)
     schema = dictionaries.to_schema(Domain.from_json(version.document))
     return _as_file(schema, name=f"table-schema-{version.dataset.code}-v{version.number}.json")
 
@@ -325,7 +325,3 @@ def _as_file(document: dict[str, Any], *, name: str) -> HttpResponse:
     response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)  # every view here asks for a sign-in first

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
 from synthweb.accounts import selectors as accounts
-from synthweb.accounts.models import Role
+from synthweb.accounts.permissions import Need
 from synthweb.audit import chain, labels
 from synthweb.ledger import audit_lines, downloads, export, filters, log_access
 from synthweb.ledger.log_access import Part
@@ -80,7 +80,7 @@ def of_person_entries(request: HttpRequest, username: str, kind: str) -> HttpRes
 @never_cache
 @login_required
 def chain_status(request: HttpRequest) -> HttpResponse:
-    accounts.require_role(request.user, Role.AUDITOR)
+    accounts.require(request.user, Need.LOG)
     context = {"verdict": chain.verify()}
     crumbs = [(reverse("ledger:audit"), "Audit log")]
     return fragments.render_fragment(

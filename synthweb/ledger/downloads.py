@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from synthweb.accounts import selectors as accounts
-from synthweb.accounts.models import Role
+from synthweb.accounts.permissions import Need
 from synthweb.ledger import checkpoints, selectors, verify_ledger
 from synthweb.ledger.errors import ChainBroken
 from synthweb.lib.signatures import NoSigningKey
@@ -37,7 +37,7 @@ def head(request: HttpRequest, code: str) -> HttpResponse:
 @never_cache
 @login_required
 def audit_head(request: HttpRequest) -> HttpResponse:
-    accounts.require_role(request.user, Role.AUDITOR)
+    accounts.require(request.user, Need.LOG)
     try:
         return _file(checkpoints.of_audit_log(), name="head-audit")
     except (ChainBroken, NoSigningKey) as problem:

@@ -14,7 +14,8 @@ from django.http import Http404
 from django.urls import reverse
 
 from synthweb.accounts import selectors as accounts
-from synthweb.accounts.models import Role, User
+from synthweb.accounts.models import User
+from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import Person
 from synthweb.audit.labels import READS_REAL_ROWS
 from synthweb.audit.models import AuditEntry
@@ -46,12 +47,12 @@ class Part:
 
 def may_read_all(user: Person) -> bool:
     """Whether `user` is an auditor."""
-    return accounts.has_role(user, Role.AUDITOR)
+    return accounts.can(user, Need.LOG)
 
 
 def whole_log(user: Person) -> Part:
     """Every deed of the auditor's organisation; PermissionDenied for everybody else."""
-    accounts.require_role(user, Role.AUDITOR)
+    accounts.require(user, Need.LOG)
     organisation = accounts.organisation_of(user)
     return _part(
         _log(user),
@@ -65,7 +66,7 @@ def whole_log(user: Person) -> Part:
 
 def real_rows(user: Person) -> Part:
     """Every opening of something made from real rows: for auditors and stewards, to whom they may be shown."""
-    accounts.require_role(user, Role.AUDITOR, Role.STEWARD)
+    accounts.require(user, Need.OPENINGS)
     return _part(
         _log(user).filter(action__in=READS_REAL_ROWS),
         "real-rows",
@@ -86,7 +87,7 @@ def of_dataset(user: Person, code: str) -> Part:
         ).first()
     else:
         dataset = datasets.dataset_for(user, code)  # of a deleted one too
-        accounts.require_role(user, Role.STEWARD)
+        accounts.require(user, Need.OPENINGS)
     belongs = log.filter(object_kind__in=_OF_A_DATASET, detail__dataset=code).values(
         "object_code"
     )

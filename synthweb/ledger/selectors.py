@@ -6,7 +6,6 @@ Custodians and auditors see every account of their organisation, a steward those
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 
 from django.core.exceptions import PermissionDenied
@@ -16,6 +15,7 @@ from django.http import Http404
 from synth_engine.privacy import conversion
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Role
+from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
@@ -24,15 +24,6 @@ from synthweb.ledger.amounts import COUNTED, CURRENCIES, NANO, Amount
 from synthweb.ledger.errors import NotCovered
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
-
-READERS_OF_ALL = {Role.CUSTODIAN, Role.AUDITOR}
-
-
-class Need(Enum):
-    """What somebody wants with a budget request."""
-
-    READ = "read"
-    DECIDE = "decide"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,9 +142,9 @@ def accounts_for(user: Person) -> QuerySet[BudgetAccount]:
     everything = BudgetAccount.objects.filter(
         organisation=accounts.organisation_of(user)
     ).order_by("name", "pk")
-    if roles & READERS_OF_ALL:
+    if roles & Need.AUDIT.roles:
         return everything
-    if Role.STEWARD in roles:
+    if roles & Need.SPEND.roles:
         return everything.filter(
             pk__in=Coverage.objects.filter(dataset__in=_viewable(user)).values("account")
         )
@@ -162,7 +153,7 @@ def accounts_for(user: Person) -> QuerySet[BudgetAccount]:
 
 def reads_all(user: Person) -> bool:
     """Whether `user` reads every account of the organisation."""
-    return bool(accounts.roles_of(user) & READERS_OF_ALL)
+    return accounts.can(user, Need.AUDIT)
 
 
 def account_for(user: Person, code: str) -> BudgetAccount:
@@ -184,19 +175,19 @@ def requests_for(user: Person) -> QuerySet[BudgetRequest]:
     requests = BudgetRequest.objects.filter(
         dataset__organisation=accounts.organisation_of(user)
     ).select_related("dataset__organisation", "account", "requested_by", "decided_by")
-    if roles & READERS_OF_ALL:
+    if roles & Need.AUDIT.roles:
         return requests
-    if Role.STEWARD in roles:
+    if roles & Need.SPEND.roles:
         return requests.filter(dataset__in=_viewable(user))
     raise PermissionDenied("Budget requests are read by stewards, custodians and auditors")
 
 
-def request_for(user: Person, code: str, *, need: Need = Need.READ) -> BudgetRequest:
+def request_for(user: Person, code: str, *, need: Need = Need.VIEW) -> BudgetRequest:
     """One request that `user` may read; to decide it takes a custodian who did not ask for it."""
     request = requests_for(user).filter(code=code).first()
     if request is None:
         raise Http404("No such request")
-    if need is Need.DECIDE and not may_decide(user, request):
+    if need is Need.GRANT and not may_decide(user, request):
         raise PermissionDenied("A custodian decides, and nobody about their own request")
     return request
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from synthweb.accounts.models import Role, User
-from synthweb.accounts.selectors import has_role
-from synthweb.datasets.selectors import Need as DatasetNeed
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import can
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import (
     chain,
@@ -29,7 +29,6 @@ from synthweb.ledger import (
     services,
 )
 from synthweb.ledger.models import BudgetRequest
-from synthweb.ledger.selectors import Need
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 
@@ -38,7 +37,7 @@ ENTRIES_A_PAGE = 50
 
 @require_safe
 @login_required
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: SignedInRequest) -> HttpResponse:
     accounts = selectors.accounts_for(request.user).prefetch_related("coverages__dataset")
     waiting = selectors.requests_for(request.user).filter(state=BudgetRequest.State.OPEN)
     page = Paginator(accounts, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
@@ -51,14 +50,14 @@ def index(request: HttpRequest) -> HttpResponse:
         "reads_all": selectors.reads_all(request.user),
         "audits": log_access.may_read_all(request.user),
     }
-    context["sees_real_rows"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
+    context["sees_real_rows"] = can(request.user, Need.OPENINGS)
     return render(request, "ledger/index.html", context)
 
 
 @require_safe
 @never_cache
 @login_required
-def account(request: HttpRequest, code: str) -> HttpResponse:
+def account(request: SignedInRequest, code: str) -> HttpResponse:
     budget_account = selectors.account_for(request.user, code)
     narrow = filters.EntryFilter(request.GET, account=budget_account)
     page = Paginator(narrow.narrow(selectors.entries_for(request.user, code)), ENTRIES_A_PAGE)
@@ -68,7 +67,7 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
         page.get_page(request.GET.get("page")),
         request.GET.get("delta", ""),
     )
-    context["sees_history"] = has_role(request.user, Role.AUDITOR, Role.STEWARD)
+    context["sees_history"] = can(request.user, Need.OPENINGS)
     context["waiting"] = selectors.requests_for(request.user).filter(
         account=budget_account, state=BudgetRequest.State.OPEN
     )
@@ -78,7 +77,7 @@ def account(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 @never_cache
 @login_required
-def chain_status(request: HttpRequest, code: str) -> HttpResponse:
+def chain_status(request: SignedInRequest, code: str) -> HttpResponse:
     account = selectors.account_for(request.user, code)
     context = {"verdict": chain.verify(account), "brief": "brief" in request.GET}
     crumbs = [
@@ -93,7 +92,7 @@ def chain_status(request: HttpRequest, code: str) -> HttpResponse:
 @require_GET
 @never_cache
 @login_required
-def entries(request: HttpRequest, code: str, kind: str) -> HttpResponseBase:
+def entries(request: SignedInRequest, code: str, kind: str) -> HttpResponseBase:
     account = selectors.account_for(request.user, code)
     narrow = filters.EntryFilter(request.GET, account=account)
     if not narrow.is_valid():
@@ -104,8 +103,8 @@ def entries(request: HttpRequest, code: str, kind: str) -> HttpResponseBase:
 
 @never_cache
 @login_required
-def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
-    dataset = dataset_for(request.user, dataset_code, DatasetNeed.SPEND)
+def ask(request: SignedInRequest, dataset_code: str) -> HttpResponse:
+    dataset = dataset_for(request.user, dataset_code, Need.SPEND)
     if (waiting := screens.before_asking(dataset)) is not None:
         return render(request, "ledger/not_yet.html", {"dataset": dataset, **waiting})
     wanted = {
@@ -132,7 +131,7 @@ def ask(request: HttpRequest, dataset_code: str) -> HttpResponse:
 @require_safe
 @never_cache
 @login_required
-def budget_request(request: HttpRequest, code: str) -> HttpResponse:
+def budget_request(request: SignedInRequest, code: str) -> HttpResponse:
     budget_request = selectors.request_for(request.user, code)
     return render(
         request, "ledger/request.html", screens.deciding(request.user, budget_request)
@@ -141,13 +140,13 @@ def budget_request(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def grant(request: HttpRequest, code: str) -> HttpResponse:
-    budget_request = selectors.request_for(request.user, code, need=Need.DECIDE)
+def grant(request: SignedInRequest, code: str) -> HttpResponse:
+    budget_request = selectors.request_for(request.user, code, need=Need.GRANT)
     form = forms.GrantForm(request.POST, budget_request=budget_request)
     if form.is_valid():
         try:
             entry = services.grant(
-                custodian=_me(request), request=budget_request, **form.decision
+                custodian=request.user, request=budget_request, **form.decision
             )
             messages.success(
                 request, f"Granted: entry {entry.sequence} of {entry.account.name}."
@@ -165,13 +164,13 @@ def grant(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def refuse(request: HttpRequest, code: str) -> HttpResponse:
-    budget_request = selectors.request_for(request.user, code, need=Need.DECIDE)
+def refuse(request: SignedInRequest, code: str) -> HttpResponse:
+    budget_request = selectors.request_for(request.user, code, need=Need.GRANT)
     form = forms.RefuseForm(request.POST)
     if form.is_valid():
         try:
             services.refuse(
-                custodian=_me(request),
+                custodian=request.user,
                 request=budget_request,
                 reason=form.cleaned_data["reason"],
             )
@@ -186,11 +185,13 @@ def refuse(request: HttpRequest, code: str) -> HttpResponse:
     )
 
 
-def _ask(request: HttpRequest, form: forms.AskForm, dataset_code: str) -> BudgetRequest | None:
+def _ask(
+    request: SignedInRequest, form: forms.AskForm, dataset_code: str
+) -> BudgetRequest | None:
     try:
         return services.request_budget(
-            steward=_me(request),
-            dataset=dataset_for(request.user, dataset_code, DatasetNeed.SPEND),
+            steward=request.user,
+            dataset=dataset_for(request.user, dataset_code, Need.SPEND),
             rule=form.cleaned_data["rule"],
             amount=form.cleaned_data["amount"],
             reason=form.cleaned_data["reason"],
@@ -200,7 +201,3 @@ def _ask(request: HttpRequest, form: forms.AskForm, dataset_code: str) -> Budget
     except Refused as refusal:
         forms.add_refusal(form, refusal)
         return None
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)

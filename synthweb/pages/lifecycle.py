@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings as configured
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -17,11 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from synth_engine.errors import TableError
-from synthweb.accounts.models import User
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors, uploads
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
-from synthweb.datasets.selectors import Need
 from synthweb.datasets.table_forms import DeleteForm, DialectForm, NameForm, TableFileForm
 from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Conflict
@@ -31,33 +31,33 @@ from synthweb.runs import services as runs
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def settings(request: HttpRequest, code: str) -> HttpResponse:
+def settings(request: SignedInRequest, code: str) -> HttpResponse:
     """Name, description, file and its form; POST renames."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     if request.method != "POST":
         return render(request, "datasets/settings.html", table_pages.settings(dataset))
     form = NameForm(request.POST)
     if not form.is_valid():
         return _wrong(request, dataset, name_form=form)
-    datasets.rename(actor=_me(request), dataset=dataset, **form.cleaned_data)
+    datasets.rename(actor=request.user, dataset=dataset, **form.cleaned_data)
     messages.success(request, "Name and description are saved.")
     return redirect("pages:settings", dataset.code)
 
 
 @require_POST
 @login_required
-def form(request: HttpRequest, code: str) -> HttpResponse:
+def form(request: SignedInRequest, code: str) -> HttpResponse:
     """Say how the CSV is written, and have it read again."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     dialect_form = DialectForm(request.POST, file_kind=dataset.file_kind)
     if not dialect_form.is_valid():
         return _wrong(request, dataset, dialect_form=dialect_form)
     try:
         with transaction.atomic():
             changed = datasets.set_dialect(
-                actor=_me(request), dataset=dataset, dialect=dialect_form.dialect
+                actor=request.user, dataset=dataset, dialect=dialect_form.dialect
             )
-            runs.request_ingest(dataset=changed, actor=_me(request))
+            runs.request_ingest(dataset=changed, actor=request.user)
     except Conflict as conflict:
         dialect_form.add_error(None, f"{conflict}.")
         return _wrong(request, dataset, dialect_form=dialect_form, status=HTTPStatus.CONFLICT)
@@ -68,15 +68,15 @@ def form(request: HttpRequest, code: str) -> HttpResponse:
 @csrf_exempt  # only so that `_replace`, which does check, runs after the encrypting handler is in place
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def replace(request: HttpRequest, code: str) -> HttpResponse:
+def replace(request: SignedInRequest, code: str) -> HttpResponse:
     """Upload a corrected file: a version of the same dataset, under the same budget."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     with uploads.receiving(request):
         return _replace(request, dataset)
 
 
 @csrf_protect
-def _replace(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+def _replace(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
     form = (
         TableFileForm(request.POST, request.FILES)
         if request.method == "POST"
@@ -98,13 +98,13 @@ def _replace(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     return render(request, "datasets/replace.html", context, status=status)
 
 
-def _replaced(request: HttpRequest, dataset: Dataset, form: TableFileForm) -> bool:
+def _replaced(request: SignedInRequest, dataset: Dataset, form: TableFileForm) -> bool:
     """Whether the file was taken; if not, the form says why."""
     upload = form.cleaned_data[uploads.FIELD].intake
     try:
         with transaction.atomic():
-            changed = datasets.replace_file(actor=_me(request), dataset=dataset, upload=upload)
-            runs.request_ingest(dataset=changed, actor=_me(request))
+            changed = datasets.replace_file(actor=request.user, dataset=dataset, upload=upload)
+            runs.request_ingest(dataset=changed, actor=request.user)
     except TableError as error:
         form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
     except Conflict as conflict:
@@ -116,11 +116,11 @@ def _replaced(request: HttpRequest, dataset: Dataset, form: TableFileForm) -> bo
 
 @require_POST
 @login_required
-def back(request: HttpRequest, code: str) -> HttpResponse:
+def back(request: SignedInRequest, code: str) -> HttpResponse:
     """Give up a file that could not be read, and return to the one before it."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     try:
-        restored = datasets.go_back(actor=_me(request), dataset=dataset)
+        restored = datasets.go_back(actor=request.user, dataset=dataset)
         messages.success(
             request, f"Version {restored.table_number} of the table is in force again."
         )
@@ -133,13 +133,13 @@ def back(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def delete(request: HttpRequest, code: str) -> HttpResponse:
+def delete(request: SignedInRequest, code: str) -> HttpResponse:
     """Say what goes and what stays; delete when the name is typed."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
     form = DeleteForm(request.POST if request.method == "POST" else None, dataset=dataset)
     if form.is_bound and form.is_valid():
         try:
-            datasets.delete(actor=_me(request), dataset=dataset)
+            datasets.delete(actor=request.user, dataset=dataset)
         except Conflict as conflict:
             form.add_error(
                 None, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
@@ -160,7 +160,7 @@ def delete(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _wrong(
-    request: HttpRequest,
+    request: SignedInRequest,
     dataset: Dataset,
     *,
     status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -172,9 +172,5 @@ def _wrong(
     )
 
 
-def _in_place(request: HttpRequest) -> bool:
+def _in_place(request: SignedInRequest) -> bool:
     return bool(getattr(request, "htmx", False))
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)  # every view here asks for a sign-in first

@@ -9,13 +9,13 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synthweb.accounts.models import Role, User
+from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import roles_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.draft import open_count
 from synthweb.datasets.models import Dataset, DomainVersion
-from synthweb.datasets.selectors import Need
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -17,12 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HTMX_STOP_POLLING, HttpResponseClientRedirect
 
 from synth_engine.errors import TableError
-from synthweb.accounts.models import Role, User
-from synthweb.accounts.selectors import organisation_of, require_role
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import organisation_of, require
 from synthweb.datasets import selectors, uploads
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
-from synthweb.datasets.selectors import Need
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
 from synthweb.pages import table_pages
@@ -53,15 +53,15 @@ STAGES = (
 @csrf_exempt  # only so that `_receive`, which does check, runs after the encrypting handler is in place
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def new(request: HttpRequest) -> HttpResponse:
+def new(request: SignedInRequest) -> HttpResponse:
     """Upload a table: encrypted while it comes in, then read by a worker."""
-    require_role(_me(request), Role.STEWARD)
+    require(request.user, Need.UPLOAD)
     with uploads.receiving(request):
         return _receive(request)
 
 
 @csrf_protect
-def _receive(request: HttpRequest) -> HttpResponse:
+def _receive(request: SignedInRequest) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
     dataset = _store(request, form) if request.method == "POST" and form.is_valid() else None
     if dataset is None:
@@ -80,18 +80,18 @@ def _receive(request: HttpRequest) -> HttpResponse:
     return redirect("pages:upload-status", dataset.code)
 
 
-def _store(request: HttpRequest, form: UploadForm) -> Dataset | None:
+def _store(request: SignedInRequest, form: UploadForm) -> Dataset | None:
     """The dataset, about to be read; None if the table was not taken, and the form says why."""
     try:
         with transaction.atomic():
             dataset = datasets.store_upload(
-                steward=_me(request),
-                organisation=organisation_of(_me(request)),
+                steward=request.user,
+                organisation=organisation_of(request.user),
                 name=form.cleaned_data["name"],
                 description=form.cleaned_data["description"],
                 upload=form.cleaned_data["table"].intake,
             )
-            runs.request_ingest(dataset=dataset, actor=_me(request))
+            runs.request_ingest(dataset=dataset, actor=request.user)
             return dataset
     except TableError as error:
         form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
@@ -109,9 +109,9 @@ def _page(form: UploadForm) -> dict[str, Any]:
 
 @require_safe
 @login_required
-def status(request: HttpRequest, code: str) -> HttpResponse:
+def status(request: SignedInRequest, code: str) -> HttpResponse:
     """How far the worker is with an upload; asks again by itself until the table is ready or refused."""
-    dataset = selectors.dataset_for(_me(request), code)
+    dataset = selectors.dataset_for(request.user, code)
     errand = latest_errand(kind=TableErrand.Kind.INGEST, dataset=dataset)
     busy = dataset.status == Dataset.Status.UPLOADED or (
         errand is not None and errand.state == errand.State.WAITING
@@ -120,13 +120,13 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
         "dataset": dataset,
         "busy": busy,
         "stages": _stages(errand, busy=busy),
-        "describes": selectors.may(_me(request), dataset, Need.DESCRIBE),
-        "refusal": selectors.refusal_for(_me(request), dataset),
+        "describes": selectors.may(request.user, dataset, Need.DESCRIBE),
+        "refusal": selectors.refusal_for(request.user, dataset),
         "missing": selectors.missing_columns(dataset),
         "unread": selectors.needs_reading_again(dataset),
         "twins": selectors.same_content(dataset),
         **table_pages.form(
-            dataset, None if busy else selectors.form_evidence(_me(request), dataset)
+            dataset, None if busy else selectors.form_evidence(request.user, dataset)
         ),
     }
     if not _in_place(request):
@@ -141,10 +141,10 @@ def status(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def read_again(request: HttpRequest, code: str) -> HttpResponse:
+def read_again(request: SignedInRequest, code: str) -> HttpResponse:
     """Have the worker read a table once more, because its preview has expired."""
-    dataset = selectors.dataset_for(_me(request), code, Need.DESCRIBE)
-    runs.request_ingest(dataset=dataset, actor=_me(request))
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    runs.request_ingest(dataset=dataset, actor=request.user)
     return redirect("pages:upload-status", dataset.code)
 
 
@@ -164,9 +164,5 @@ def _stages(errand: TableErrand | None, *, busy: bool) -> list[Stage]:
     return listed
 
 
-def _in_place(request: HttpRequest) -> bool:
+def _in_place(request: SignedInRequest) -> bool:
     return bool(getattr(request, "htmx", False))
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)  # every view here asks for a sign-in first

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from synthweb.accounts.models import User
+from synthweb.accounts.http import SignedInRequest
 from synthweb.datasets.selectors import dataset_for, refusal_for
 from synthweb.lib import fragments
 from synthweb.pages import docs, selectors
@@ -19,30 +17,30 @@ from synthweb.pages import docs, selectors
 
 @require_safe
 @login_required
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: SignedInRequest) -> HttpResponse:
     """What is next, for each role."""
-    return render(request, "pages/home.html", {"home": selectors.home_of(_me(request))})
+    return render(request, "pages/home.html", {"home": selectors.home_of(request.user)})
 
 
 @require_safe
 @login_required
-def dataset(request: HttpRequest, code: str) -> HttpResponse:
+def dataset(request: SignedInRequest, code: str) -> HttpResponse:
     """One dataset: its six steps, its budget, what it protects, its releases and runs."""
-    dataset = dataset_for(_me(request), code)
+    dataset = dataset_for(request.user, code)
     context = {
-        "overview": selectors.overview_of(_me(request), dataset),
+        "overview": selectors.overview_of(request.user, dataset),
         "dataset": dataset,
         "busy": selectors.is_busy(dataset),
-        "refusal": refusal_for(_me(request), dataset),
+        "refusal": refusal_for(request.user, dataset),
     }
     return render(request, "pages/dataset.html", context)
 
 
 @require_safe
 @login_required
-def dataset_runs(request: HttpRequest, code: str) -> HttpResponse:
+def dataset_runs(request: SignedInRequest, code: str) -> HttpResponse:
     """The part of that page which is live; says "load me again" once there is more to tell than stages."""
-    dataset = dataset_for(_me(request), code)
+    dataset = dataset_for(request.user, code)
     state = selectors.state_of(dataset)
     if fragments.asked_by_page(request) and request.GET.get("state") != state:
         return HttpResponseClientRefresh()
@@ -63,19 +61,19 @@ def dataset_runs(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_safe
 @login_required
-def docs_index(request: HttpRequest) -> HttpResponse:
+def docs_index(request: SignedInRequest) -> HttpResponse:
     """Where the documentation starts."""
     return _docs(request, docs.INDEX)
 
 
 @require_safe
 @login_required
-def docs_page(request: HttpRequest, slug: str) -> HttpResponse:
+def docs_page(request: SignedInRequest, slug: str) -> HttpResponse:
     """One page of the documentation."""
     return _docs(request, slug)
 
 
-def _docs(request: HttpRequest, slug: str) -> HttpResponse:
+def _docs(request: SignedInRequest, slug: str) -> HttpResponse:
     page = docs.page_for(slug)
     query = request.GET.get("q", "").strip()[:500]
     context = {
@@ -85,7 +83,3 @@ def _docs(request: HttpRequest, slug: str) -> HttpResponse:
         "query": query,
     }
     return render(request, "pages/docs.html", context)
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)  # every view here asks for a sign-in first

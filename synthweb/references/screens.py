@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from synth_engine.errors import InputError
 from synthweb.accounts.models import User
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import can
 from synthweb.datasets import draft as drafts
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
@@ -57,7 +59,7 @@ def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict
         "roles": _roles(version.roles),
         "card": figures.card(reference),
         "first": figures.table(reference),
-        "brings": selectors.may_bring(user),
+        "brings": can(user, Need.UPLOAD),
         "crumbs": crumbs(("", table.name)),
     }
 

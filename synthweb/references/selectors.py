@@ -6,8 +6,7 @@ from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.http import Http404
 
 from synthweb.accounts import selectors as people
-from synthweb.accounts.models import Role
-from synthweb.datasets.selectors import Need
+from synthweb.accounts.permissions import Need
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 
 LISTED = (
@@ -17,19 +16,10 @@ LISTED = (
 )
 
 
-def may_bring(user: people.Person) -> bool:
-    """Whether somebody may bring reference tables, use and delete them."""
-    return people.has_role(user, Role.STEWARD)
-
-
-def require_bringer(user: people.Person) -> None:
-    people.require_role(user, Role.STEWARD)
-
-
 def references_of(user: people.Person) -> QuerySet[ReferenceTable]:
     """Every reference table of `user`'s organisation, by name, its versions prefetched, the newest first; `kind` is that of
     the newest."""
-    people.require_role(user, *Need.VIEW.roles)
+    people.require(user, Need.VIEW)
     tables = ReferenceTable.objects.filter(
         organisation=people.organisation_of(user)
     ).select_related("made_by")
@@ -40,7 +30,7 @@ def references_of(user: people.Person) -> QuerySet[ReferenceTable]:
 
 def reference_for(user: people.Person, code: str) -> ReferenceTable:
     """One of them, or 404 to strangers."""
-    if not people.has_role(user, *Need.VIEW.roles):
+    if not people.can(user, Need.VIEW):
         raise Http404("no such reference table")
     table = references_of(user).filter(code=code).first()
     if table is None:

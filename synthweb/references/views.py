@@ -8,15 +8,18 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from synth_engine.errors import InputError
+from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.models import User
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import can, require
 from synthweb.datasets.models import Dataset
-from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.datasets.selectors import dataset_for
 from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Refused
 from synthweb.references import applying, receiving, screens, selectors, services
@@ -28,15 +31,15 @@ PAGE = 25
 
 @require_safe
 @login_required
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: SignedInRequest) -> HttpResponse:
     """Every reference table of the organisation."""
-    page = Paginator(selectors.references_of(_me(request)), PAGE).get_page(
+    page = Paginator(selectors.references_of(request.user), PAGE).get_page(
         request.GET.get("page")
     )
     context = {
         "page": page,
         "rows": [screens.listed(table) for table in page],
-        "brings": selectors.may_bring(_me(request)),
+        "brings": can(request.user, Need.UPLOAD),
         "crumbs": [*screens.crumbs()[:1], ("", "Reference tables")],
     }
     return render(request, "references/index.html", context)
@@ -44,14 +47,14 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @login_required
-def detail(request: HttpRequest, code: str) -> HttpResponse:
+def detail(request: SignedInRequest, code: str) -> HttpResponse:
     """One version, the newest unless a number is asked for."""
-    table = selectors.reference_for(_me(request), code)
+    table = selectors.reference_for(request.user, code)
     text = request.GET.get("version", "")
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
-    version = selectors.version_for(_me(request), code, number)
+    version = selectors.version_for(request.user, code, number)
     return render(
-        request, "references/detail.html", screens.detail(_me(request), table, version)
+        request, "references/detail.html", screens.detail(request.user, table, version)
     )
 
 
@@ -59,9 +62,9 @@ def detail(request: HttpRequest, code: str) -> HttpResponse:
 @csrf_exempt  # only so that `_receive`, which does check, runs after the handler that takes larger files is in place
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def new(request: HttpRequest) -> HttpResponse:
+def new(request: SignedInRequest) -> HttpResponse:
     """Bring a reference table."""
-    selectors.require_bringer(_me(request))
+    require(request.user, Need.UPLOAD)
     receiving.receive(request)
     return _receive(request, None)
 
@@ -70,21 +73,21 @@ def new(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def add_version(request: HttpRequest, code: str) -> HttpResponse:
+def add_version(request: SignedInRequest, code: str) -> HttpResponse:
     """Bring another file of one."""
-    table = selectors.reference_for(_me(request), code)
-    selectors.require_bringer(_me(request))
+    table = selectors.reference_for(request.user, code)
+    require(request.user, Need.UPLOAD)
     receiving.receive(request)
     return _receive(request, table)
 
 
 @csrf_protect
-def _receive(request: HttpRequest, table: ReferenceTable | None) -> HttpResponse:
+def _receive(request: SignedInRequest, table: ReferenceTable | None) -> HttpResponse:
     kind = NewForm if table is None else FileForm
     form = kind(request.POST, request.FILES) if request.method == "POST" else kind()
     if form.is_bound and form.is_valid():
         try:
-            made = _bring(_me(request), table, form)
+            made = _bring(request.user, table, form)
         except (InputError, Refused) as error:
             text = str(error)
             form.add_error(None, f"{text[0].upper()}{text[1:]}. Nothing was kept.")
@@ -111,11 +114,11 @@ def _bring(me: User, table: ReferenceTable | None, form: FileForm) -> ReferenceT
 
 @require_POST
 @login_required
-def delete(request: HttpRequest, code: str) -> HttpResponse:
+def delete(request: SignedInRequest, code: str) -> HttpResponse:
     """Forget a reference table; descriptions keep their copies."""
-    table = selectors.reference_for(_me(request), code)
-    selectors.require_bringer(_me(request))
-    services.delete(actor=_me(request), reference=table)
+    table = selectors.reference_for(request.user, code)
+    require(request.user, Need.UPLOAD)
+    services.delete(actor=request.user, reference=table)
     messages.success(
         request, f"“{table.name}” is deleted; descriptions keep what they took from it."
     )
@@ -124,16 +127,16 @@ def delete(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
-def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
+def use(request: SignedInRequest, dataset_code: str) -> HttpResponse:
     """Choose a reference table for a column of a draft, see what fits, and take it."""
-    dataset = dataset_for(_me(request), dataset_code, Need.DESCRIBE)
+    dataset = dataset_for(request.user, dataset_code, Need.DESCRIBE)
     if request.method != "POST":
-        context = screens.using(_me(request), dataset, cast(Any, request.GET))
+        context = screens.using(request.user, dataset, cast(Any, request.GET))
         return render(request, "references/use.html", context)
     try:
         summary = _take(request, dataset)
     except (InputError, Refused) as error:
-        context = screens.using(_me(request), dataset, cast(Any, request.POST), error=error)
+        context = screens.using(request.user, dataset, cast(Any, request.POST), error=error)
         return render(
             request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
         )
@@ -147,8 +150,8 @@ def use(request: HttpRequest, dataset_code: str) -> HttpResponse:
     return redirect("references:use", dataset.code)
 
 
-def _take(request: HttpRequest, dataset: Dataset) -> str:
-    me = _me(request)
+def _take(request: SignedInRequest, dataset: Dataset) -> str:
+    me = request.user
     code = request.POST.get("reference", "")[:16]
     if not selectors.references_of(me).filter(code=code).exists():
         raise Refused(
@@ -186,15 +189,11 @@ def _take(request: HttpRequest, dataset: Dataset) -> str:
 
 @require_POST
 @login_required
-def forget(request: HttpRequest, dataset_code: str) -> HttpResponse:
+def forget(request: SignedInRequest, dataset_code: str) -> HttpResponse:
     """Take points and partitions of a column off a draft."""
-    dataset = dataset_for(_me(request), dataset_code, Need.DESCRIBE)
+    dataset = dataset_for(request.user, dataset_code, Need.DESCRIBE)
     applying.forget(
-        actor=_me(request), dataset=dataset, column=request.POST.get("column", "")[:200]
+        actor=request.user, dataset=dataset, column=request.POST.get("column", "")[:200]
     )
     messages.success(request, "Taken off the draft.")
     return redirect("references:use", dataset.code)
-
-
-def _me(request: HttpRequest) -> User:
-    return cast(User, request.user)  # every view here asks for a sign-in first

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import (
     Http404,
-    HttpRequest,
     HttpResponse,
     HttpResponseBase,
     StreamingHttpResponse,
@@ -21,16 +20,13 @@ from django.views.decorators.http import require_GET
 
 from synth_engine.errors import InputError
 from synth_engine.verifier import standalone
-from synthweb.accounts.models import User
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.releases import chain, groups, maps, selectors, services, spool, tables, trees
 from synthweb.releases.models import Release, Sample
 from synthweb.releases.slots import TooManyDrawings
-
-
-def _user(request: HttpRequest) -> User:
-    return cast(User, request.user)
 
 
 def _attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
@@ -44,7 +40,7 @@ def file_name(release: Release, *, what: str, ending: str) -> str:
 
 
 def _download(
-    request: HttpRequest, sample: Sample, *, parquet: bool = False
+    request: SignedInRequest, sample: Sample, *, parquet: bool = False
 ) -> HttpResponseBase:
     """A sample as a file, or the page that says that too many are being drawn."""
     try:
@@ -72,24 +68,24 @@ def _download(
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def sample_csv(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
-    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+def sample_csv(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
+    sample = selectors.sample_for(request.user, sample_code, release_code=code)
     return _download(request, sample)
 
 
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def sample_parquet(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
-    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+def sample_parquet(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
+    sample = selectors.sample_for(request.user, sample_code, release_code=code)
     return _download(request, sample, parquet=True)
 
 
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def sample_receipt(request: HttpRequest, code: str, sample_code: str) -> HttpResponseBase:
-    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
+def sample_receipt(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
+    sample = selectors.sample_for(request.user, sample_code, release_code=code)
     return _json(
         chain.receipt_of_sample(sample),
         file_name(sample.release, what=f"{sample.code}-receipt", ending="json"),
@@ -99,9 +95,9 @@ def sample_receipt(request: HttpRequest, code: str, sample_code: str) -> HttpRes
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def tree_csv(request: HttpRequest, code: str) -> HttpResponseBase:
+def tree_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
     """One table of the page of a tree, whole: `what` says which, the rest is as on the page."""
-    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
     what = request.GET.get("what", "depths")
     lines = trees.lines(release, what, request.GET)
     if lines is None:
@@ -115,9 +111,9 @@ def tree_csv(request: HttpRequest, code: str) -> HttpResponseBase:
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def groups_csv(request: HttpRequest, code: str) -> HttpResponseBase:
+def groups_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The published table of groups, whole."""
-    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
     lines = groups.lines(release)
     if lines is None:
         raise Http404("the method of this release publishes no groups")
@@ -130,20 +126,20 @@ def groups_csv(request: HttpRequest, code: str) -> HttpResponseBase:
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponseBase:
+def map_csv(request: SignedInRequest, code: str, sheet: str) -> HttpResponseBase:
     """The whole table behind a figure of commutes, as chosen on the page."""
-    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
     return _sheet(maps.page(release, request.GET), sheet, release, what="map")
 
 
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def compare_map_csv(request: HttpRequest, code: str, sheet: str) -> HttpResponseBase:
+def compare_map_csv(request: SignedInRequest, code: str, sheet: str) -> HttpResponseBase:
     """The same beside the real table: not private; every download is audited."""
-    release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
+    release = selectors.release_for(request.user, code, Need.COMPARE)
     report = datasets.preview_for(
-        _user(request), release.dataset, Preview.Kind.REPORT, release.code
+        request.user, release.dataset, Preview.Kind.REPORT, release.code
     )
     page = None if report is None else maps.comparison(release, report, request.GET)
     return _sheet(page, sheet, release, what="NOT-PRIVATE-map")
@@ -162,11 +158,11 @@ def _sheet(
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
+def compare_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The steward's comparison as it was made: real data, not private; every download is audited."""
-    release = selectors.release_for(_user(request), code, selectors.Need.COMPARE)
+    release = selectors.release_for(request.user, code, Need.COMPARE)
     report = datasets.preview_for(
-        _user(request), release.dataset, Preview.Kind.REPORT, release.code
+        request.user, release.dataset, Preview.Kind.REPORT, release.code
     )
     if report is None:
         raise Http404("no comparison, or it has expired")
@@ -177,17 +173,17 @@ def compare_json(request: HttpRequest, code: str) -> HttpResponseBase:
 
 @login_required
 @require_GET
-def receipt_json(request: HttpRequest, code: str) -> HttpResponseBase:
-    release = selectors.release_for(_user(request), code)
+def receipt_json(request: SignedInRequest, code: str) -> HttpResponseBase:
+    release = selectors.release_for(request.user, code)
     return _json(chain.receipt_of(release), file_name(release, what="receipt", ending="json"))
 
 
 @login_required
 @require_GET
 @cache_control(private=True, no_store=True)
-def marks_head(request: HttpRequest, code: str) -> HttpResponseBase:
+def marks_head(request: SignedInRequest, code: str) -> HttpResponseBase:
     """Where the chain of marks ends now, signed: to be compared with receipts."""
-    release = selectors.release_for(_user(request), code)
+    release = selectors.release_for(request.user, code)
     head = chain.head_of(release)
     if head is None:
         raise Http404("this installation has no key to sign with")
@@ -196,7 +192,7 @@ def marks_head(request: HttpRequest, code: str) -> HttpResponseBase:
 
 @login_required
 @require_GET
-def verifier(_request: HttpRequest) -> HttpResponseBase:
+def verifier(_request: SignedInRequest) -> HttpResponseBase:
     """The program that recomputes receipts with nothing but Python."""
     return _attached(
         HttpResponse(standalone.text(), content_type="text/x-python; charset=utf-8"),
@@ -206,9 +202,9 @@ def verifier(_request: HttpRequest) -> HttpResponseBase:
 
 @login_required
 @require_GET
-def description_json(request: HttpRequest, code: str) -> HttpResponseBase:
+def description_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The model of the release as a document for people."""
-    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
     try:
         document = services.description_of(release)
     except InputError as error:  # a model without columns that could be described one by one
@@ -218,17 +214,17 @@ def description_json(request: HttpRequest, code: str) -> HttpResponseBase:
 
 @login_required
 @require_GET
-def edition_json(request: HttpRequest, code: str, edition: str) -> HttpResponseBase:
+def edition_json(request: SignedInRequest, code: str, edition: str) -> HttpResponseBase:
     """One that somebody edited."""
-    release = selectors.release_for(_user(request), code, selectors.Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
     document = services.description_of(selectors.edition_for(release, edition))
     return _json(document, file_name(release, what="EDITED-description", ending="json"))
 
 
 @login_required
 @require_GET
-def dictionary_json(request: HttpRequest, code: str) -> HttpResponseBase:
-    release = selectors.release_for(_user(request), code)
+def dictionary_json(request: SignedInRequest, code: str) -> HttpResponseBase:
+    release = selectors.release_for(request.user, code)
     return _json(
         tables.data_dictionary(release), file_name(release, what="dictionary", ending="json")
     )
@@ -236,8 +232,8 @@ def dictionary_json(request: HttpRequest, code: str) -> HttpResponseBase:
 
 @login_required
 @require_GET
-def dictionary_csv(request: HttpRequest, code: str) -> HttpResponseBase:
-    release = selectors.release_for(_user(request), code)
+def dictionary_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
+    release = selectors.release_for(request.user, code)
     response = HttpResponse(
         tables.dictionary_csv(release), content_type="text/csv; charset=utf-8"
     )

@@ -15,6 +15,7 @@ from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
+from synthweb.accounts.permissions import Need
 from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib import number_format
@@ -33,7 +34,6 @@ from synthweb.releases import (
     workload_report,
 )
 from synthweb.releases.models import Release
-from synthweb.releases.selectors import Need
 
 NOISE = {
     "discrete-laplace": "discrete Laplace noise",

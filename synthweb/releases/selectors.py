@@ -6,14 +6,13 @@ stewards. Analysts see what is shared with them, auditors and custodians see wha
 
 from __future__ import annotations
 
-from enum import Enum
-
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from synthweb.accounts.models import Membership, Role, User
+from synthweb.accounts.permissions import GIVEN_BY_SHARING, Need
 from synthweb.accounts.selectors import holders_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
@@ -22,20 +21,6 @@ from synthweb.ledger.models import BudgetAccount
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 Person = User | AnonymousUser
-INSIDERS = frozenset(
-    {Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR}
-)  # see every release of their organisation
-
-
-class Need(Enum):
-    """What a caller wants of a release."""
-
-    VIEW = "view"  # name, description, guarantee, receipt
-    SAMPLE = "sample"  # draw and download tables
-    SHARE = "share"  # hand to analysts, take back
-    COMPARE = "compare"  # see it beside the real data
-
-
 HEAVY = ("model", "receipt", "dataset__draft")  # documents that no list shows
 
 
@@ -81,10 +66,10 @@ def may(user: Person, release: Release, need: Need) -> bool:
         .filter(organisation=release.dataset.organisation_id)
         .values_list("role", flat=True)
     )
-    if Role.STEWARD in roles:
+    if roles & need.roles:
         return True
     return (
-        need == Need.SAMPLE
+        need in GIVEN_BY_SHARING
         and Role.ANALYST in roles
         and _open_grants(user).filter(release=release).exists()
     )
@@ -167,7 +152,7 @@ def with_look(releases: QuerySet[Release]) -> QuerySet[Release]:
 
 
 def _visible(user: Person) -> Q:
-    insider = _memberships(user).filter(role__in=INSIDERS).values("organisation")
+    insider = _memberships(user).filter(role__in=Need.VIEW.roles).values("organisation")
     analyst = _memberships(user).filter(role=Role.ANALYST).values("organisation")
     shared = Q(pk__in=_open_grants(user).values("release"), dataset__organisation__in=analyst)
     return Q(dataset__organisation__in=insider) | shared

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -15,7 +13,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation import style
-from synthweb.accounts.models import User
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
@@ -36,39 +35,34 @@ from synthweb.releases import groups as published
 from synthweb.releases import network as networks
 from synthweb.releases import workload_report as purposes
 from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
-from synthweb.releases.selectors import Need
 
 PAGE = 25
 
 
-def _user(request: HttpRequest) -> User:
-    return cast(User, request.user)
-
-
 @login_required
 @require_GET
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: SignedInRequest) -> HttpResponse:
     """Every release that this person may see, filtered, sorted and in pages."""
     asked = {name: request.GET.get(key, "") for name, key in screens.FILTERS}
-    releases = selectors.releases_for(_user(request), **asked)
+    releases = selectors.releases_for(request.user, **asked)
     return render(request, "releases/index.html", screens.release_list(releases, request.GET))
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def release(request: HttpRequest, code: str) -> HttpResponse:
+def release(request: SignedInRequest, code: str) -> HttpResponse:
     """Overview: the promise in words, what it is made of; stewards give it a name and a description."""
     need = Need.SHARE if request.method == "POST" else Need.VIEW
-    release = selectors.release_for(_user(request), code, need)
-    signals.opened.send(sender=type(release), release=release, user=_user(request))
+    release = selectors.release_for(request.user, code, need)
+    signals.opened.send(sender=type(release), release=release, user=request.user)
     form = DescribeForm(
         request.POST or None, initial={"name": release.name, "description": release.description}
     )
     if request.method == "POST" and form.is_valid():
-        services.describe(actor=_user(request), release=release, **form.cleaned_data)
+        services.describe(actor=request.user, release=release, **form.cleaned_data)
         return redirect("releases:release", code)
     context = (
-        screens.frame(_user(request), release, tab="release")
+        screens.frame(request.user, release, tab="release")
         | screens.overview(release)
         | {"form": form}
     )
@@ -77,10 +71,10 @@ def release(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
-def network(request: HttpRequest, code: str) -> HttpResponse:
+def network(request: SignedInRequest, code: str) -> HttpResponse:
     """Which columns are drawn from which, for whoever may see the release."""
-    release = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), release, tab="network") | {
+    release = selectors.release_for(request.user, code)
+    context = screens.frame(request.user, release, tab="network") | {
         "network": networks.network_of(release)
     }
     return render(request, "releases/network.html", context)
@@ -88,20 +82,20 @@ def network(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
-def measured(request: HttpRequest, code: str) -> HttpResponse:
+def measured(request: SignedInRequest, code: str) -> HttpResponse:
     """Which columns were counted together, how finely and with how much noise, for whoever may see the release."""
-    release = selectors.release_for(_user(request), code)
+    release = selectors.release_for(request.user, code)
     shown = measurements.measured(release) if measurements.shows(release) else None
-    context = screens.frame(_user(request), release, tab="measured") | {"measured": shown}
+    context = screens.frame(request.user, release, tab="measured") | {"measured": shown}
     return render(request, "releases/measured.html", context)
 
 
 @login_required
 @require_GET
-def tree(request: HttpRequest, code: str) -> HttpResponse:
+def tree(request: SignedInRequest, code: str) -> HttpResponse:
     """The tree of the model: its depths, maps of its places, beginnings of its texts, its classes."""
-    release = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), release, tab="tree") | {
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    context = screens.frame(request.user, release, tab="tree") | {
         "page": trees.page(release, request.GET),
         "at": request.GET.get("at", ""),
     }
@@ -110,10 +104,10 @@ def tree(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
-def groups(request: HttpRequest, code: str) -> HttpResponse:
+def groups(request: SignedInRequest, code: str) -> HttpResponse:
     """The published table of groups with noisy counts, the largest first."""
-    release = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), release, tab="groups") | {
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    context = screens.frame(request.user, release, tab="groups") | {
         "page": published.page(release)
     }
     return render(request, "releases/groups.html", context)
@@ -121,10 +115,10 @@ def groups(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
-def map_of(request: HttpRequest, code: str) -> HttpResponse:
+def map_of(request: SignedInRequest, code: str) -> HttpResponse:
     """How far records go, on maps, from the model alone."""
-    release = selectors.release_for(_user(request), code, Need.SAMPLE)
-    context = screens.frame(_user(request), release, tab="map") | {
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    context = screens.frame(request.user, release, tab="map") | {
         "page": maps.page(release, request.GET)
     }
     return render(request, "releases/map.html", context)
@@ -133,16 +127,16 @@ def map_of(request: HttpRequest, code: str) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
-def compare_map(request: HttpRequest, code: str) -> HttpResponse:
+def compare_map(request: SignedInRequest, code: str) -> HttpResponse:
     """The same beside the real data, for stewards alone; opening it is written to the audit log."""
-    release = selectors.release_for(_user(request), code, Need.COMPARE)
+    release = selectors.release_for(request.user, code, Need.COMPARE)
     report = datasets.preview_for(
-        _user(request), release.dataset, Preview.Kind.REPORT, release.code
+        request.user, release.dataset, Preview.Kind.REPORT, release.code
     )
     page = None if report is None else maps.comparison(release, report, request.GET)
     if page is None:  # none, or of an earlier version
         return redirect("releases:compare", code)
-    context = screens.frame(_user(request), release, tab="compare", leaf="Map") | {
+    context = screens.frame(request.user, release, tab="compare", leaf="Map") | {
         "page": page,
         "red": style.RED_WORDS,
     }
@@ -152,13 +146,13 @@ def compare_map(request: HttpRequest, code: str) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
-def compare(request: HttpRequest, code: str) -> HttpResponse:
+def compare(request: SignedInRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
-    release = selectors.release_for(_user(request), code, Need.COMPARE)
-    context = screens.frame(_user(request), release, tab="compare") | screens.compare(release)
+    release = selectors.release_for(request.user, code, Need.COMPARE)
+    context = screens.frame(request.user, release, tab="compare") | screens.compare(release)
     try:
         report = datasets.preview_for(
-            _user(request), release.dataset, Preview.Kind.REPORT, release.code
+            request.user, release.dataset, Preview.Kind.REPORT, release.code
         )
         if report is None:
             return redirect("runs:report", code)
@@ -176,9 +170,9 @@ def compare(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def samples(request: HttpRequest, code: str) -> HttpResponse:
+def samples(request: SignedInRequest, code: str) -> HttpResponse:
     """Draw any number of rows, for free; list one's own samples."""
-    release = selectors.release_for(_user(request), code, Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
     asked = (request.POST if request.method == "POST" else request.GET).get("edition")
     edition = selectors.edition_for(release, asked) if asked else None
     form = SampleForm(
@@ -187,14 +181,14 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data | {"edition": edition}
         try:
-            sample = services.draw_sample(user=_user(request), release=release, **given)
+            sample = services.draw_sample(user=request.user, release=release, **given)
             return redirect("releases:sample", code, sample.code)
         except SpecError as error:
             form.add_error("seed", error.text)
-    page = Paginator(selectors.samples_of(_user(request), release), PAGE).get_page(
+    page = Paginator(selectors.samples_of(request.user, release), PAGE).get_page(
         request.GET.get("page")
     )
-    context = screens.frame(_user(request), release, tab="samples") | {
+    context = screens.frame(request.user, release, tab="samples") | {
         "form": form,
         "page": page,
         "edition": edition,
@@ -204,15 +198,15 @@ def samples(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def description(request: HttpRequest, code: str) -> HttpResponse:
+def description(request: SignedInRequest, code: str) -> HttpResponse:
     """The model as a document to be read and kept; stewards bring one back that they edited."""
     posted = request.method == "POST"
-    release = selectors.release_for(_user(request), code, Need.SHARE if posted else Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SHARE if posted else Need.SAMPLE)
     form = EditionForm(request.POST, request.FILES) if posted else EditionForm()
     if posted and form.is_valid():
         try:
             edition = services.keep_edition(
-                actor=_user(request), release=release, **form.cleaned_data
+                actor=request.user, release=release, **form.cleaned_data
             )
             messages.success(
                 request, "Kept. Samples of it say that it was edited, and by whom."
@@ -222,7 +216,7 @@ def description(request: HttpRequest, code: str) -> HttpResponse:
             )
         except (InputError, Refused) as error:
             form.add_error("document", getattr(error, "text", str(error)))
-    context = screens.frame(_user(request), release, tab="description") | {"form": form}
+    context = screens.frame(request.user, release, tab="description") | {"form": form}
     context |= {"editions": selectors.editions_of(release)}
     return render(
         request, "releases/description.html", context, status=422 if form.errors else 200
@@ -231,10 +225,10 @@ def description(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
-def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
+def sample(request: SignedInRequest, code: str, sample_code: str) -> HttpResponse:
     """One sample of one's own: its seed, its commitment, its files."""
-    sample = selectors.sample_for(_user(request), sample_code, release_code=code)
-    context = screens.frame(_user(request), sample.release, tab="samples", leaf=sample.code)
+    sample = selectors.sample_for(request.user, sample_code, release_code=code)
+    context = screens.frame(request.user, sample.release, tab="samples", leaf=sample.code)
     context |= {
         "sample": sample,
         "edition": sample.edition,
@@ -245,20 +239,20 @@ def sample(request: HttpRequest, code: str, sample_code: str) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def share(request: HttpRequest, code: str) -> HttpResponse:
+def share(request: SignedInRequest, code: str) -> HttpResponse:
     """With whom a release is shared; hand it to another analyst."""
-    release = selectors.release_for(_user(request), code, Need.SHARE)
+    release = selectors.release_for(request.user, code, Need.SHARE)
     form = ShareForm(request.POST or None, release=release)
     if request.method == "POST" and form.is_valid():
         try:
             grant = services.share(
-                actor=_user(request), release=release, analyst=form.cleaned_data["analyst"]
+                actor=request.user, release=release, analyst=form.cleaned_data["analyst"]
             )
             messages.success(request, f"Shared with {grant.analyst}.")
             return redirect("releases:share", code)
         except Refused as error:
             form.add_error("analyst", str(error))
-    context = screens.frame(_user(request), release, tab="share") | {
+    context = screens.frame(request.user, release, tab="share") | {
         "form": form,
         "grants": selectors.grants_of(release),
     }
@@ -271,11 +265,11 @@ def share(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
+def revoke(request: SignedInRequest, code: str, grant: int) -> HttpResponse:
     """Take a release back from an analyst."""
-    release = selectors.release_for(_user(request), code, Need.SHARE)
+    release = selectors.release_for(request.user, code, Need.SHARE)
     taken = services.revoke(
-        actor=_user(request), grant=get_object_or_404(selectors.grants_of(release), pk=grant)
+        actor=request.user, grant=get_object_or_404(selectors.grants_of(release), pk=grant)
     )
     messages.success(
         request, f"{taken.analyst} can no longer open it. What was downloaded stays with them."
@@ -285,28 +279,28 @@ def revoke(request: HttpRequest, code: str, grant: int) -> HttpResponse:
 
 @login_required
 @require_GET
-def receipt(request: HttpRequest, code: str) -> HttpResponse:
+def receipt(request: SignedInRequest, code: str) -> HttpResponse:
     """The receipt in words and numbers."""
-    release = selectors.release_for(_user(request), code)
-    context = screens.frame(_user(request), release, tab="receipt") | screens.receipt(
-        _user(request), release
+    release = selectors.release_for(request.user, code)
+    context = screens.frame(request.user, release, tab="receipt") | screens.receipt(
+        request.user, release
     )
     return render(request, "releases/receipt.html", context)
 
 
 @login_required
 @require_GET
-def verification(request: HttpRequest, code: str) -> HttpResponse:
+def verification(request: SignedInRequest, code: str) -> HttpResponse:
     """Recompute the guarantee here and now from the receipt's calls."""
-    release = selectors.release_for(_user(request), code)
+    release = selectors.release_for(request.user, code)
     context = {
         "verdict": screens.check(release),
         "release": release,
-        "evidence": evidence.of(_user(request), release),
+        "evidence": evidence.of(request.user, release),
     }
     if request.headers.get("HX-Request"):
         return render(request, "releases/_verdict.html", context)
-    context |= screens.frame(_user(request), release, tab="receipt") | screens.receipt(
-        _user(request), release
+    context |= screens.frame(request.user, release, tab="receipt") | screens.receipt(
+        request.user, release
     )
     return render(request, "releases/receipt.html", context)

@@ -9,18 +9,16 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
 from django.http import Http404
 
-from synthweb.accounts.models import Role
-from synthweb.accounts.selectors import organisation_of, roles_of
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
 from synthweb.runs.models import SynthesisRun, TableErrand
 
-READERS = frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR})
-
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
     """Every run of the user's organisation, for stewards, custodians and auditors; PermissionDenied for others."""
-    if not READERS & roles_of(user):
+    if not can(user, Need.VIEW):
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
     runs = runs.select_related("dataset__organisation", "account", "release", "created_by")
@@ -32,12 +30,12 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
 def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> SynthesisRun:
     """One run. Http404 for strangers and for roles that see no runs; PermissionDenied for a reader who would act."""
     roles = roles_of(user)
-    if not READERS & roles:
+    if not roles & Need.VIEW.roles:
         raise Http404("no such run")
     run = runs_for(user).filter(code=code).first()
     if run is None:
         raise Http404("no such run")
-    if act and Role.STEWARD not in roles:
+    if act and not roles & Need.SPEND.roles:
         raise PermissionDenied("Only a steward acts on runs.")
     return run
 

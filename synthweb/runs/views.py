@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from synth_engine.errors import InputError, PrivacyError
-from synthweb.accounts.models import Role, User
-from synthweb.accounts.selectors import require_role
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import require
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, Preview
@@ -31,16 +32,12 @@ from synthweb.runs.models import SynthesisRun, TableErrand
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 
 
-def _user(request: HttpRequest) -> User:
-    return cast(User, request.user)
-
-
 # --- a new release ------------------------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
-def new(request: HttpRequest, code: str) -> HttpResponse:
+def new(request: SignedInRequest, code: str) -> HttpResponse:
     """Choices on the left, what they mean on the right; nothing is spent before the button, and twice above half."""
-    dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
+    dataset = datasets.dataset_for(request.user, code, Need.SPEND)
     try:
         version, account = planning.basis(dataset)
     except errors.NotReady as missing:
@@ -49,7 +46,7 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
         )
     domain = domain_of(version)
     like = (
-        selectors.run_for(_user(request), request.GET["like"])
+        selectors.run_for(request.user, request.GET["like"])
         if request.GET.get("like")
         else None
     )
@@ -74,9 +71,9 @@ def new(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def preview(request: HttpRequest, code: str) -> HttpResponse:
+def preview(request: SignedInRequest, code: str) -> HttpResponse:
     """What the choices so far mean, for the right side as they move. Writes nothing."""
-    dataset = datasets.dataset_for(_user(request), code, datasets.Need.SPEND)
+    dataset = datasets.dataset_for(request.user, code, Need.SPEND)
     form = ReleaseForm(request.POST, domain=planning.described(dataset))
     context = {
         "form": form,
@@ -107,12 +104,14 @@ def _estimate(form: ReleaseForm, dataset: Dataset, *, hasty: bool) -> Estimate |
     return None
 
 
-def _submit(request: HttpRequest, form: ReleaseForm, dataset: Dataset) -> SynthesisRun | None:
+def _submit(
+    request: SignedInRequest, form: ReleaseForm, dataset: Dataset
+) -> SynthesisRun | None:
     """The run; or nothing and the reason in the form, which keeps what was typed."""
     asked = form.cleaned_data
     try:
         return services.submit(
-            steward=_user(request),
+            steward=request.user,
             dataset=dataset,
             spec=asked["spec"],
             name=asked["name"],
@@ -137,61 +136,59 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
 # --- a run --------------------------------------------------------------------------------------------------------
 @login_required
 @require_GET
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: SignedInRequest) -> HttpResponse:
     """Every run of the organisation, filtered, sorted and in pages."""
-    runs = selectors.filtered(selectors.runs_for(_user(request)), request.GET)
+    runs = selectors.filtered(selectors.runs_for(request.user), request.GET)
     if request.GET.get("seen") == "no":
-        runs = selectors.unseen_of(runs, _user(request))
+        runs = selectors.unseen_of(runs, request.user)
     return render(request, "runs/index.html", screens.run_list(runs, request.GET))
 
 
 @login_required
 @require_GET
-def notice(request: HttpRequest) -> HttpResponse:
+def notice(request: SignedInRequest) -> HttpResponse:
     """How many of one's own runs have ended since one looked; asked for by every page while one is under way."""
-    require_role(_user(request), Role.STEWARD)
+    require(request.user, Need.SPEND)
     if not fragments.asked_by_page(
         request
     ):  # opened by hand: there is nothing to see but a number
         return redirect(f"{reverse('runs:index')}?seen=no")
-    return render(request, "runs/_notice.html", {"notice": screens.notice(_user(request))})
+    return render(request, "runs/_notice.html", {"notice": screens.notice(request.user)})
 
 
 @login_required
 @require_POST
-def seen(request: HttpRequest) -> HttpResponse:
+def seen(request: SignedInRequest) -> HttpResponse:
     """All of one's own runs that have ended count as seen."""
-    require_role(_user(request), Role.STEWARD)
-    notices.see(user=_user(request))
+    require(request.user, Need.SPEND)
+    notices.see(user=request.user)
     return redirect("runs:index")
 
 
 @login_required
 @require_GET
-def run(request: HttpRequest, code: str) -> HttpResponse:
+def run(request: SignedInRequest, code: str) -> HttpResponse:
     """One run: the whole page, or its moving part when the page asks again."""
-    run = selectors.run_for(_user(request), code)
-    notices.see(user=_user(request), pk=run.pk)
-    context = screens.run(
-        run, may_act=datasets.may(_user(request), run.dataset, datasets.Need.SPEND)
-    )
+    run = selectors.run_for(request.user, code)
+    notices.see(user=request.user, pk=run.pk)
+    context = screens.run(run, may_act=datasets.may(request.user, run.dataset, Need.SPEND))
     if not request.headers.get("HX-Request"):
         return render(request, "runs/run.html", context)
     if run.is_open:
         return render(request, "runs/_live.html", context)
-    context |= {"by_htmx": True, "notice": screens.notice(_user(request))}
+    context |= {"by_htmx": True, "notice": screens.notice(request.user)}
     return render(request, "runs/_live.html", context, status=STOP_POLLING)
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def cancel(request: HttpRequest, code: str) -> HttpResponse:
+def cancel(request: SignedInRequest, code: str) -> HttpResponse:
     """Says what cancelling forfeits; then does it."""
-    run = selectors.run_for(_user(request), code, act=True)
+    run = selectors.run_for(request.user, code, act=True)
     if request.method == "GET" and run.is_open:
         return render(request, "runs/cancel.html", screens.run(run, may_act=True))
     try:
-        services.cancel(actor=_user(request), run=run)
+        services.cancel(actor=request.user, run=run)
     except errors.NotOpen as error:
         messages.warning(request, str(error))
     return redirect("runs:run", code)
@@ -199,11 +196,11 @@ def cancel(request: HttpRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def resume(request: HttpRequest, code: str) -> HttpResponse:
+def resume(request: SignedInRequest, code: str) -> HttpResponse:
     """Fit again from stored noisy answers; costs nothing."""
-    run = selectors.run_for(_user(request), code, act=True)
+    run = selectors.run_for(request.user, code, act=True)
     try:
-        services.resume(actor=_user(request), run=run)
+        services.resume(actor=request.user, run=run)
     except errors.NotOpen as error:
         messages.warning(request, str(error))
     return redirect("runs:run", code)
@@ -212,11 +209,11 @@ def resume(request: HttpRequest, code: str) -> HttpResponse:
 # --- the comparison with real data --------------------------------------------------------------------------------
 @login_required
 @require_http_methods(["GET", "POST"])
-def report(request: HttpRequest, code: str) -> HttpResponse:
+def report(request: SignedInRequest, code: str) -> HttpResponse:
     """Ask for a comparison, and watch it being made; the release's own page shows it."""
-    release = releases.release_for(_user(request), code, releases.Need.COMPARE)
+    release = releases.release_for(request.user, code, Need.COMPARE)
     if request.method == "POST":
-        services.request_report(release=release, actor=_user(request))
+        services.request_report(release=release, actor=request.user)
         return redirect("runs:report", code)
     errand = selectors.latest_errand(
         kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release
@@ -230,7 +227,7 @@ def report(request: HttpRequest, code: str) -> HttpResponse:
     if not working and asking_again:
         return _go(request.path, by_htmx=True)
     page = "releases/_compare_waiting.html" if asking_again else "releases/compare_ask.html"
-    return render(request, page, screens.report(_user(request), release, errand))
+    return render(request, page, screens.report(request.user, release, errand))
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

@@ -23,6 +23,7 @@ from django.urls import reverse
 
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
+from synthweb.accounts.permissions import Need
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, selectors, services, vault
 from synthweb.datasets.models import Dataset, Preview, RunTable, TableVersion
@@ -770,7 +771,7 @@ def test_with_a_deleted_dataset_nothing_can_be_done(
             release=Release.objects.get(pk=played.release.pk), actor=cast.steward
         )
     with pytest.raises(Http404):
-        selectors.dataset_for(cast.steward, dataset.code, selectors.Need.SPEND)
+        selectors.dataset_for(cast.steward, dataset.code, Need.SPEND)
     for change in (services.delete, services.go_back):
         with pytest.raises(Conflict, match="deleted"):
             change(actor=cast.steward, dataset=stale)

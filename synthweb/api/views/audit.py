@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from synthweb.accounts.models import Role
-from synthweb.accounts.selectors import organisation_of, require_role
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import organisation_of, require
 from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
@@ -71,7 +71,7 @@ class AuditHeadView(APIView):
     @extend_schema(operation_id="audit_head", responses=OpenApiTypes.OBJECT, tags=["audit"])
     def get(self, request: Request) -> Response:
         """The signed checkpoint of the audit log, recomputed now; for auditors."""
-        require_role(caller(request), Role.AUDITOR)
+        require(caller(request), Need.LOG)
         return Response(checkpoints.of_audit_log())
 
 

@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from synthweb.accounts.models import Role
-from synthweb.accounts.selectors import require_role
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import require
 from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
@@ -27,12 +27,12 @@ from synthweb.api.serializers.budget import (
     RefuseSerializer,
     RequestSerializer,
 )
-from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import proposals, selectors, services
 from synthweb.ledger.amounts import ATTO
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 
-DECIDE = selectors.Need.DECIDE
+DECIDE = Need.GRANT
 
 
 class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
@@ -60,7 +60,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
     @idempotent
     def create(self, request: Request) -> Response:
         """Ask for budget for a described dataset."""
-        require_role(caller(request), Role.STEWARD)
+        require(caller(request), Need.SPEND)
         data = _validated(NewRequestSerializer, request)
         dataset = dataset_for(caller(request), data["dataset"], Need.SPEND)
         if data["rule"] == Rule.BASIC and "releases" in data and "delta" not in data:

@@ -19,8 +19,8 @@ from rest_framework.viewsets import GenericViewSet
 from synth_engine import dictionaries
 from synth_engine.domain import Domain
 from synth_engine.formats import MEDIA_TYPES, Dialect
-from synthweb.accounts.models import Role
-from synthweb.accounts.selectors import organisation_of, require_role
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import organisation_of, require
 from synthweb.api import descriptions, filters, idempotency
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
@@ -38,7 +38,6 @@ from synthweb.api.serializers.datasets import (
 )
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion
-from synthweb.datasets.selectors import Need
 from synthweb.datasets.services import documents
 from synthweb.lib.bodies import takes_table
 from synthweb.runs import services as runs
@@ -59,7 +58,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     parser_classes = FILES
 
     def get_queryset(self) -> Any:
-        require_role(caller(self.request), *Need.VIEW.roles)
+        require(caller(self.request), Need.VIEW)
         deleted = self.request.query_params.get("state") == Dataset.Status.DELETED
         return selectors.datasets_of(caller(self.request), deleted=deleted).select_related(
             "coverage__account"
@@ -73,7 +72,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     @refuses(507)
     def create(self, request: Request) -> Response:
         """Upload a table as the body of the request. It is encrypted while it streams in; a worker reads it then."""
-        require_role(caller(request), Role.STEWARD)
+        require(caller(request), Need.UPLOAD)
         facts = UploadSerializer(data=request.query_params)
         facts.is_valid(raise_exception=True)
         with received(request) as (intake, digest):

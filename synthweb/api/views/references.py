@@ -14,6 +14,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import require
 from synthweb.api import filters, idempotency, parsers
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
@@ -26,7 +28,7 @@ from synthweb.api.serializers.references import (
     TakenSerializer,
     UseSerializer,
 )
-from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.datasets.selectors import dataset_for
 from synthweb.lib.bodies import takes_table
 from synthweb.references import applying, selectors, services
 from synthweb.references.models import ReferenceTable
@@ -51,7 +53,7 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
     )
     def create(self, request: Request) -> Response:
         """Declare a file public and keep what it says. A file that is, or was, the table of a dataset is refused (422)."""
-        selectors.require_bringer(caller(request))
+        require(caller(request), Need.UPLOAD)
         asked = NewReferenceSerializer(data=request.query_params)
         asked.is_valid(raise_exception=True)
         data = asked.validated_data
@@ -90,7 +92,7 @@ class ReferenceView(APIView):
     def delete(self, request: Request, code: str) -> Response:
         """Forget it with all its versions."""
         table = selectors.reference_for(caller(request), code)
-        selectors.require_bringer(caller(request))
+        require(caller(request), Need.UPLOAD)
         services.delete(actor=caller(request), reference=table)
         return Response(status=HTTPStatus.NO_CONTENT)
 
@@ -111,7 +113,7 @@ class VersionsView(APIView):
     def post(self, request: Request, code: str) -> Response:
         """Bring another file of it. The versions before it stay; the very same file is refused (409)."""
         table = selectors.reference_for(caller(request), code)
-        selectors.require_bringer(caller(request))
+        require(caller(request), Need.UPLOAD)
         asked = FileQuerySerializer(data=request.query_params)
         asked.is_valid(raise_exception=True)
         file = _file(request, asked)

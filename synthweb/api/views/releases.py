@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from synthweb.accounts.models import Role
+from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import holders_of
 from synthweb.api import filters
 from synthweb.api.authentication import caller
@@ -43,7 +44,6 @@ from synthweb.releases import chain, selectors, services, spool, tables
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
-from synthweb.releases.selectors import Need
 
 FOR_SPREADSHEETS = OpenApiParameter(
     "for_spreadsheets",

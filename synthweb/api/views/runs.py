@@ -12,14 +12,14 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from synth_engine.spec import Spec
-from synthweb.accounts.models import Role
-from synthweb.accounts.selectors import require_role
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import require
 from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent, key_of
 from synthweb.api.serializers.runs import EventSerializer, NewRunSerializer, RunSerializer
-from synthweb.datasets.selectors import Need, dataset_for
+from synthweb.datasets.selectors import dataset_for
 from synthweb.runs import selectors, services
 from synthweb.runs.models import RunEvent, SynthesisRun
 
@@ -48,7 +48,7 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
     @idempotent
     def create(self, request: Request) -> Response:
         """Ask for a release. Holds its price at once; 409 if the budget has less left."""
-        require_role(caller(request), Role.STEWARD)
+        require(caller(request), Need.SPEND)
         serializer = NewRunSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         data = serializer.validated_data

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.idempotency import idempotent
 from synthweb.api.serializers.datasets import BroughtSerializer
@@ -22,7 +23,6 @@ from synthweb.api.serializers.templates import (
 )
 from synthweb.datasets import selectors, services
 from synthweb.datasets.models import DescriptionTemplate
-from synthweb.datasets.selectors import Need
 
 
 class TemplatesViewSet(ListModelMixin, GenericViewSet[DescriptionTemplate]):
