@@ -20,7 +20,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -28,6 +27,7 @@ from synth_engine import mechanisms, pipeline
 from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
+from tests.privacy import clopper_pearson
 
 MECHANISMS = ("independent", "mst")
 DOMAIN = Domain(
@@ -85,13 +85,9 @@ def advantage(without: list[float], with_it: list[float]) -> tuple[float, float,
 
 def _bounds(count: int, number: int) -> tuple[float, float]:
     """Of a chance, each side wrong with chance LEVEL / 2."""
-    low = 0.0 if count == 0 else float(stats.beta.ppf(LEVEL / 2, count, number - count + 1))
-    high = (
-        1.0
-        if count == number
-        else float(stats.beta.ppf(1 - LEVEL / 2, count + 1, number - count))
-    )
-    return low, high
+    low = clopper_pearson.lower(count, number, alpha=LEVEL / 2)
+    high = clopper_pearson.upper(count, number, alpha=LEVEL / 2)
+    return float(low), float(high)
 
 
 def main() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
 from synth_engine.privacy import filter, noise_scale
-from synth_engine.privacy.events import HALF_PI
 from synth_engine.privacy.loss import Budget, GaussianDP, Pure
 from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
 
@@ -37,7 +36,7 @@ def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> N
     if laplace or isinstance(part, Pure):
         return Noise(
             law="discrete-laplace",
-            scale=noise_scale.laplace_scale(_epsilon(part), sensitivity.l1),
+            scale=part.laplace_scale(sensitivity.l1),
         )
     sigma = noise_scale.gaussian_sigma(part.rho, sensitivity.l2_squared)
     return Noise(
@@ -57,8 +56,7 @@ def selection_scale(
     """Of a `select` that costs no more than the part: permute-and-flip of a pure budget, else Gumbel noise, whose loss has a
     bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8. monotonic: of a `refine`, whose scores all move one way, so
     that half the scale costs as much."""
-    times = (1 if isinstance(part, Pure) else 2) * (2 if monotonic else 1)
-    return noise_scale.selection_scale(times * _epsilon(part), sensitivity.linf)
+    return part.selection_scale(sensitivity.linf, monotonic=monotonic)
 
 
 def noises(
@@ -72,12 +70,3 @@ def noises(
         budget.amount, [weight**2 if squared else weight for weight in weights]
     )
     return tuple(noise(budget.of(part), sensitivity, laplace=laplace) for part in parts)
-
-
-def _epsilon(part: Budget) -> Fraction:
-    """The pure loss that costs that part, rounded down."""
-    if isinstance(part, Pure):
-        return part.epsilon
-    return noise_scale.root_down(
-        part.mu_squared / HALF_PI if isinstance(part, GaussianDP) else 2 * part.rho
-    )

@@ -14,10 +14,7 @@ from typing import Any, ClassVar, get_args
 
 from synth_engine.errors import UnsupportedEvent
 from synth_engine.privacy import trees
-from synth_engine.privacy.loss import ratio
-
-HALF_PI = Fraction(15707963268, 10**10)
-"""A little more than pi / 2."""
+from synth_engine.privacy.loss import HALF_PI, ratio
 
 
 def mu_squared_of_pure(epsilon: Fraction) -> Fraction:

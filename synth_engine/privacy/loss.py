@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from synth_engine.errors import SpecError
+from synth_engine.privacy import noise_scale
 
 NANO = 10**9
 ATTO = 10**18
@@ -21,9 +22,39 @@ _DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 _RATIO = re.compile(r"[0-9]+/[0-9]+")
 
 
+HALF_PI = Fraction(15707963268, 10**10)
+"""A little more than pi / 2."""
+
+
+class _NoiseScales:
+    """Scales of noise that costs no more than a part of a budget. Each is rounded up. Errors: SpecError for noise that
+    cannot be drawn."""
+
+    _selection_gain: ClassVar[int] = 2
+    """Gumbel noise has a loss of bounded range epsilon: rho = epsilon² / 8 and mu² <= epsilon² pi / 8, a quarter of what
+    epsilon alone gives. So the same budget buys twice the epsilon."""
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        """The pure loss that costs this much, rounded down."""
+        raise NotImplementedError
+
+    def laplace_scale(self, l1: int) -> Fraction:
+        """The scale of discrete Laplace noise on counts of this L1 sensitivity."""
+        return noise_scale.laplace_scale(self.pure_epsilon, l1)
+
+    def selection_scale(self, linf: int, *, monotonic: bool = False) -> Fraction:
+        """The scale of a `select` among scores that move by at most linf: permute-and-flip of a pure budget, else Gumbel
+        noise. monotonic: of a `refine`, whose scores all move one way, so that half the scale costs as much."""
+        gain = self._selection_gain * (2 if monotonic else 1)
+        return noise_scale.selection_scale(gain * self.pure_epsilon, linf)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Pure:
+class Pure(_NoiseScales):
     """Epsilon-differential privacy."""
+
+    _selection_gain = 1
 
     epsilon: Fraction
 
@@ -32,6 +63,10 @@ class Pure:
 
     @property
     def amount(self) -> Fraction:
+        return self.epsilon
+
+    @property
+    def pure_epsilon(self) -> Fraction:
         return self.epsilon
 
     def of(self, amount: Fraction) -> Pure:
@@ -64,7 +99,7 @@ class Basic(Approximate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZeroConcentrated:
+class ZeroConcentrated(_NoiseScales):
     """rho-zero-concentrated differential privacy (Bun and Steinke 2016)."""
 
     rho: Fraction
@@ -76,13 +111,17 @@ class ZeroConcentrated:
     def amount(self) -> Fraction:
         return self.rho
 
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return noise_scale.root_down(2 * self.rho)
+
     def of(self, amount: Fraction) -> ZeroConcentrated:
         """Another amount of the same kind."""
         return ZeroConcentrated(rho=amount)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianDP:
+class GaussianDP(_NoiseScales):
     """mu-Gaussian differential privacy (Dong, Roth and Su 2022): two neighbouring tables are no easier to tell apart than
     one draw of N(0, 1) from one of N(mu, 1). Kept as mu², which adds up and is rational."""
 
@@ -99,6 +138,10 @@ class GaussianDP:
     def rho(self) -> Fraction:
         """Of the zero-concentrated guarantee that it implies."""
         return self.mu_squared / 2
+
+    @property
+    def pure_epsilon(self) -> Fraction:
+        return noise_scale.root_down(self.mu_squared / HALF_PI)
 
     def of(self, amount: Fraction) -> GaussianDP:
         """Another amount of the same kind."""

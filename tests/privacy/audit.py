@@ -16,7 +16,6 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from synth_engine.confidential import noise as room_noise
 from synth_engine.confidential import selection
@@ -25,6 +24,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.measurement import Counts, Noise
 from synth_engine.privacy.loss import Loss
+from tests.privacy import clopper_pearson
 from tests.privacy.exact import Table, rows_of
 
 ALPHA = 1e-4
@@ -112,10 +112,8 @@ def _reached(scores: Floats, cuts: Floats | float) -> Floats:
 
 def _bound(x: Floats, y: Floats, runs: int, delta: float) -> Floats:
     """log((low - delta) / high), each chance bounded at ALPHA / 2."""
-    low = np.where(x == 0, 0.0, stats.beta.ppf(ALPHA / 2, np.maximum(x, 1), runs - x + 1))
-    high = np.where(
-        y == runs, 1.0, stats.beta.ppf(1 - ALPHA / 2, y + 1, np.maximum(runs - y, 1))
-    )
+    low = clopper_pearson.lower(x, runs, alpha=ALPHA / 2)
+    high = clopper_pearson.upper(y, runs, alpha=ALPHA / 2)
     sure = low > delta
     found: Floats = np.where(sure, np.log(np.where(sure, low - delta, 1.0) / high), -math.inf)
     return found

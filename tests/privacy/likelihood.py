@@ -36,6 +36,7 @@ from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import Budget, GaussianDP, Pure, ZeroConcentrated
+from tests.privacy import clopper_pearson
 from tests.privacy.audit import Change, Floats, as_claimed
 from tests.privacy.exact import Table, rows_of
 
@@ -193,11 +194,11 @@ def static_ratios(
 
 def at_least(seen: int, runs: int) -> float:
     """A chance is at least that, wrong with chance ALPHA / 2 at most."""
-    return float(stats.beta.ppf(ALPHA / 2, seen, runs - seen + 1)) if seen else 0.0
+    return float(clopper_pearson.lower(seen, runs, alpha=ALPHA / 2))
 
 
 def at_most(seen: int, runs: int) -> float:
-    return float(stats.beta.ppf(1 - ALPHA / 2, seen + 1, runs - seen)) if seen < runs else 1.0
+    return float(clopper_pearson.upper(seen, runs, alpha=ALPHA / 2))
 
 
 def epsilon_shown(low: float, high: float) -> float:

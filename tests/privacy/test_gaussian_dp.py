@@ -24,7 +24,7 @@ from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetwork
 from synth_engine.plans import budget_allocation, two_stage
 from synth_engine.privacy import conversion, events, receipt, tradeoff
 from synth_engine.privacy.filter import Filter
-from synth_engine.privacy.loss import GaussianDP, Pure, ZeroConcentrated
+from synth_engine.privacy.loss import HALF_PI, GaussianDP, Pure, ZeroConcentrated
 from synth_engine.privacy.unit import (
     PrivacyUnit,
     Relation,
@@ -153,7 +153,7 @@ def test_too_little_to_buy_anything_is_refused() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(n, 8) for n in (1, 4, 8, 24, 80, 240)])
 def test_the_rule_for_pure_losses_is_above_the_exact_mu(epsilon: Fraction) -> None:
     """mu = 2 z, Q(z) = 1 / (1 + e^epsilon), for all of them; for those of range epsilon the worst is at half."""
-    assert Fraction(str(mp.nstr(mp.pi / 2, 40))) < events.HALF_PI
+    assert Fraction(str(mp.nstr(mp.pi / 2, 40))) < HALF_PI
     for loss, bound in (
         (epsilon, events.mu_squared_of_pure(epsilon)),
         (epsilon / 2, events.mu_squared_of_pure(epsilon / 2)),
