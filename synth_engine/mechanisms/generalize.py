@@ -129,7 +129,7 @@ class GeneralizePlan(Plan):
         # Equal parts for as many choices as there can be; fewer choices cost less than
         # planned.
         part = self.loss.of(self.loss.amount * CHOICE_SHARE / max(number, 1))
-        return number, budget_allocation.selection_scale(part, self.sensitivity, monotonic=True)
+        return number, part.selection_scale(self.sensitivity.linf, monotonic=True)
 
     def candidates(self, chosen: Sequence[str], records: int) -> tuple[str, ...]:
         """Columns by which the groups may be divided next: `k` records are left for each on average."""

@@ -50,15 +50,6 @@ def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
     return filter.price(noise.event(sensitivity), budget)
 
 
-def selection_scale(
-    part: Budget, sensitivity: Sensitivity, *, monotonic: bool = False
-) -> Fraction:
-    """Of a `select` that costs no more than the part: permute-and-flip of a pure budget, else Gumbel noise, whose loss has a
-    bounded range: rho = epsilon² / 8, mu² <= epsilon² pi / 8. monotonic: of a `refine`, whose scores all move one way, so
-    that half the scale costs as much."""
-    return part.selection_scale(sensitivity.linf, monotonic=monotonic)
-
-
 def noises(
     budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False
 ) -> tuple[Noise, ...]:

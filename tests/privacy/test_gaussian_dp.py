@@ -269,7 +269,7 @@ def test_noise_for_a_part_costs_no_more_than_it_and_nearly_all(
                 budget_allocation.noise(budget, of, laplace=laplace), budget, of
             )
             assert budget.amount * (1 - Fraction(1, 10**5)) < price <= budget.amount
-        scale = budget_allocation.selection_scale(budget, sensitivity)
+        scale = budget.selection_scale(sensitivity.linf)
         kind = events.PermuteAndFlip if isinstance(budget, Pure) else events.Gumbel
         gate = Filter(budget)
         gate.admit(kind(scale=scale, linf=sensitivity.linf))

@@ -20,7 +20,6 @@ from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Call, Candidate, Clique, Measurement, Noise
 from synth_engine.mechanisms.pairwise.aim import AimPlan
 from synth_engine.mechanisms.pairwise.rounds import Estimates
-from synth_engine.plans import budget_allocation
 from synth_engine.privacy import receipt
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
@@ -209,7 +208,7 @@ def worst_choice(
         )
         return session.select(
             offered,
-            scale=budget_allocation.selection_scale(Pure(epsilon=EPSILON), plan.sensitivity),
+            scale=Pure(epsilon=EPSILON).selection_scale(plan.sensitivity.linf),
         )
 
     laws = {

@@ -16,7 +16,6 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
 from synth_engine.measurement import Call, Clique
-from synth_engine.plans import budget_allocation
 from synth_engine.privacy.events import Gumbel
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
 from synth_engine.privacy.receipt import call_to_json
@@ -38,7 +37,7 @@ QUESTIONS: list[tuple[Clique, tuple[str, ...]]] = [
 
 def scale_of(domain: Domain) -> Fraction:
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
-    return budget_allocation.selection_scale(Pure(epsilon=EPSILON), sensitivity, monotonic=True)
+    return Pure(epsilon=EPSILON).selection_scale(sensitivity.linf, monotonic=True)
 
 
 def laws(

@@ -210,7 +210,7 @@ class AimPlan(Plan):
         return pairs.column_noises(self.domain, self.loss.of(self._columns), self.sensitivity)
 
     def _scale(self, part: Fraction) -> Fraction:
-        return budget_allocation.selection_scale(self.loss.of(part * CHOICES), self.sensitivity)
+        return self.loss.of(part * CHOICES).selection_scale(self.sensitivity.linf)
 
     def _noise(self, part: Fraction) -> Noise:
         return budget_allocation.noise(self.loss.of(part * (1 - CHOICES)), self.sensitivity)

@@ -235,8 +235,8 @@ class BayesianNetworkPlan(Plan):
         choices = len(self.domain.modelled) - 1
         if not choices:
             return Fraction(1)
-        return budget_allocation.selection_scale(
-            self.loss.of(self.shares.choices / choices), self.sensitivity
+        return self.loss.of(self.shares.choices / choices).selection_scale(
+            self.sensitivity.linf
         )
 
     def _noise_of_first_table(self) -> Noise | None:

@@ -197,7 +197,7 @@ class MstPlan(Plan):
 
     def _choice_scale(self) -> Fraction:
         return (
-            budget_allocation.selection_scale(self.loss.of(self.parts.choice), self.sensitivity)
+            self.loss.of(self.parts.choice).selection_scale(self.sensitivity.linf)
             if self.parts.edges
             else Fraction(1)
         )

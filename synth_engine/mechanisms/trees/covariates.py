@@ -126,9 +126,7 @@ class CovariatePlan(DelegatingPlan):
         return Noises(
             columns=columns,
             areas=self._noise((_AREAS + spare) / len(self.sizes)),
-            choice=budget_allocation.selection_scale(choice, self.sensitivity)
-            if pair_count
-            else Fraction(1),
+            choice=choice.selection_scale(self.sensitivity.linf) if pair_count else Fraction(1),
             pair=self._noise(_PAIRS / pair_count) if pair_count else None,
         )
 
