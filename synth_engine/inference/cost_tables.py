@@ -40,10 +40,6 @@ class CostTables:
     touched: Lists
     chances: swap_kernels.Places
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        return self.costs, self.copies, *self.touched
-
 
 def sizes_of(attributes: int, tables: Sequence[tuple[Axes, npt.NDArray[Any]]]) -> list[int]:
     """How many values each attribute has, 0 where no table says; ValueError where they disagree."""

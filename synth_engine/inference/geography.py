@@ -16,6 +16,8 @@ from synth_engine.inference.distance_decay import EARTH_RADIUS_MILES
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
+Decay = tuple[float, float, Floats]
+"""Scale and farthest distance in miles, and the table of exp(-x) by which distances are weighed."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 _NEAR = 0.06
 _FINE = 512
@@ -76,9 +78,7 @@ class Geography:
             self.weights,
             self.part,
             self.parts,
-            self.scale,
-            self.farthest,
-            _TABLE,
+            (self.scale, self.farthest, _TABLE),
         )
         if not (mass.sum(axis=1) > 0).all():
             raise SpecError(
@@ -98,17 +98,10 @@ class Geography:
         by weight and distance, from near to far, as evenly as whole records can be."""
         order, starts = self._members
         origins: Whole = _assign_origins(
-            groups,
-            parts,
-            counts,
+            (groups, parts, counts),
             self.vectors[0],
-            np.ascontiguousarray(self._by_axis[:, order]),
-            self.weights[order],
-            order,
-            starts,
-            self.scale,
-            self.farthest,
-            _TABLE,
+            (np.ascontiguousarray(self._by_axis[:, order]), self.weights[order], order, starts),
+            (self.scale, self.farthest, _TABLE),
         )
         return origins
 
@@ -163,10 +156,9 @@ def _rows(
     weights: Floats,
     part: Whole,
     parts: int,
-    scale: float,
-    farthest: float,
-    table: Floats,
+    decay: Decay,
 ) -> tuple[Floats, Floats]:
+    scale, farthest, table = decay
     mass, distance = np.zeros((len(groups), parts)), np.zeros((len(groups), parts))
     far = np.empty(origins.shape[1])
     for group in range(len(groups)):
@@ -205,19 +197,16 @@ def _order_by_distance(far: Floats, near: float) -> Whole:
 
 @numba.njit(cache=True)
 def _assign_origins(
-    groups: Whole,
-    parts: Whole,
-    counts: Whole,
+    cells: tuple[Whole, Whole, Whole],
     at: Floats,
-    origins: Floats,
-    weights: Floats,
-    order: Whole,
-    starts: Whole,
-    scale: float,
-    farthest: float,
-    table: Floats,
+    members: tuple[Floats, Floats, Whole, Whole],
+    decay: Decay,
 ) -> Whole:
-    """origins: by axis, part by part; weights and order likewise."""
+    """The origin of each record. cells: group, part and number of records of each cell; at: vectors of the groups; members:
+    vectors of the origins by axis, part by part, their weights and numbers in that order, and where each part begins."""
+    groups, parts, counts = cells
+    origins, weights, order, starts = members
+    scale, farthest, table = decay
     chosen = np.empty(counts.sum(), dtype=np.int64)
     done = 0
     for cell in range(len(counts)):

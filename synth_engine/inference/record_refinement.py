@@ -13,7 +13,6 @@ All of it is post-processing; the same rows, targets and generator give the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -118,7 +117,7 @@ def _refine_in_place(
 ) -> None:
     """Changes the records, shape (rows, attributes), where they stand."""
     rows = len(records)
-    # Attributes that are not tied to others can change alone.
+    # Only attributes that may change alone are offered single values.
     free = np.array([members[0] for members in sets if len(members) == 1], dtype=np.int64)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     # The effort falls with the square of the width, because each exchange then touches more
@@ -130,19 +129,16 @@ def _refine_in_place(
     if proposals is not None:
         taken = min(taken, proposals // 2)
         passes_left = (proposals - taken) // max(1, free.size)
-    together: tuple[Any, ...] = (
-        *tables.arrays,
-        *cost_tables.flatten_lists(sets),
-        *cost_tables.tables_of(sets, tables),
+    arrays = swap_kernels.Tables(tables.costs, tables.copies, *tables.touched)
+    together = swap_kernels.Sets(
+        *cost_tables.flatten_lists(sets), *cost_tables.tables_of(sets, tables)
     )
-    offers: tuple[Any, ...] = (*tables.arrays, *tables.own, tables.chances)
-    gained = swap_kernels.exchange_sets(records, taken, state, *together)
+    offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
+    gained = swap_kernels.exchange_sets(records, taken, state, arrays, together)
     while passes_left and free.size:
         order = rng.permutation(rows)[:passes_left]
         passes_left -= order.size
-        more = swap_kernels.take_most_lacking(
-            records, order, free, tables.sizes, state, *offers
-        )
+        more = swap_kernels.take_most_lacking(records, order, free, state, arrays, offers)
         gained += more
         if more <= MIN_GAIN * gained:
             break

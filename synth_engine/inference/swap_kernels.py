@@ -9,6 +9,8 @@ begins. Lists of lists are given as where each begins, and all of them one after
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +21,35 @@ Shares = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Records = npt.NDArray[np.uint16]
 State = npt.NDArray[np.uint64]
+
+
+class Tables(NamedTuple):
+    """Costs of all cells, a line of `copies` for each table and axis, and the copies that each attribute is in: where each list
+    begins, and all of them."""
+
+    costs: Costs
+    copies: Places
+    first: Places
+    touched: Places
+
+
+class Sets(NamedTuple):
+    """Sets of attributes that change together, as lists of members, and one copy of each table that a set is in."""
+
+    first: Places
+    members: Places
+    table_first: Places
+    tables: Places
+
+
+class Offers(NamedTuple):
+    """For each attribute how many values it has, the copies in which it is the last axis, and the chance of each of these."""
+
+    sizes: Places
+    first: Places
+    own: Places
+    chances: Places
+
 
 _STEP, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
@@ -56,12 +87,10 @@ def change(
     record: Records,
     attribute: int,
     value: int,
-    costs: Costs,
-    copies: Places,
-    first: Places,
-    touched: Places,
+    tables: Tables,
 ) -> None:
     """Gives the record another value, and keeps the costs of all tables up to date."""
+    costs, copies, first, touched = tables
     for at in range(first[attribute], first[attribute + 1]):
         cell = line_start(record, copies, touched[at]) + record[copies[touched[at], 0]]
         # The cost of one more record is linear in the count, with slope `costs[cell, 1]`.
@@ -87,18 +116,19 @@ def cost_of_exchange(
     record: Records,
     values: Records,
     members: Places,
-    costs: Costs,
-    copies: Places,
-    tables: Places,
+    tables: Tables,
+    used: Places,
     cells: Places,
 ) -> float:
-    """What it costs that the record takes the values in the members of a set; nothing is changed in the end."""
-    for at, copy in enumerate(tables):
+    """What it costs that the record takes the values in the members of a set; nothing is changed in the end. used: one copy of
+    each table that the set is in; cells: room for as many numbers."""
+    costs, copies = tables.costs, tables.copies
+    for at, copy in enumerate(used):
         cells[at] = line_start(record, copies, copy) + record[copies[copy, 0]]
     if not exchange(record, values, members):
         return 0.0
     cost = np.float32(0)
-    for at, copy in enumerate(tables):
+    for at, copy in enumerate(used):
         cell, old = line_start(record, copies, copy) + record[copies[copy, 0]], cells[at]
         if cell != old:
             cost += costs[cell, 0] + (costs[old, 1] - costs[old, 0])
@@ -112,33 +142,27 @@ def exchange_sets(
     records: Records,
     proposals: int,
     state: State,
-    costs: Costs,
-    copies: Places,
-    first: Places,
-    touched: Places,
-    set_first: Places,
-    all_members: Places,
-    table_first: Places,
-    tables: Places,
+    tables: Tables,
+    sets: Sets,
 ) -> float:
     """One record takes the values of another in all attributes of one set, where that lowers the cost. By how much the
     cost fell in all. Each set has its members and one copy of each of the tables that any of them is in."""
     rows, gained = records.shape[0], 0.0
-    cells = np.empty(np.max(table_first[1:] - table_first[:-1]), dtype=np.int64)
+    cells = np.empty(np.max(sets.table_first[1:] - sets.table_first[:-1]), dtype=np.int64)
     values = np.empty(records.shape[1], dtype=np.uint16)
     for _ in range(proposals):
         record, other = records[below(state, rows)], records[below(state, rows)]
-        number = below(state, set_first.size - 1)
-        members = all_members[set_first[number] : set_first[number + 1]]
+        number = below(state, sets.first.size - 1)
+        members = sets.members[sets.first[number] : sets.first[number + 1]]
         for at, attribute in enumerate(members):
             values[at] = other[attribute]
-        known = tables[table_first[number] : table_first[number + 1]]
-        cost = cost_of_exchange(record, values, members, costs, copies, known, cells)
+        used = sets.tables[sets.table_first[number] : sets.table_first[number + 1]]
+        cost = cost_of_exchange(record, values, members, tables, used, cells)
         if cost < 0:
             gained -= float(cost)
             for at, attribute in enumerate(members):
                 if record[attribute] != values[at]:
-                    change(record, attribute, values[at], costs, copies, first, touched)
+                    change(record, attribute, values[at], tables)
     return gained
 
 
@@ -147,19 +171,15 @@ def take_most_lacking(
     records: Records,
     order: Places,
     free: Places,
-    sizes: Places,
     state: State,
-    costs: Costs,
-    copies: Places,
-    first: Places,
-    touched: Places,
-    own_first: Places,
-    own: Places,
-    chances: Places,
+    tables: Tables,
+    offers: Offers,
 ) -> float:
     """Every free attribute of the records in `order` takes the value that one of its tables, drawn by `chances` (upper
     ends, of 2^30), lacks most where the record is, where that lowers the cost of all. By how much the cost fell."""
     gained = 0.0
+    costs, copies = tables.costs, tables.copies
+    sizes, own_first, own, chances = offers
     for row in order:
         record = records[row]
         for attribute in free:
@@ -183,5 +203,5 @@ def take_most_lacking(
                 )
             if cost < 0:
                 gained -= float(cost)
-                change(record, attribute, value, costs, copies, first, touched)
+                change(record, attribute, value, tables)
     return gained
