@@ -14,6 +14,7 @@ from synth_engine.codec.commutes import Commute
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
+from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy
 from synth_engine.measurement import Merged
 from synth_engine.privacy.unit import VOTE
@@ -97,7 +98,8 @@ def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
     """Votes for each item of a weak basket's set, in parts. Every record has one vote for the n items in its basket: so
     large a share for each that the shares, or their squares, add up to one, rounded down. Exact like `contingency`."""
     baskets, attribute = rows.basket(name), rows.domain.attribute(name)
-    assert isinstance(attribute, WeakBasket)  # noqa: S101 - the session looked
+    if not isinstance(attribute, WeakBasket):
+        raise PrivacyError("only the items of a weak basket are counted")
     held = np.diff(baskets.offsets.to_numpy())
     share = [
         0,
@@ -200,7 +202,8 @@ def unread(rows: Rows, name: str) -> tuple[int, int]:
     and never to be released."""
     values, times = rows.ranked(name)
     attribute = rows.domain.attribute(name)
-    assert isinstance(attribute, Weak)  # noqa: S101 - the only ones that are ranked
+    if not isinstance(attribute, Weak):
+        raise PrivacyError("only the values of a weak attribute are discovered")
     held = np.bincount(values, minlength=len(times)).tolist()
     ends = (attribute.values.size, attribute.values.size + attribute.has_other)
     other, missing = (
