@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from synth_engine.domain.resolution import cells
-from synth_engine.inference import distance_decay
+from synth_engine.inference import geography
 from synth_engine.inference.geography import Geography
 
 SCALE = 6.0
@@ -85,7 +85,7 @@ def miles_of(homes: Whole, commutes: Map) -> Floats:
     )
     half = np.sin((b[:, 0] - a[:, 0]) / 2) ** 2
     half += np.cos(a[:, 0]) * np.cos(b[:, 0]) * np.sin((b[:, 1] - a[:, 1]) / 2) ** 2
-    found: Floats = 2 * distance_decay.EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half))
+    found: Floats = 2 * geography.EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half))
     return found
 
 

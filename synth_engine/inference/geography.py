@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import SpecError
-from synth_engine.inference.distance_decay import EARTH_RADIUS_MILES
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Decay = tuple[float, float, Floats]
 """Scale and farthest distance in miles, and the table of exp(-x) by which distances are weighed."""
+EARTH_RADIUS_MILES = 3958.7613
 GOLDEN = (math.sqrt(5) - 1) / 2
 _NEAR = 0.06
 _FINE = 512

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from synth_engine.errors import SpecError
-from synth_engine.inference import distance_decay, gravity
+from synth_engine.inference import gravity
 from synth_engine.inference.geography import Geography
 from synth_engine.inference.gravity import Draw, Gravity
+from tests.engine import great_circle
 
 PARTS = 12
 
@@ -66,7 +67,7 @@ def table(
 
 def test_distances_are_great_circles() -> None:
     place = place_of()
-    exact = distance_decay.miles(place.groups, place.origins)
+    exact = great_circle.miles(place.groups, place.origins)
     _, apart = place.rows(0, 40)
     nearest = place_of(scale=1e9).rows(0, 40)[1]
     assert nearest == pytest.approx(exact.reshape(40, PARTS, 5).mean(axis=2), rel=1e-6)
@@ -76,7 +77,7 @@ def test_distances_are_great_circles() -> None:
         part=np.arange(2), parts=2, scale=1e9,
     )  # fmt: skip
     assert far.rows(0, 1)[1] == pytest.approx(
-        distance_decay.miles(far.groups, far.origins), rel=1e-9
+        great_circle.miles(far.groups, far.origins), rel=1e-9
     )
 
 
@@ -167,7 +168,7 @@ def test_beyond_the_farthest_distance_nobody_is_left() -> None:
             draw, place, model, filtered=True, shrunk=False
         )
         homes = place.assign_origins(groups, parts, counts)
-        apart = distance_decay.miles(place.groups, place.origins)[
+        apart = great_circle.miles(place.groups, place.origins)[
             np.repeat(groups, counts), homes
         ]
         assert apart.max() <= 12.0
@@ -190,7 +191,7 @@ def test_spread_keeps_sums_and_is_right_on_average() -> None:
 def test_records_within_a_part_are_spread_by_weight_and_distance() -> None:
     place = place_of(2, scale=3.0)
     homes = place.assign_origins(np.zeros(1, dtype=int), np.array([1]), np.array([1000]))
-    near = distance_decay.miles(place.groups[:1], place.origins[5:10])[0]
+    near = great_circle.miles(place.groups[:1], place.origins[5:10])[0]
     shares = np.exp(-near / 3.0)
     assert np.bincount(homes - 5, minlength=5) / 1000 == pytest.approx(
         shares / shares.sum(), abs=0.002

@@ -23,7 +23,7 @@ from synth_engine.errors import (
     SpecError,
     VerificationError,
 )
-from synth_engine.inference import distance_decay
+from synth_engine.inference.geography import Geography
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.on_the_map import resolution as parted_by
 from synth_engine.models import description
@@ -33,6 +33,7 @@ from synth_engine.privacy import receipt, resampling
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
+from tests.engine import great_circle
 
 HOMES, WORKS = tuple("ABCDEF"), ("north", "south", "nobody")
 TOTALS = (400, 90, 0)
@@ -129,18 +130,23 @@ def test_pairs_beyond_the_farthest_distance_are_not_drawn(tmp_path: Path) -> Non
     assert drawn["work"].value_counts().to_dict() == {"north": 400, "south": 90}
 
 
-def test_distances_decay_and_rounding() -> None:
+def test_distances_and_the_farthest_one() -> None:
     """Providence to Newport is 21.7 miles as the crow flies."""
-    apart = distance_decay.miles(
+    apart = great_circle.miles(
         np.array([[41.824, -71.413]]), np.array([[41.490, -71.313], [41.824, -71.413]])
     )
     assert apart[0] == pytest.approx([23.6, 0], abs=0.1)
-    shares = distance_decay.likely(np.array([[0.0, 6.0]]), np.array([1.0, 2.0]), scale=6.0)
-    assert shares[0] == pytest.approx(np.array([1, 2 / np.e]) / (1 + 2 / np.e))
+    place = Geography(
+        groups=np.array([[41.824, -71.413]]),
+        origins=np.array([[41.490, -71.313]]),
+        weights=np.ones(1),
+        part=np.zeros(1, dtype=np.int64),
+        parts=1,
+        scale=6.0,
+        farthest=3.0,
+    )
     with pytest.raises(SpecError, match="farthest"):
-        distance_decay.likely(
-            np.array([[5.0, 6.0]]), np.array([1.0, 1.0]), scale=6.0, farthest=3.0
-        )
+        place.view_from(place.vectors[0])
 
 
 @pytest.mark.parametrize("delta", ["1e-6", "0"])

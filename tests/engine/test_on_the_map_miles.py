@@ -14,10 +14,10 @@ import pytest
 
 from synth_engine import mechanisms, pipeline
 from synth_engine.domain import Categorical, Domain, PointSet, Totals
-from synth_engine.inference import distance_decay
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
+from tests.engine import great_circle
 
 
 def plan_of(domain: Domain, epsilon: str = "2", delta: str = "1e-6", **parameters: Any) -> Plan:
@@ -35,7 +35,7 @@ def county(rng: np.random.Generator) -> tuple[Domain, pd.DataFrame]:
     homes, works = tuple(f"h{i}" for i in range(400)), tuple(f"w{i}" for i in range(60))
     at, at_work = (np.array([41.0, -71.0]) + rng.random((n, 2)) * [0.4, 0.5] for n in (400, 60))
     sizes = np.maximum(rng.pareto(0.8, 60) * 15, 3).astype(int)
-    apart = distance_decay.miles(at_work, at)
+    apart = great_circle.miles(at_work, at)
     rows = []
     for work, (size, far, scale) in enumerate(
         zip(sizes, apart, rng.uniform(3, 10, 60), strict=True)
@@ -78,7 +78,7 @@ def test_miles_are_foreseen_within_a_factor_of_two(
     rows.to_csv(tmp_path / "county.csv", index=False)
     plan = plan_of(domain, epsilon, "1e-5", **parameters)
     home, work = (np.array([point[:2] for point in points.at]) for points in domain.points)
-    apart = distance_decay.miles(work, home)
+    apart = great_circle.miles(work, home)
     homes, works = (pd.Index(domain.attribute(name).value_labels) for name in ("home", "work"))
 
     def by_work(one: pd.DataFrame) -> pd.Series:
