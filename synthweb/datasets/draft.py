@@ -1,15 +1,12 @@
 """The draft of a description: what a steward has typed or confirmed about each column, and nothing else.
 
-A column of the draft is a plain JSON object, {"kind", "origin", "fields", "confirmed", "place"}; `fields` holds the
-text of each input as it was typed, valid or not. Where only a part was typed over a suggestion, the rest is not in the
-draft; "whole" says that nothing is left to the suggestion, "brought" that the column came with a file.
-`typed.attribute_of` reads a column as an attribute of the engine's domain; `typed_from` is the way back.
+Where only a part was typed over a suggestion, the rest is not in the draft. `draft_to_attribute.attribute_of` reads a column as an attribute of the engine's domain; `typed_from` is the way back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.kinds.text import CLASSES
@@ -19,7 +16,35 @@ from synthweb.datasets.kinds.numbers import equal_edges
 from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.list_fields import join, normalise, plain, quoted, split
 
-Column = dict[str, Any]
+
+class Column(TypedDict, total=False):
+    """A column of the draft, as its JSON in the database.
+
+    kind: the key of a kind, empty while none is chosen.
+    origin: where its facts come from, a key of `ORIGINS`.
+    fields: the text of each input as it was typed, valid or not.
+    because: where its facts are written, as the steward says.
+    confirmed: whether it was confirmed as public knowledge.
+    tried: whether somebody tried to confirm it.
+    whole: whether nothing is left to the suggestion.
+    brought: whether it came with a file.
+    place: its index in the table.
+    why: the reason of a suggestion.
+    as_suggested: how many of its facts equal the suggestion.
+    """
+
+    kind: str
+    origin: str
+    fields: Fields
+    because: str
+    confirmed: bool
+    tried: bool
+    whole: bool
+    brought: bool
+    place: int
+    why: str
+    as_suggested: int | None
+
 
 KINDS = {kind: form.label for kind, form in FORMS.items()}
 OUTSIDES = {kind: form.outsides for kind, form in FORMS.items() if form.outsides}
@@ -52,7 +77,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
     form = FORMS[str(kind)]
     fields = form.as_typed(document, fields)
     return {
-        "kind": kind,
+        "kind": str(kind),
         "fields": {key: fields[key] for key in form.fields if fields.get(key)},
     }
 
@@ -66,12 +91,13 @@ _PLAIN = (
 def column_of(attribute: Attribute, *, place: int) -> Column:
     """A described attribute as a column of the draft, unconfirmed, with nothing left to a suggestion."""
     public = set(attribute.facts.values()) == {"public-file"}
-    origin = {"origin": "public-file" if public else "declared"}
-    return (
-        typed_from(attribute.to_json())
-        | origin
-        | {"confirmed": False, "whole": True, "place": place}
-    )
+    return {
+        **typed_from(attribute.to_json()),
+        "origin": "public-file" if public else "declared",
+        "confirmed": False,
+        "whole": True,
+        "place": place,
+    }
 
 
 def table_of(domain: Domain) -> Fields:

@@ -110,7 +110,7 @@ def describe_place(
     """Of a form that is valid. A place of the same name, or of the same columns, gives way."""
     pair = (said["northing"], said["easting"])
     sides = ((said["south"], said["north"]), (said["west"], said["east"]))
-    columns = {
+    columns: dict[str, Column] = {
         name: {
             "kind": "number",
             "origin": said["origin"],

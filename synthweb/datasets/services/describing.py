@@ -261,9 +261,13 @@ def declare_domain(
         names = selectors.columns_of(dataset) or [
             attribute.name for attribute in domain.attributes
         ]
-        confirmation = {"confirmed": True} | ({"because": because} if because else {})
+        confirmation = drafts.Column(confirmed=True)
+        if because:
+            confirmation["because"] = because
         columns = {
-            a.name: drafts.column_of(a, place=names.index(a.name)) | confirmation
+            a.name: drafts.Column(
+                **{**drafts.column_of(a, place=names.index(a.name)), **confirmation}
+            )
             for a in domain.attributes
         }
         unfinished = {

@@ -106,12 +106,12 @@ def _remark(
     if origins - set(drafts.ORIGINS):
         return _FROM_DATA
     if standing is not None:
-        compared = ("kind", "origin", "fields")
-        return (
-            None
-            if [standing.get(key) for key in compared] == [column[key] for key in compared]
-            else _STANDS
+        same = (
+            standing.get("kind") == column["kind"]
+            and standing.get("origin") == column["origin"]
+            and standing.get("fields") == column["fields"]
         )
+        return None if same else _STANDS
     try:
         again = attribute_of(attribute.name, column).to_json()
     except DomainError:
