@@ -21,10 +21,10 @@ def loads(text: str, **numbers: Any) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise NamedTwice(_first_repeated(pairs))
-    return found
+    return document
 
 
 def _first_repeated(pairs: list[tuple[str, Any]]) -> str:

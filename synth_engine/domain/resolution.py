@@ -29,14 +29,14 @@ def ways(domain: Domain, column: str, name: str) -> tuple[tuple[int, str], ...]:
     return ((0, by_size[1]), (int(by_size[3]), by_size[2])) if by_size else ((0, name),)
 
 
-def named(found: Sequence[tuple[int, str]]) -> str:
+def named(chosen: Sequence[tuple[int, str]]) -> str:
     """The name that `ways` reads as these."""
-    return "; ".join(f"{name} from {least}" if least else name for least, name in found)
+    return "; ".join(f"{name} from {least}" if least else name for least, name in chosen)
 
 
-def way_of(size: int, found: Sequence[tuple[int, str]]) -> str:
+def way_of(size: int, chosen: Sequence[tuple[int, str]]) -> str:
     """The name of the parting by which a group of this public size is counted."""
-    return next(name for least, name in reversed(found) if size >= least)
+    return next(name for least, name in reversed(chosen) if size >= least)
 
 
 def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:

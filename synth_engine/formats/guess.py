@@ -52,7 +52,7 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
 
 
 def _headed(
-    found: Dialect, rows: list[list[str]], *, title: Sequence[str], asked: list[str]
+    dialect: Dialect, rows: list[list[str]], *, title: Sequence[str], asked: list[str]
 ) -> Dialect:
     """With what the first row is, and how decimals are marked."""
     first, below = (rows[0], rows[1:]) if rows else ([], [])
@@ -64,12 +64,12 @@ def _headed(
         asked += ["header"] * ("header" not in asked)
     header = verdict.header
     known = rows[header:]
-    if _open_decimal(known, found.delimiter):
+    if _open_decimal(known, dialect.delimiter):
         asked.append("decimal")
     return replace(
-        found,
+        dialect,
         header=header,
-        decimal=_decimal(known, found.delimiter),
+        decimal=_decimal(known, dialect.delimiter),
         asked=tuple(dict.fromkeys(asked)),
     )
 

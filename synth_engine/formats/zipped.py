@@ -53,7 +53,7 @@ class Unzipper:
         self._step = self._start
         self._entry: _Entry | None = None
         self._unpacker: zlib._Decompress | None = None
-        self._check = self._size = self._beside = 0
+        self._check = self._size = self._trailing = 0
         self._seen: list[tuple[bytes, int, int]] = []
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -125,8 +125,8 @@ class Unzipper:
         assert self._entry is not None  # noqa: S101 - a file was opened
         self._check, self._size = zlib.crc32(piece, self._check), self._size + len(piece)
         if self._entry.is_passed_over:
-            self._beside += len(piece)
-            if self._beside > _MOST_BESIDE:
+            self._trailing += len(piece)
+            if self._trailing > _MOST_BESIDE:
                 raise TableError("the archive holds more than one file", repair=_PACK_AGAIN)
         if is_over:
             self._step = self._behind if self._entry.is_behind else self._close

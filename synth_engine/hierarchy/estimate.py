@@ -48,9 +48,9 @@ class LeafEstimates:
     prefixes: Prefixes
     counts: Floats
 
-    def take(self, kept: npt.NDArray[np.bool_]) -> LeafEstimates:
+    def take(self, mask: npt.NDArray[np.bool_]) -> LeafEstimates:
         return LeafEstimates(
-            levels=self.levels[kept], prefixes=self.prefixes[kept], counts=self.counts[kept]
+            levels=self.levels[mask], prefixes=self.prefixes[mask], counts=self.counts[mask]
         )
 
 

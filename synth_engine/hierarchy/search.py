@@ -97,22 +97,22 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
 
 @numba.njit(cache=True)
 def _tallied(
-    codes: Codes, first: Any, shift: int, low: int, end: int, found: Places, tally: Places
+    codes: Codes, first: Any, shift: int, low: int, end: int, places: Places, tally: Places
 ) -> None:
     """Of few codes: each is looked at once, and no branch depends on where it is."""
     while low < end and codes[low] < first:
         low += 1
-    tally[: found.size] = 0
-    beyond, last = np.uint64(first), np.uint64(found.size - 1)
+    tally[: places.size] = 0
+    beyond, last = np.uint64(first), np.uint64(places.size - 1)
     for at in range(low, end):
         tally[min(np.uint64(codes[at]) - beyond >> np.uint64(shift), last)] += 1
-    for at in range(found.size):
-        found[at] = low
+    for at in range(places.size):
+        places[at] = low
         low += tally[at]
 
 
 @numba.njit(cache=True)
-def _searched(codes: Codes, prefixes: Prefixes, low: int, end: int, found: Places) -> None:
+def _searched(codes: Codes, prefixes: Prefixes, low: int, end: int, places: Places) -> None:
     for at in range(prefixes.size):
         prefix, left = prefixes[at], 4
         while (
@@ -125,4 +125,4 @@ def _searched(codes: Codes, prefixes: Prefixes, low: int, end: int, found: Place
             half = (left + 1) >> 1
             low += half * (codes[low + half - 1] < prefix)
             left -= half
-        found[at] = low
+        places[at] = low

@@ -59,7 +59,7 @@ class Allocation:
 
     def __init__(self, hierarchy: Hierarchy, *, depth: int, stop: int) -> None:
         self._hierarchy, self._depth, self._stop = hierarchy, depth, max(stop, 1)
-        self._found: list[tuple[int, Prefixes, Counts]] = []
+        self._leaves: list[tuple[int, Prefixes, Counts]] = []
         self._level, self._prefixes, self._counts = (
             0,
             hierarchy.root(),
@@ -105,12 +105,12 @@ class Allocation:
         self.requested = self._below()
 
     def _keep(self, closed: npt.NDArray[np.bool_]) -> None:
-        self._found.append((self._level, self._prefixes[closed], self._counts[closed]))
+        self._leaves.append((self._level, self._prefixes[closed], self._counts[closed]))
 
     def leaves(self) -> tuple[Counts, Prefixes, Counts]:
         """Depths, smallest codes and counts of the nodes that were not divided, as far as they have
         records; the root where there is none."""
-        closed = [*self._found, (self._level, self._prefixes, self._counts)]
+        closed = [*self._leaves, (self._level, self._prefixes, self._counts)]
         levels = np.concatenate([np.full(counts.size, level) for level, _, counts in closed])
         prefixes, counts = (
             np.concatenate([level_part[part] for level_part in closed]) for part in (1, 2)

@@ -169,7 +169,7 @@ def _more_accurate(domain: Domain, spec: Spec) -> _Calibration:
     # Each size is one more distribution to compose, which takes seconds for many.
     few = len(set(sizes)) <= _COMPARED
     laplace = _laplace(domain, spec if few else replace(spec, delta=Fraction(0)))
-    return min(_gaussian(domain, spec), laplace, key=lambda found: found.error(sizes))
+    return min(_gaussian(domain, spec), laplace, key=lambda plan: plan.error(sizes))
 
 
 def _laplace(domain: Domain, spec: Spec) -> _Calibration:

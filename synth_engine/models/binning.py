@@ -127,7 +127,7 @@ def over_codes(clique: Clique, table: Floats, merged: Mapping[str, Binning]) -> 
     if prod(codes) > MAX_CELLS:
         return None
     return reduce(
-        lambda found, axis: _spread(found, axis, merged.get(clique[axis])),
+        lambda array, axis: _spread(array, axis, merged.get(clique[axis])),
         range(len(clique)),
         table,
     )

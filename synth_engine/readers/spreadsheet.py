@@ -252,7 +252,7 @@ class _Cells(_Handler):
         self._values: list[Stored] = []
         self._kind, self._style, self._formula = "n", 0, False
         self._value: list[str] | None = None  # while inside <v>, or a text of the cell's own
-        self._found: str | None = None
+        self._text: str | None = None
         self._silent = 0
 
     def complete(self) -> list[Row]:
@@ -281,7 +281,7 @@ class _Cells(_Handler):
     def end(self, name: str) -> None:
         if name in ("v", "t"):
             if self._value is not None:
-                self._found = (self._found or "") + "".join(self._value)
+                self._text = (self._text or "") + "".join(self._value)
             self._value = None
         elif name == "c" and self._in_cells:
             self._end_cell()
@@ -335,7 +335,7 @@ class _Cells(_Handler):
         self._style = (
             int(style) if style.isascii() and style.isdigit() and len(style) < 9 else -1
         )
-        self._kind, self._formula, self._found = attributes.get("t", "n"), False, None
+        self._kind, self._formula, self._text = attributes.get("t", "n"), False, None
 
     def _end_cell(self) -> None:
         value = self._stored()
@@ -345,7 +345,7 @@ class _Cells(_Handler):
 
     def _stored(self) -> Stored:
         """What the cell holds."""
-        raw = self._found
+        raw = self._text
         if self._kind == "e":
             return stored_values.ERROR
         if raw is None or (raw == "" and self._kind in ("n", "b", "d")):

@@ -57,26 +57,26 @@ def fitting(
 
 
 def points_of(
-    found: Found, values: Sequence[str], *, column: str, source: Source, weights: bool = True
+    fitted: Found, values: Sequence[str], *, column: str, source: Source, weights: bool = True
 ) -> dict[str, Any]:
     """An entry of `points` for a column of codes."""
-    at = found.reference.at
+    at = fitted.reference.at
     if at is None:
         raise DomainError(
             "this reference table has no coordinates", repair="use a gazetteer", column=column
         )
-    heavy = found.reference.weights if weights else None
+    heavy = fitted.reference.weights if weights else None
     points = {
         value: [*at[line], *([] if heavy is None else [_plain(heavy[line])])]
-        for value, line in zip(values, found.lines, strict=True)
+        for value, line in zip(values, fitted.lines, strict=True)
     }
     if heavy is not None:
-        _check_weights([heavy[line] for line in found.lines], column=column)
+        _check_weights([heavy[line] for line in fitted.lines], column=column)
     return {
         "column": column,
         "at": points,
         "source": source.to_json(),
-        **_named(found, ITSELF, values),
+        **_named(fitted, ITSELF, values),
     }
 
 
@@ -152,40 +152,40 @@ def support_of(
 
 
 def partitions_of(
-    found: Found, values: Sequence[str], *, column: str, source: Source, names: Sequence[str]
+    fitted: Found, values: Sequence[str], *, column: str, source: Source, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Entries of `partitions`: to which part each value belongs. Errors: DomainError for one that does not cover."""
     entries = []
     for name in names:
-        if name not in found.reference.parents:
+        if name not in fitted.reference.parents:
             raise DomainError(
                 f"the reference table has no partition {name!r} of these codes",
-                repair=f"choose among {', '.join(found.reference.parents) or 'those of another table'}", column=column,
+                repair=f"choose among {', '.join(fitted.reference.parents) or 'those of another table'}", column=column,
             )  # fmt: skip
-        parts = found.parts(name)
+        parts = fitted.parts(name)
         if bare := sum(not part for part in parts):
             raise DomainError(
                 f"the partition {name!r} does not cover {bare:,} of {len(values):,} declared values",
                 repair="name the part of each in the file, or leave this partition out", column=column,
             )  # fmt: skip
         of = dict(zip(values, parts, strict=True))
-        called = _named(found, name, set(parts))
+        called = _named(fitted, name, set(parts))
         entries.append(
             {"name": name, "column": column, "of": of, "source": source.to_json(), **called}
         )
     return entries
 
 
-def _named(found: Found, level: str, codes: Collection[str]) -> dict[str, Any]:
+def _named(fitted: Found, level: str, codes: Collection[str]) -> dict[str, Any]:
     """What people call those codes of a level, where the reference says it."""
-    names = found.reference.names.get(level, {})
+    names = fitted.reference.names.get(level, {})
     called = {code: names[code] for code in sorted(codes) if code in names}
     return {"names": called} if called else {}
 
 
-def worthwhile(found: Found) -> list[str]:
+def worthwhile(fitted: Found) -> list[str]:
     """Partitions that cover all values and say something: more parts than one and fewer than values."""
-    counts = {name: found.parts(name) for name in found.reference.parents}
+    counts = {name: fitted.parts(name) for name in fitted.reference.parents}
     return [
         name
         for name, parts in counts.items()

@@ -253,12 +253,12 @@ def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[in
     ]
 
 
-def _counted(found: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_State]:
+def _counted(automaton: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_State]:
     done: dict[int, _State] = {}
     path = [0]
     while path:
         number = path[-1]
-        accepts, steps = found[number]
+        accepts, steps = automaton[number]
         if open_ones := [target for _, _, target in steps if target not in done]:
             path.append(open_ones[0])
             continue
@@ -271,4 +271,4 @@ def _counted(found: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_Stat
             longest=max((done[target].longest + 1 for _, _, target in alive), default=0),
         )
         path.pop()
-    return [done.get(number, done[0]) for number in range(len(found))]
+    return [done.get(number, done[0]) for number in range(len(automaton))]

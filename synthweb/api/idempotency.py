@@ -92,17 +92,17 @@ def _take(user: User, key: str, digest: str) -> tuple[KeptAnswer, bool]:
     )
 
 
-def _again(kept: KeptAnswer, digest: str) -> Response:
-    if kept.request_digest != digest:
+def _again(stored: KeptAnswer, digest: str) -> Response:
+    if stored.request_digest != digest:
         raise KeyReused(
             f"This {HEADER} came with another request before",
             repair="give every request a key of its own",
             field=HEADER,
         )
     return Response(
-        json.loads(kept.body or "null"),
-        status=kept.status,
-        headers={**kept.headers, REPLAYED: "true"},
+        json.loads(stored.body or "null"),
+        status=stored.status,
+        headers={**stored.headers, REPLAYED: "true"},
     )
 
 

@@ -87,12 +87,12 @@ def differs(before: Column, after: Column) -> bool:
     )
 
 
-def _set_missing(found: ChangedColumn, asked: BulkChange) -> None:
-    fields = found.column["fields"]
+def _set_missing(column: ChangedColumn, asked: BulkChange) -> None:
+    fields = column.column["fields"]
     if not asked.missing:
         return
     if "missing" not in fields:
-        found.remarks.append(
+        column.remarks.append(
             ("an identifier has no missing values", "choose another kind for it")
         )
         return
@@ -102,14 +102,14 @@ def _set_missing(found: ChangedColumn, asked: BulkChange) -> None:
         else []
     )
     if asked.missing == "typed" and not typed:
-        found.remarks.append(("no marker is typed", "type one, for example NA"))
+        column.remarks.append(("no marker is typed", "type one, for example NA"))
         return
     fields["missing_empty"] = CHECKED if asked.missing in ("empty", "both") else ""
     fields["missing"] = drafts.markers(typed)
     if asked.missing == "none" and fields["outside"] == "missing":
-        fields["outside"] = FORMS[found.column["kind"]].usual_outside(False)
-        rule = drafts.OUTSIDES[found.column["kind"]][fields["outside"]]
-        found.remarks.append(
+        fields["outside"] = FORMS[column.column["kind"]].usual_outside(False)
+        rule = drafts.OUTSIDES[column.column["kind"]][fields["outside"]]
+        column.remarks.append(
             (
                 f"nothing can be missing now, so a value outside {rule}",
                 "choose otherwise if you like",
@@ -117,31 +117,31 @@ def _set_missing(found: ChangedColumn, asked: BulkChange) -> None:
         )
 
 
-def _set_outside(found: ChangedColumn, asked: BulkChange) -> None:
-    kind, fields = found.column["kind"], found.column["fields"]
+def _set_outside(column: ChangedColumn, asked: BulkChange) -> None:
+    kind, fields = column.column["kind"], column.column["fields"]
     if not asked.outside:
         return
     if asked.outside not in drafts.OUTSIDES.get(kind, {}):
-        found.remarks.append(
+        column.remarks.append(
             (f"“{asked.outside}” is nothing for its kind", "choose another rule for it")
         )
     elif asked.outside == "missing" and not (fields["missing_empty"] or fields["missing"]):
-        found.remarks.append(
+        column.remarks.append(
             ("it declares no missing values", "set its missing values as well")
         )
     else:
         fields["outside"] = asked.outside
 
 
-def _set_bins(found: ChangedColumn, asked: BulkChange) -> None:
-    fields = found.column["fields"]
+def _set_bins(column: ChangedColumn, asked: BulkChange) -> None:
+    fields = column.column["fields"]
     if not asked.bins:
         return
     if "most_bins" in fields:
         fields["most_bins"] = asked.bins
         return
     if "bins" not in fields:
-        found.remarks.append(
+        column.remarks.append(
             ("its kind has no bins", "choose whole number, number or a date for it")
         )
         return

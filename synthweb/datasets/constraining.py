@@ -91,10 +91,12 @@ def apply_change(
     return [*standing, added.to_json()]
 
 
-def matching_constraints(found: Iterable[Constraint], names: Iterable[str]) -> list[Document]:
+def matching_constraints(
+    constraints: Iterable[Constraint], names: Iterable[str]
+) -> list[Document]:
     """Those that are about these columns alone."""
     known = set(names)
-    return [each.to_json() for each in found if known.issuperset(each.columns)]
+    return [each.to_json() for each in constraints if known.issuperset(each.columns)]
 
 
 def typed_of(data: Mapping[str, str], kind: str) -> Typed:
@@ -105,14 +107,14 @@ def typed_of(data: Mapping[str, str], kind: str) -> Typed:
     }
 
 
-def _check(found: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
+def _check(constraints: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
     """Against the columns that are described soundly so far; the rest is judged when all are."""
     known: dict[str, Attribute] = {}
-    for name in {name for each in found for name in each.columns}:
+    for name in {name for each in constraints for name in each.columns}:
         column = drafts.columns(draft).get(name)
         if column is not None and column.get("confirmed"):
             known[name] = attribute_of(name, column)
-    judged = tuple(each for each in found if set(each.columns) <= set(known))
+    judged = tuple(each for each in constraints if set(each.columns) <= set(known))
     if judged:
         Domain(attributes=tuple(known.values()), constraints=judged)
 

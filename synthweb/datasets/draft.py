@@ -204,28 +204,28 @@ CONTEXT_KEYS = ("points", "partitions", "totals")
 """What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
 
 
-def fitting_context(beside: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def fitting_context(context: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """What of it is about columns of these names, or about a place that the table's facts name."""
 
     def fits(entry: Mapping[str, Any]) -> bool:
         return "place" in entry or entry.get("column") in names
 
     matching: dict[str, Any] = {
-        key: [each for each in beside.get(key) or () if fits(each)] for key in CONTEXT_KEYS[:2]
+        key: [each for each in context.get(key) or () if fits(each)] for key in CONTEXT_KEYS[:2]
     }
-    if (totals := beside.get("totals")) and fits(totals):
+    if (totals := context.get("totals")) and fits(totals):
         matching["totals"] = totals
     return {key: facts for key, facts in matching.items() if facts}
 
 
-def context_summary(beside: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
+def context_summary(context: Mapping[str, Any]) -> list[tuple[str, int, list[str]]]:
     """Of each column or place: its name, the number of its points, and its partitions by name; totals stand last."""
     counts: dict[str, tuple[int, list[str]]] = {}
-    for each in beside.get("points") or ():
+    for each in context.get("points") or ():
         counts[str(each.get("column") or each.get("place"))] = (len(each.get("at") or ()), [])
-    for each in beside.get("partitions") or ():
+    for each in context.get("partitions") or ():
         counts.setdefault(str(each.get("column")), (0, []))[1].append(str(each.get("name")))
-    if totals := beside.get("totals"):
+    if totals := context.get("totals"):
         counts.setdefault(str(totals.get("column")), (0, []))[1].append("public totals")
     return [(name, points, partitions) for name, (points, partitions) in counts.items()]
 

@@ -215,14 +215,14 @@ def summary(attribute: Attribute) -> str:
     return form.summary(attribute) if form else ""
 
 
-def set_summary(found: Attribute | DomainError, *, max_records: int) -> str:
+def set_summary(attribute: Attribute | DomainError, *, max_records: int) -> str:
     """The size of a public set and what discovery will need; or what is wrong with it."""
-    if isinstance(found, DomainError):
-        return f"{found.rule}; {found.repair}."
-    assert isinstance(found, Weak)  # noqa: S101  # its kind says so
-    least = sample_size.records_to_be_found(found, max_records=max_records)
+    if isinstance(attribute, DomainError):
+        return f"{attribute.rule}; {attribute.repair}."
+    assert isinstance(attribute, Weak)  # noqa: S101  # its kind says so
+    least = sample_size.records_to_be_found(attribute, max_records=max_records)
     return (
-        f"{_counted(found.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
+        f"{_counted(attribute.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
         f"{grouped(least)} records have; rarer ones are “other”."
     )
 

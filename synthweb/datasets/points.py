@@ -105,23 +105,23 @@ class Described:
 
 
 def describe_place(
-    said: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]
+    given: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]
 ) -> Described:
     """Of a form that is valid. A place of the same name, or of the same columns, gives way."""
-    pair = (said["northing"], said["easting"])
-    sides = ((said["south"], said["north"]), (said["west"], said["east"]))
+    pair = (given["northing"], given["easting"])
+    sides = ((given["south"], given["north"]), (given["west"], given["east"]))
     columns: dict[str, Column] = {
         name: {
             "kind": "number",
-            "origin": said["origin"],
+            "origin": given["origin"],
             "fields": {
                 "low": plain(low),
                 "high": plain(high),
-                "bins": str(2 ** said["halvings"]),
+                "bins": str(2 ** given["halvings"]),
                 "outside": "clamp",
             },
             "confirmed": True,
-            "because": said["because"],
+            "because": given["because"],
             "place": list(names).index(name),
         }
         for name, (low, high) in zip(pair, sides, strict=True)
@@ -129,11 +129,11 @@ def describe_place(
     other_places = [
         line
         for line in str((draft.get("table") or {}).get("places", "")).splitlines()
-        if line.strip() and not _clashes(line, said["name"], pair)
+        if line.strip() and not _clashes(line, given["name"], pair)
     ]
-    if said["unit"] == "degrees":
+    if given["unit"] == "degrees":
         other_places.append(
-            f"{said['name']}: {', '.join(quoted(name, comma=True) for name in pair)}"
+            f"{given['name']}: {', '.join(quoted(name, comma=True) for name in pair)}"
         )
     return Described(columns=columns, places="\n".join(other_places))
 
@@ -172,14 +172,14 @@ def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
     return box
 
 
-def public_points(beside: Mapping[str, Any]) -> list[tuple[float, float]]:
+def public_points(context: Mapping[str, Any]) -> list[tuple[float, float]]:
     """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map bears."""
-    points = list(_points(beside))
+    points = list(_points(context))
     return points[:: max(1, -(-len(points) // MAX_DRAWN_POINTS))]
 
 
-def _points(beside: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
-    for entry in beside.get("points") or ():
+def _points(context: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    for entry in context.get("points") or ():
         at = entry.get("at") or ()
         for point in at.values() if isinstance(at, Mapping) else at:
             yield float(point[0]), float(point[1])

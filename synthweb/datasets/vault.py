@@ -75,7 +75,7 @@ class Writer:
         )  # held while we live: `sweep` leaves the living alone
         self._pipe = _Pipe()
         self._failure: Exception | None = None
-        self._kept = False
+        self._is_stored = False
         self._thread = threading.Thread(
             target=self._encrypt, args=(recipient,), name="vault-writer", daemon=True
         )
@@ -111,7 +111,7 @@ class Writer:
         self._part.rename(path_of(name))
         self._file.raw.close()
         files.sync_directory(self._part.parent)
-        self._kept = True
+        self._is_stored = True
         return name
 
     def discard(self) -> None:
@@ -123,7 +123,7 @@ class Writer:
                 OSError
             ):  # a full disk refuses the last bytes once more; the file is closed anyway
                 self._file.raw.close()
-        if not self._kept:
+        if not self._is_stored:
             self._part.unlink(missing_ok=True)
 
     def _raise(self) -> None:

@@ -68,7 +68,7 @@ def point(request: SignedInRequest, code: str) -> HttpResponse:
     form = points.PointForm(posted, names=names, initial=known)
     if form.is_valid():
         services.describe_point(
-            actor=request.user, dataset=dataset, said=form.cleaned_data, names=names
+            actor=request.user, dataset=dataset, given=form.cleaned_data, names=names
         )
         messages.success(
             request,

@@ -69,17 +69,17 @@ class _Names:
                     wanted[kind].add(code)
         numbers = [int(number) for number in wanted["user"] if number.isdecimal()]
         users = User.objects.filter(pk__in=numbers).values_list("pk", "username")
-        self.found = {("user", str(pk)): name for pk, name in users}
+        self.by_reference = {("user", str(pk)): name for pk, name in users}
         for kind, model in (
             ("dataset", Dataset),
             ("account", BudgetAccount),
             ("organisation", Organisation),
         ):
             rows = model.objects.filter(code__in=wanted[kind]).values_list("code", "name")
-            self.found |= {(kind, code): name for code, name in rows}
+            self.by_reference |= {(kind, code): name for code, name in rows}
 
     def of(self, kind: str, code: str) -> str:
-        return self.found.get((kind, code), code)
+        return self.by_reference.get((kind, code), code)
 
 
 def _line(entry: AuditEntry, names: _Names) -> Deed:

@@ -86,7 +86,7 @@ class _Replay:
         self.cap, self.held, self.charged = Amount(), Amount(), Amount()
         self.holds: dict[str, Amount] = {}
         self.resolved: set[str] = set()
-        self.found: list[str] = []
+        self.problems: list[str] = []
 
     def links(self) -> Iterator[Link]:
         entries = LedgerEntry.objects.filter(account=self.account).order_by("sequence")
@@ -111,13 +111,13 @@ class _Replay:
             for currency, total in amount.as_dict.items()
             if getattr(self.account, f"{currency}_{part}") != total
         ]
-        return [*self.found, *differing]
+        return [*self.problems, *differing]
 
     def _play(self, entry: LedgerEntry) -> None:
         amount = Amount(**{currency: getattr(entry, currency) for currency in CURRENCIES})
         where = f"entry {entry.sequence}"
         if not amount.fits(self.account.rule):
-            self.found.append(
+            self.problems.append(
                 f"{where}: counts what an account under the rule {self.account.rule} does not"
             )
         if entry.kind == Kind.GRANT:
@@ -127,19 +127,21 @@ class _Replay:
         else:
             self._resolve(entry, amount, where)
         if (self.cap - self.held - self.charged).is_negative_somewhere:
-            self.found.append(f"{where}: held and charged are above the cap")
+            self.problems.append(f"{where}: held and charged are above the cap")
 
     def _hold(self, run_code: str, amount: Amount, where: str) -> None:
         if run_code in self.holds:
-            self.found.append(f"{where}: run {run_code} holds a second time")
+            self.problems.append(f"{where}: run {run_code} holds a second time")
         self.holds[run_code] = amount
         self.held += amount
 
     def _resolve(self, entry: LedgerEntry, amount: Amount, where: str) -> None:
         if entry.run_code in self.resolved:
-            self.found.append(f"{where}: run {entry.run_code} was charged or released before")
+            self.problems.append(
+                f"{where}: run {entry.run_code} was charged or released before"
+            )
         if self.holds.get(entry.run_code) != amount:
-            self.found.append(f"{where}: run {entry.run_code} does not hold that amount")
+            self.problems.append(f"{where}: run {entry.run_code} does not hold that amount")
         self.resolved.add(entry.run_code)
         self.held -= amount
         if entry.kind == Kind.CHARGE:

@@ -111,10 +111,10 @@ def _is_key(name: str) -> bool:
     return name in keys.FILES or _RETIRED.fullmatch(name) is not None
 
 
-def _packed(found: dict[str, bytes]) -> bytes:
+def _packed(contents: dict[str, bytes]) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, content in found.items():
+        for name, content in contents.items():
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o600
             archive.addfile(member, io.BytesIO(content))

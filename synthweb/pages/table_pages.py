@@ -56,11 +56,11 @@ def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[st
     }
 
 
-def _sentence(said: Dialect, file_kind: str) -> str:
+def _sentence(dialect: Dialect, file_kind: str) -> str:
     """The form in the words of its kind."""
     if file_kind in JSON:
-        return said.sentence_of_objects
-    return said.sentence_of_sheet if file_kind in WORKBOOKS else said.sentence
+        return dialect.sentence_of_objects
+    return dialect.sentence_of_sheet if file_kind in WORKBOOKS else dialect.sentence
 
 
 def earlier(dataset: Dataset) -> TableVersion | None:

@@ -137,7 +137,7 @@ def use(
             fits, version, column=column, partitions=partitions, weights=weights
         )
     columns = {} if values is None else {column: _filled(held, column, values)}
-    keep(actor=actor, dataset=held, columns=columns, beside=_merged(context, taken))
+    keep(actor=actor, dataset=held, columns=columns, context=_merged(context, taken))
     summary = [*([f"{len(values):,} values"] if values else []), *summary]
     _note(actor, "reference.used", held, version=version, column=column)
     dataset.draft = held.draft
@@ -175,7 +175,7 @@ def use_for_place(
     heavy = weights and reference.weights is not None
     entry = engine.support_of(reference, place=place, source=version.source, weights=heavy)
     context = _merged(selectors.draft_context(held), {"points": [entry]})
-    keep(actor=actor, dataset=held, beside=context)
+    keep(actor=actor, dataset=held, context=context)
     _note(actor, "reference.used", held, version=version, column=place)
     dataset.draft = held.draft
     return len(reference)
@@ -197,7 +197,7 @@ def forget(*, actor: User, dataset: Dataset, column: str) -> None:
     keep(
         actor=actor,
         dataset=held,
-        beside={key: facts for key, facts in context.items() if facts},
+        context={key: facts for key, facts in context.items() if facts},
     )
     dataset.draft = held.draft
 

@@ -91,9 +91,9 @@ def explore(tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int) -> 
     )
 
 
-def _column(query: QueryDict, found: dict[str, TreeCells]) -> str:
+def _column(query: QueryDict, columns: dict[str, TreeCells]) -> str:
     asked = query.get("column")
-    return str(asked) if asked in found else next(iter(found))
+    return str(asked) if asked in columns else next(iter(columns))
 
 
 def _address(column: str, path: Sequence[str]) -> str:
@@ -128,11 +128,11 @@ def lines(
 
 
 def _lines(
-    found: dict[str, TreeCells], column: str, *, domain: Domain, rows: int
+    columns: dict[str, TreeCells], column: str, *, domain: Domain, rows: int
 ) -> Iterator[Sequence[object]]:
     head = named(domain, column)
     yield (*head, "values", "records", "told apart")
-    for path, part in tree_classes.all_classes(found[column]):
+    for path, part in tree_classes.all_classes(columns[column]):
         yield (
             *_padded(path, len(head)),
             part.values,

@@ -103,16 +103,16 @@ def comparison(release: Release, report: Mapping[str, Any], query: QueryDict) ->
 
 def _page(
     domain: Domain,
-    found: Mapping[str, Commute],
+    by_name: Mapping[str, Commute],
     known: Mapping[str, Mapping[str, tallies.ContingencyTable]],
     query: QueryDict,
 ) -> Page:
-    pair = str(query["pair"]) if query.get("pair") in found else next(iter(found))
-    commute = found[pair]
+    pair = str(query["pair"]) if query.get("pair") in by_name else next(iter(by_name))
+    commute = by_name[pair]
     sides = {side: Flows.of(commute, table) for side, table in known[pair].items()}
     form = _form(
         query,
-        pairs=list(found),
+        pairs=list(by_name),
         choices=regions.choices(commute, domain),
         near=anchors.busiest_destination(sides["synthetic"]),
     )

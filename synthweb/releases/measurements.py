@@ -276,12 +276,12 @@ def strength(table: Floats) -> float:
 
 
 def _map(
-    found: Sequence[Group], names: Sequence[str], *, tables: Mapping[frozenset[str], Floats]
+    groups: Sequence[Group], names: Sequence[str], *, tables: Mapping[frozenset[str], Floats]
 ) -> Map:
     unit = max(UNIT_SMALLEST, min(UNIT_LARGEST, TRIANGLE // max(1, len(names))))
     place = {name: index for index, name in enumerate(names)}
     best: dict[tuple[int, int], Spot] = {}
-    for group in sorted(found, key=lambda group: len(group.columns)):
+    for group in sorted(groups, key=lambda group: len(group.columns)):
         for pair in combinations(group.columns, 2):
             column, row = sorted(place[name] for name in pair)
             best.setdefault(
@@ -294,7 +294,7 @@ def _map(
                     table=tables.get(frozenset(pair)),
                 ),
             )
-    listing = "; ".join(f"{group.name}{_noise_note(group)}" for group in found[:10])
+    listing = "; ".join(f"{group.name}{_noise_note(group)}" for group in groups[:10])
     return Map(
         unit=unit,
         names=tuple(
@@ -331,9 +331,11 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-def _cuts(found: Sequence[Group], document: Mapping[str, Any], domain: Domain) -> Iterator[Cut]:
+def _cuts(
+    groups: Sequence[Group], document: Mapping[str, Any], domain: Domain
+) -> Iterator[Cut]:
     bins: dict[str, set[int]] = defaultdict(set)
-    for group in found:
+    for group in groups:
         for name, count, codes in zip(group.columns, group.shape, group.whole, strict=True):
             if count < codes:
                 bins[name].add(count)
@@ -364,15 +366,15 @@ def _entropy(shares: Floats) -> float:
     return float(-(positive * np.log(positive)).sum())
 
 
-def _advice(found: Sequence[Group]) -> Iterable[str]:
-    if not found:
+def _advice(groups: Sequence[Group]) -> Iterable[str]:
+    if not groups:
         yield (
             "No two columns were counted together, so every column is drawn by itself: with this budget no relation "
             "stands out of the noise. That is still a valid release of single columns. For relations between columns, "
             "give the next one a larger ε, leave out columns that nobody will use, or describe fewer values and wider "
             "bins."
         )
-    elif 2 * sum(group.faint for group in found) > len(found):
+    elif 2 * sum(group.faint for group in groups) > len(groups):
         yield (
             "In most of these groups noise outweighs what a cell holds on average: read their relations as hints. Fewer "
             "columns, fewer values or a larger ε would make them clearer."

@@ -141,10 +141,10 @@ class Verdict:
         return tuple(sentence for sentence in self.sentences if sentence not in self.caveats)
 
 
-def release_list(found: QuerySet[Release], query: QueryDict) -> dict[str, Any]:
+def release_list(releases: QuerySet[Release], query: QueryDict) -> dict[str, Any]:
     """The list of releases with its filter."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    listed = listing(found, query, columns=COLUMNS, usual="-published")
+    listed = listing(releases, query, columns=COLUMNS, usual="-published")
     return {
         "list": listed,
         "releases": [

@@ -62,11 +62,13 @@ class Download:
         request: HttpRequest | None = None,
     ) -> None:
         self._slot = Slot(sample.requested_by_id)
-        self._drawn: _Drawn | None = None
+        self._drawing: _Drawn | None = None
         try:
             if _cells(sample) > SMALL:
-                self._drawn = _Drawn(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
-                pieces = self._drawn.pieces(_has_gone(request))
+                self._drawing = _Drawn(
+                    sample, parquet=parquet, for_spreadsheets=for_spreadsheets
+                )
+                pieces = self._drawing.pieces(_has_gone(request))
             else:
                 pieces = _small(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
         except BaseException:
@@ -90,8 +92,8 @@ class Download:
 
     def close(self) -> None:
         """End what draws, and give the slot back."""
-        if self._drawn is not None:
-            self._drawn.close()
+        if self._drawing is not None:
+            self._drawing.close()
         self._slot.close()
 
     def __del__(self) -> None:

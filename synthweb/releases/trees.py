@@ -329,7 +329,7 @@ def _coordinates(points: Hierarchy) -> Iterator[str]:
         )
 
 
-def _squares(found: tree_cells.Map, *, rows: int) -> Lines:
+def _squares(place_map: tree_cells.Map, *, rows: int) -> Lines:
     yield (
         "degrees north from",
         "degrees north to",
@@ -338,14 +338,17 @@ def _squares(found: tree_cells.Map, *, rows: int) -> Lines:
         "records",
     )
     for (north, east), share in zip(
-        _numbers(found), found.shares.ravel().tolist(), strict=True
+        _numbers(place_map), place_map.shares.ravel().tolist(), strict=True
     ):
         if share:
-            sides = *found.latitudes[north : north + 2], *found.longitudes[east : east + 2]
+            sides = (
+                *place_map.latitudes[north : north + 2],
+                *place_map.longitudes[east : east + 2],
+            )
             yield (*(f"{end:.9g}" for end in sides), f"{rows * share:.6g}")
 
 
-def _numbers(found: tree_cells.Map) -> Iterator[tuple[int, int]]:
-    for north in range(found.shares.shape[0]):
-        for east in range(found.shares.shape[1]):
+def _numbers(place_map: tree_cells.Map) -> Iterator[tuple[int, int]]:
+    for north in range(place_map.shares.shape[0]):
+        for east in range(place_map.shares.shape[1]):
             yield north, east

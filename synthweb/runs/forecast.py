@@ -268,9 +268,13 @@ class _Drawing:
             dot=_down(point[measure], top) if point else None,
         )
 
-    def _labels(self, measure: Measure, drawn: Sequence[str], *, top: int) -> tuple[Label, ...]:
+    def _labels(
+        self, measure: Measure, drawing_order: Sequence[str], *, top: int
+    ) -> tuple[Label, ...]:
         """In the order in which the lines end; those too near to one another move apart, first down, then up."""
-        ends = sorted((_down(self.grid[name][-1][measure], top), name) for name in drawn)
+        ends = sorted(
+            (_down(self.grid[name][-1][measure], top), name) for name in drawing_order
+        )
         places: list[float] = []
         for end, _ in ends:
             places.append(max(end, places[-1] + LABEL) if places else end)

@@ -141,9 +141,9 @@ def notice(user: User) -> Notice:
     )
 
 
-def run_list(found: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
+def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
     """The list of runs with its filter."""
-    listed = listing(found, query, columns=COLUMNS, usual="-asked")
+    listed = listing(runs, query, columns=COLUMNS, usual="-asked")
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     return {
         "list": listed,
@@ -160,34 +160,34 @@ def run_list(found: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
     }
 
 
-def run(found: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
+def run(run: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
     """One run, whole page or moving part."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    unit = "rho" if found.account.rule == Rule.ZCDP else "epsilon"
-    return frame(found.dataset, (reverse("runs:index"), "Runs"), ("", found.name)) | {
-        "run": found,
-        "title": titles.get(found.spec["mechanism"], found.spec["mechanism"]),
+    unit = "rho" if run.account.rule == Rule.ZCDP else "epsilon"
+    return frame(run.dataset, (reverse("runs:index"), "Runs"), ("", run.name)) | {
+        "run": run,
+        "title": titles.get(run.spec["mechanism"], run.spec["mechanism"]),
         "unit": unit,
-        "price": getattr(found, unit),
-        "delta": number_format.delta(found.spec["delta"]),
-        "spent": found.charged_at is not None,
-        "stages": stage_lines(found),
-        "elapsed": _seconds(found.started_at or found.created_at, found.finished_at),
-        "expected": found.expected,
-        "events": found.events.all(),
-        "forfeits": FORFEITS.get(State(found.state), ""),
+        "price": getattr(run, unit),
+        "delta": number_format.delta(run.spec["delta"]),
+        "spent": run.charged_at is not None,
+        "stages": stage_lines(run),
+        "elapsed": _seconds(run.started_at or run.created_at, run.finished_at),
+        "expected": run.expected,
+        "events": run.events.all(),
+        "forfeits": FORFEITS.get(State(run.state), ""),
         "may_act": may_act,
-        "may_cancel": may_act and found.is_open,
-        "may_resume": may_act and found.state == State.FAILED and bool(found.answers_digest),
+        "may_cancel": may_act and run.is_open,
+        "may_resume": may_act and run.state == State.FAILED and bool(run.answers_digest),
     }
 
 
-def stage_lines(found: SynthesisRun) -> list[StageLine]:
+def stage_lines(run: SynthesisRun) -> list[StageLine]:
     """The stages of a run as far as it has come; a run that stopped shows where."""
-    here = stages.position(found.stage)
+    here = stages.position(run.stage)
     lines = []
     for place, stage in enumerate(stages.RUN):
-        if found.state == State.FINISHED or place < here:
+        if run.state == State.FINISHED or place < here:
             lines.append(StageLine(name=stage.title, state="done", fraction=1.0))
         elif place > here:
             lines.append(
@@ -195,13 +195,13 @@ def stage_lines(found: SynthesisRun) -> list[StageLine]:
                     name=stage.title,
                     state="waiting",
                     fraction=0.0,
-                    note="" if found.is_open else "–",
+                    note="" if run.is_open else "–",
                 )
             )
-        elif found.is_open:
+        elif run.is_open:
             lines.append(
                 StageLine(
-                    name=stage.title, state="running", fraction=found.progress, note=stage.text
+                    name=stage.title, state="running", fraction=run.progress, note=stage.text
                 )
             )
         else:
@@ -209,7 +209,7 @@ def stage_lines(found: SynthesisRun) -> list[StageLine]:
                 StageLine(
                     name=stage.title,
                     state="stopped",
-                    fraction=found.progress,
+                    fraction=run.progress,
                     note="stopped here",
                 )
             )

@@ -47,12 +47,12 @@ MAX_TABLE_CELLS = 500_000
 """Of one table of the model: parts by a column by another one."""
 
 
-def require_small(sizes: Mapping[str, int], *, beside: str) -> None:
+def require_small(sizes: Mapping[str, int], *, tree_columns: str) -> None:
     """Errors: SpecError where a column has too many values to be counted by parts of a tree."""
     for name, size in sizes.items():
         if size * max(sizes.values()) > MAX_TABLE_CELLS:
             raise SpecError(
-                f"a column beside {beside} has more values than can be counted with others: {size:,}",
+                f"an additional column of {tree_columns} has more values than can be counted with others: {size:,}",
                 repair="describe it with fewer values or bins, or leave it out",
                 column=name,
             )
@@ -81,7 +81,7 @@ class CovariatePlan(DelegatingPlan):
     def of(cls, tree: TreePlan, *, cap: Loss) -> Self:
         """Errors: SpecError where a column beside the tree has too many values to be counted by parts of it."""
         plan = cls(config=tree.config, domain=tree.domain, spec=tree.spec, cap=cap, tree=tree)
-        require_small(plan.sizes, beside=cls.stands_beside)
+        require_small(plan.sizes, tree_columns=cls.stands_beside)
         plan.noises()  # refused here where the budget gives no noise
         return plan
 

@@ -51,9 +51,14 @@ class Imported:
 # --- the draft -----------------------------------------------------------------------------------------------------
 def save_draft(*, actor: User, dataset: Dataset, draft: Mapping[str, Any]) -> Dataset:
     """Replace the whole draft by what was typed, valid or not."""
-    given = {key: draft.get(key) for key in ("table", "constraints", "beside")}
+    given = {key: draft.get(key) for key in ("table", "constraints")}
     return keep(
-        actor=actor, dataset=dataset, columns=draft.get("columns", {}), anew=True, **given
+        actor=actor,
+        dataset=dataset,
+        columns=draft.get("columns", {}),
+        context=draft.get("beside"),
+        replace_draft=True,
+        **given,
     )
 
 
@@ -85,15 +90,15 @@ def keep(
     table: Mapping[str, str] | None = None,
     total: int | None = None,
     constraints: Sequence[Mapping[str, Any]] | None = None,
-    beside: Mapping[str, Any] | None = None,
-    anew: bool = False,
+    context: Mapping[str, Any] | None = None,
+    replace_draft: bool = False,
 ) -> Dataset:
     """Keep some columns (None forgets one), the facts about the whole table as typed, what holds in every record, and
     what stands `beside` the columns (points, partitions, totals, as in a DOMAIN.json). Others stay as they are."""
     locked = (
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )
-    draft: dict[str, Any] = {} if anew else dict(locked.draft)
+    draft: dict[str, Any] = {} if replace_draft else dict(locked.draft)
     columns_kept = dict(draft.get("columns") or {})
     columns = _counted(locked, columns or {})
     before = set(drafts.confirmed_names(locked.draft))
@@ -109,11 +114,11 @@ def keep(
         draft["total"] = total
     if constraints is not None:
         draft["constraints"] = list(constraints)
-    given = {"columns": columns, "table": table, "constraints": constraints, "beside": beside}
+    given = {"columns": columns, "table": table, "constraints": constraints, "beside": context}
     terms.check_text(given)  # what stands already was looked at when it came
-    if beside is not None:
-        DraftFacts.objects.update_or_create(dataset=locked, defaults={"facts": dict(beside)})
-    elif anew:
+    if context is not None:
+        DraftFacts.objects.update_or_create(dataset=locked, defaults={"facts": dict(context)})
+    elif replace_draft:
         DraftFacts.objects.filter(dataset=locked).delete()
     locked.draft = draft
     locked.save(update_fields=["draft", "updated_at"])
@@ -157,11 +162,11 @@ def _counted(
 
 @transaction.atomic
 def describe_point(
-    *, actor: User, dataset: Dataset, said: Mapping[str, Any], names: Sequence[str]
+    *, actor: User, dataset: Dataset, given: Mapping[str, Any], names: Sequence[str]
 ) -> Dataset:
     """Two columns as one point, confirmed: as a form that is valid has it."""
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
-    described = points.describe_place(said, draft=locked.draft, names=names)
+    described = points.describe_place(given, draft=locked.draft, names=names)
     table = terms.USUAL_TABLE | (locked.draft.get("table") or {}) | {"places": described.places}
     return keep(actor=actor, dataset=dataset, columns=described.columns, table=table)
 
@@ -224,7 +229,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     names = payload["columns"] if payload else selectors.columns_of(dataset)
-    domain = domain_of(dataset.draft, names=names, beside=selectors.draft_context(dataset))
+    domain = domain_of(dataset.draft, names=names, context=selectors.draft_context(dataset))
     typed = drafts.columns(dataset.draft)
     described = {attribute.name: typed[attribute.name] for attribute in domain.attributes}
     return _store(
@@ -232,7 +237,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
         dataset=dataset,
         domain=domain,
         statements=basis.statements(described),
-        found=basis.of_draft(described.values()),
+        facts=basis.of_draft(described.values()),
     )
 
 
@@ -253,7 +258,7 @@ def declare_domain(
             ]
             if because
             else [],
-            found=basis.of_attributes(
+            facts=basis.of_attributes(
                 domain.attributes,
                 suggested=basis.by_column(selectors.suggestions_to_count(dataset)),
             ),
@@ -293,7 +298,7 @@ def declare_domain(
 
 
 def domain_of(
-    draft: Mapping[str, Any], *, names: Sequence[str] | None, beside: Mapping[str, Any]
+    draft: Mapping[str, Any], *, names: Sequence[str] | None, context: Mapping[str, Any]
 ) -> Domain:
     """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only their number is
     remembered). Raises Incomplete with all errors at once."""
@@ -327,7 +332,7 @@ def domain_of(
         )
         if not errors:
             held = parse_constraints(constraining.documents(draft))
-            return documents.whole(attributes, constraints=held, terms=whom, beside=beside)
+            return documents.whole(attributes, constraints=held, terms=whom, context=context)
     except DomainError as error:
         errors.append(error)
     raise Incomplete(errors)
@@ -340,7 +345,7 @@ def _store(
     dataset: Dataset,
     domain: Domain,
     statements: Sequence[Mapping[str, Any]],
-    found: basis.FactCount,
+    facts: basis.FactCount,
 ) -> DomainVersion:
     domain.require_confirmed()
     terms.check_kinds(domain)
@@ -364,8 +369,8 @@ def _store(
         version=version,
         statements=[dict(each) for each in statements],
         suggestions_shown=selectors.suggestions_were_shown(locked),
-        facts=found.facts,
-        facts_as_suggested=found.equal,
+        facts=facts.facts,
+        facts_as_suggested=facts.equal,
     )
     audit.record(
         actor=actor,

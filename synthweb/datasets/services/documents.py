@@ -215,10 +215,10 @@ def whole(
     *,
     constraints: Sequence[Constraint],
     terms: Mapping[str, Any],
-    beside: Mapping[str, Any],
+    context: Mapping[str, Any],
 ) -> Domain:
     """A Domain of parts. Errors: DomainError where they do not fit."""
-    if not beside:
+    if not context:
         return Domain(attributes=tuple(attributes), constraints=tuple(constraints), **terms)
     return Domain.from_json(
         {
@@ -229,7 +229,7 @@ def whole(
             "places": [place.to_json() for place in terms["places"]],
             "repeats": terms["repeats"] and terms["repeats"].to_json(),
             "constraints": [each.to_json() for each in constraints],
-            **beside,
+            **context,
         }
     )
 
@@ -270,6 +270,6 @@ def draft_document(dataset: Dataset) -> dict[str, Any]:
         list(map(parse_attribute, documents)),
         constraints=constraints,
         terms=table_facts,
-        beside=context,
+        context=context,
     )
     return domain.to_json() | {"attributes": documents}
