@@ -31,7 +31,7 @@ _SELDOM = 300
 """Where one of fewer passes, a choice for each is quicker."""
 
 
-class Sampler(Protocol):
+class TreeSampler(Protocol):
     """The part of the session's sampler that trees need."""
 
     def counts(self, vector: Counts, noise: Noise) -> Counts: ...
@@ -49,7 +49,7 @@ def grow_tree(
     hierarchy: Hierarchy,
     rule: Rule,
     noise: Noise,
-    sampler: Sampler,
+    sampler: TreeSampler,
 ) -> Growth:
     """leaves: codes, increasing, and how many records have each; one, where that is left out."""
     codes, left = leaves
@@ -110,7 +110,13 @@ def grow_tree(
 
 
 def _discount(
-    left: Counts, first: Counts, last: Counts, reached: Counts, number: int, *, sampler: Sampler
+    left: Counts,
+    first: Counts,
+    last: Counts,
+    reached: Counts,
+    number: int,
+    *,
+    sampler: TreeSampler,
 ) -> None:
     """Takes so many records out of each node: all of one that has no more; of others those that are drawn."""
     sizes = reached[last] - reached[first]

@@ -14,7 +14,7 @@ from synth_engine.hierarchy import draw_distinct
 from synth_engine.measurement import Counts, Noise
 
 
-class Sampler(growth.Sampler, Protocol):
+class Sampler(growth.TreeSampler, Protocol):
     """The source of all noise. Tests replace it by one that enumerates every outcome."""
 
     def choose(self, scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int: ...

@@ -12,7 +12,7 @@ from typing import Any
 from synth_engine.codec import Fit
 from synth_engine.domain import Attribute, Date, DateTime, Integer, Number
 from synth_engine.evaluation.tallies import Tallies
-from synth_engine.evaluation.wording import Verdict, per_hundred
+from synth_engine.evaluation.wording import FigureVerdict, per_hundred
 
 MAX_BIN_SHARE = 0.5
 """Share of the real values of a column in one bin of several values, above which its distance says nothing of it: the middle
@@ -94,7 +94,7 @@ def _wide_bins(attribute: Attribute) -> list[bool]:
     return [False] * attribute.value_count
 
 
-def column_verdict(verdict: Verdict, limits: Sequence[str]) -> Verdict:
+def column_verdict(verdict: FigureVerdict, limits: Sequence[str]) -> FigureVerdict:
     """The verdict on one column, with what limits it. A difference that is clear even so stays what it is."""
     if not limits:
         return verdict
@@ -104,7 +104,7 @@ def column_verdict(verdict: Verdict, limits: Sequence[str]) -> Verdict:
     return {"level": verdict["level"], "words": f"{verdict['words']} Besides, {reasons}."}
 
 
-def group_verdict(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
+def group_verdict(verdict: FigureVerdict, hidden: Sequence[str]) -> FigureVerdict:
     """The verdict on several columns, of which some are hidden from the comparison."""
     if not hidden or verdict["level"] not in SMALL_LEVELS:
         return verdict
@@ -114,7 +114,7 @@ def group_verdict(verdict: Verdict, hidden: Sequence[str]) -> Verdict:
     }
 
 
-def mean_verdict(verdict: Verdict, entries: Sequence[Mapping[str, Any]]) -> Verdict:
+def mean_verdict(verdict: FigureVerdict, entries: Sequence[Mapping[str, Any]]) -> FigureVerdict:
     """The verdict on a mean, with how many of those it is of cannot be judged."""
     unseen = sum(entry["verdict"]["level"] == "unseen" for entry in entries)
     if not unseen:

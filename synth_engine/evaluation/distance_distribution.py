@@ -61,7 +61,7 @@ def median(edges: NDArray[np.float64], within: NDArray[np.float64]) -> float:
     return float(edges[1 + min(int(np.searchsorted(within, 0.5)), len(within) - 1)])
 
 
-def verdict(ks: float, chance: float) -> wording.Verdict:
+def verdict(ks: float, chance: float) -> wording.FigureVerdict:
     return wording.gap_verdict(ks, chance=chance)
 
 

@@ -13,12 +13,12 @@ from synth_engine.evaluation import blind_spots, wording
 from synth_engine.evaluation.cards import MARKS, Card
 from synth_engine.evaluation.distances import chance_distance, shares, total_variation
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.tallies import Clique, Source, Tallies, align
-from synth_engine.evaluation.wording import Explanation, Json, Verdict
+from synth_engine.evaluation.tallies import Clique, Tallies, TallySource, align
+from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json
 
 
 @dataclass(frozen=True)
-class Section:
+class FigureSection:
     """A part of the page. `links`: anchor and label of its entries in the list of sections; `layout`: how cards are placed."""
 
     key: str
@@ -28,8 +28,10 @@ class Section:
     layout: Literal["list", "pairs", "maps"] = "list"
 
 
-DISTANCES = Section("distances", "Distances between places", 20, (("distances", "Distances"),))
-GROUPS = Section(
+DISTANCES = FigureSection(
+    "distances", "Distances between places", 20, (("distances", "Distances"),)
+)
+GROUPS = FigureSection(
     "groups",
     "Columns taken together",
     60,
@@ -48,7 +50,7 @@ class Tile:
     words: str
 
     @classmethod
-    def of(cls, title: str, value: str, verdict: Verdict) -> Tile:
+    def of(cls, title: str, value: str, verdict: FigureVerdict) -> Tile:
         """The tile of a number with its verdict."""
         return cls(title, value, MARKS[verdict["level"]], verdict["words"])
 
@@ -120,10 +122,10 @@ class ComparisonFigure:
 
     field: ClassVar[str] = ""
     position: ClassVar[int]
-    section: ClassVar[Section]
+    section: ClassVar[FigureSection]
     explanations: ClassVar[Mapping[str, Explanation]] = {}
 
-    def tally(self, _source: Source) -> Any:
+    def tally(self, _source: TallySource) -> Any:
         """Counts what the figure needs besides the cliques of a report; None where the domain has nothing for it."""
         return None
 

@@ -17,7 +17,7 @@ from synth_engine.evaluation import blind_spots, wording
 from synth_engine.evaluation.figure import Sides
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.tallies import Clique, ContingencyTable, Source, Tallies
+from synth_engine.evaluation.tallies import Clique, ContingencyTable, Tallies, TallySource
 from synth_engine.evaluation.wording import Json
 
 SCHEMA = "synth_engine/report/1"
@@ -36,7 +36,7 @@ def cliques(domain: Domain) -> list[Clique]:
 
 
 def tally(
-    source: Source,
+    source: TallySource,
     *,
     wanted: Iterable[Clique] | None = None,
     progress: Progress = lambda _stage, _fraction: None,

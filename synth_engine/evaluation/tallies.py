@@ -56,7 +56,7 @@ class ContingencyTable:
         return full.reshape(self.shape)
 
 
-class Source(Protocol):
+class TallySource(Protocol):
     """A table that is counted: rows in the room, or the codes of a synthetic table.
 
     Counts of real rows are exact and therefore confidential: their tallies are not private.

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from synth_engine.evaluation import heatmaps, style
 from synth_engine.evaluation.cards import MARKS, Card, CardTable, count, make_table
-from synth_engine.evaluation.figure import Section, Tile
+from synth_engine.evaluation.figure import FigureSection, Tile
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.thumbnails import thumbnail
@@ -41,7 +41,7 @@ class Thumb:
 class PageSection:
     """A section with its cards and a sentence below its title, which may be empty."""
 
-    section: Section
+    section: FigureSection
     cards: list[Card]
     verdict: str
 

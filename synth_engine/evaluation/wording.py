@@ -14,7 +14,7 @@ Json = dict[str, Any]
 """An entry of a report: a JSON document."""
 
 
-class Verdict(TypedDict):
+class FigureVerdict(TypedDict):
     """`level` for machines and icons, `words` for people."""
 
     level: Level
@@ -74,7 +74,7 @@ def per_hundred(value: float) -> str:
     return f"{amount:.1f}" if amount < 10 else f"{amount:.0f}"
 
 
-def distance_verdict(value: float, *, chance: float, of: str = "records") -> Verdict:
+def distance_verdict(value: float, *, chance: float, of: str = "records") -> FigureVerdict:
     """On a total variation distance, judged by its excess over what chance alone would give."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     words = f"{_LEVEL_WORDS[level]}: {per_hundred(value)} of 100 {of} would have to change"
@@ -83,7 +83,7 @@ def distance_verdict(value: float, *, chance: float, of: str = "records") -> Ver
     return {"level": level, "words": words + "."}
 
 
-def gap_verdict(value: float, *, chance: float) -> Verdict:
+def gap_verdict(value: float, *, chance: float) -> FigureVerdict:
     """On the largest gap between two curves of cumulative shares, judged like a distance."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     words = (
@@ -92,7 +92,7 @@ def gap_verdict(value: float, *, chance: float) -> Verdict:
     return {"level": level, "words": f"{words} (about {per_hundred(chance)} by chance alone)."}
 
 
-def moved_verdict(value: float, *, chance: float, kilometres: float) -> Verdict:
+def moved_verdict(value: float, *, chance: float, kilometres: float) -> FigureVerdict:
     """On the earth mover's distance, as a part of the diagonal of the box, which is so many kilometres long; judged by its
     excess over a plain resample."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
@@ -110,7 +110,7 @@ PRICE_OF_COMPARISON = (
 )
 
 
-def dependence_verdict(*, real: float, synthetic: float) -> Verdict:
+def dependence_verdict(*, real: float, synthetic: float) -> FigureVerdict:
     """On how the dependence of one pair of columns came through."""
     level = _level(abs(synthetic - real), DEPENDENCE_STEPS)
     if level == "same":
@@ -133,7 +133,7 @@ def dependence_verdict(*, real: float, synthetic: float) -> Verdict:
     }
 
 
-def mean_dependence_verdict(value: float) -> Verdict:
+def mean_dependence_verdict(value: float) -> FigureVerdict:
     """On the mean difference of normalised mutual information over all pairs."""
     level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))
     words = {

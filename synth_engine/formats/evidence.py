@@ -83,7 +83,7 @@ _NAMES = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class HeaderVerdict:
     """What a first line is; if that is open, what it rather is."""
 
     answer: Answer
@@ -111,7 +111,7 @@ def is_name(cell: str) -> bool:
     return cell.strip().casefold() in _NAMES
 
 
-def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Verdict:
+def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> HeaderVerdict:
     """Whether `first` is the header of `rows`, the records below it. Rows of another width are not looked at."""
     below = [row for row in rows if len(row) == len(first)]
     if len(first) > 1:  # a header that stands there again is refused where it stands
@@ -119,7 +119,9 @@ def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Verdict:
     kinds = [kind_of_cell(cell) for cell in first]
     if not below:
         data = any(kind in ("number", "date", "address") for kind in kinds)
-        return Verdict(answer="open" if data or rows else "header", header=not data, bits=0.0)
+        return HeaderVerdict(
+            answer="open" if data or rows else "header", header=not data, bits=0.0
+        )
     columns = [[row[place] for row in below] for place in range(len(first))]
     types = [[kind_of_cell(cell) for cell in column] for column in columns]
     counted = _counted_along(first, kinds, below)
@@ -129,7 +131,7 @@ def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Verdict:
         numbered = [cell.strip() for cell in first] in counted_from or (
             _rises(first, places) and not any(_rises(row, places) for row in below)
         )
-        return Verdict(answer="open" if numbered else "record", header=False, bits=0.0)
+        return HeaderVerdict(answer="open" if numbered else "record", header=False, bits=0.0)
     against = any(
         _speaks_against(first[place], kinds[place], columns[place], types[place])
         for place in range(len(first))
@@ -139,8 +141,8 @@ def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Verdict:
     if counted:
         bits += min(_MOST_CONTRAST, _CONTRAST + math.log2(len(below) + 1))
     if against or bits < ENOUGH:
-        return Verdict(answer="open", header=not against and bits >= _CONTRAST, bits=bits)
-    return Verdict(answer="header", header=True, bits=bits)
+        return HeaderVerdict(answer="open", header=not against and bits >= _CONTRAST, bits=bits)
+    return HeaderVerdict(answer="header", header=True, bits=bits)
 
 
 def _counted_along(

@@ -11,7 +11,7 @@ from synth_engine.errors import TableError
 _EXPORT = "export the table as CSV"
 
 
-class _Form(NamedTuple):
+class _ForeignForm(NamedTuple):
     """How a kind of text begins, what it is, and what to do with it."""
 
     start: re.Pattern[str]
@@ -27,36 +27,38 @@ _JSON = _begins(
     r'\{\s*(?:"|\}\s*$)|\[\s*(?:[\[{]|"(?:[^"\\]|\\.)*"\s*[,\]]|-?[0-9][0-9.eE+-]*\s*[,\]]|\]\s*$)'
 )
 _FORMS = (
-    _Form(
+    _ForeignForm(
         _begins(
             r"<!doctype\s+html|<(?:html|head|body|table|meta|script|style|div|title)\b[^<>]*(?:>(?!\s*[,;\t|])|\s[^<>]*$)"
         ),
         "a web page (HTML)",
         "find the table that the page shows, or open the page in a spreadsheet program and save it as CSV UTF-8",
     ),
-    _Form(
+    _ForeignForm(
         _begins(
             r"<\?xml\b|<!--|<!doctype\b|<[a-z][a-z0-9:._-]*(?:\s+[a-z:._-]+\s*=\s*[\"'][^<>]*)?/?>(?!\s*(?:[,;\t|]|$))"
         ),
         "XML",
         _EXPORT,
     ),
-    _Form(
+    _ForeignForm(
         _begins(r"\{\\rtf"),
         "a document (RTF)",
         "copy the table from it into a spreadsheet and save that as CSV UTF-8",
     ),
-    _Form(
+    _ForeignForm(
         _begins(r"%!PS"),
         "a printed document (PostScript)",
         "find the table that it was made from",
     ),
-    _Form(_begins(r"\\documentclass|\\begin\{"), "a document (LaTeX)", _EXPORT),
-    _Form(_begins(r"BEGIN:(?:VCARD|VCALENDAR)"), "a list of contacts or dates", _EXPORT),
-    _Form(_begins(r"@relation\b"), "a file of Weka (ARFF)", _EXPORT),
-    _Form(_begins(r"HEADER RECORD\*{7}"), "a transport file of SAS", _EXPORT),
-    _Form(_begins(r"ASCII SPSS PORT FILE"), "a portable file of SPSS", "save it as .sav"),
-    _Form(
+    _ForeignForm(_begins(r"\\documentclass|\\begin\{"), "a document (LaTeX)", _EXPORT),
+    _ForeignForm(_begins(r"BEGIN:(?:VCARD|VCALENDAR)"), "a list of contacts or dates", _EXPORT),
+    _ForeignForm(_begins(r"@relation\b"), "a file of Weka (ARFF)", _EXPORT),
+    _ForeignForm(_begins(r"HEADER RECORD\*{7}"), "a transport file of SAS", _EXPORT),
+    _ForeignForm(
+        _begins(r"ASCII SPSS PORT FILE"), "a portable file of SPSS", "save it as .sav"
+    ),
+    _ForeignForm(
         _begins(
             r"(?:(?:--[^\n]*\n|/\*.*?\*/;?|#[^\n]*\n)\s*)*(?:"
             r"(?:create|drop|alter|truncate|lock)\s+(?:or\s+replace\s+)?(?:temporary\s+)?(?:table|tables|database|schema|type|view)\b|"
@@ -66,7 +68,7 @@ _FORMS = (
         "statements of a database (SQL)",
         _EXPORT,
     ),
-    _Form(_begins(r"%YAML\b|---[ \t]*\r?\n"), "YAML", _EXPORT),
+    _ForeignForm(_begins(r"%YAML\b|---[ \t]*\r?\n"), "YAML", _EXPORT),
 )
 _FLAGS_DOTALL = re.compile(r"/\*.*?\*/;?", re.DOTALL)
 _YAML_LINE = re.compile(

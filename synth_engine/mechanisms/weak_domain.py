@@ -25,7 +25,7 @@ from synth_engine.measurement import (
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning
-from synth_engine.plans.domain_learning import Answer, Question
+from synth_engine.plans.domain_learning import Answer, LearningQuestion
 from synth_engine.plans.plan import Budget, Family, Mechanism, Plan
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -150,12 +150,12 @@ class CountQuestion:
         return session.measure(self.clique, noise=self.noise)
 
 
-def _step(domain: Domain, name: str | None, noise: Noise) -> Question | CountQuestion:
+def _step(domain: Domain, name: str | None, noise: Noise) -> LearningQuestion | CountQuestion:
     if name is None:
         return CountQuestion(clique=(), cells=1, noise=noise)
     attribute = domain.attribute(name)
     if isinstance(attribute, Undeclared):
-        return Question(
+        return LearningQuestion(
             attribute=attribute,
             noise=noise,
             threshold=domain_learning.threshold(attribute, noise),
@@ -167,12 +167,12 @@ def _step(domain: Domain, name: str | None, noise: Noise) -> Question | CountQue
 class WeakDomainPlan(Plan):
     """`weak-domain` with its noise set."""
 
-    steps: tuple[Question | CountQuestion, ...]
+    steps: tuple[LearningQuestion | CountQuestion, ...]
 
     @property
-    def questions(self) -> list[Question]:
+    def questions(self) -> list[LearningQuestion]:
         """Those by which open columns are learned."""
-        return [step for step in self.steps if isinstance(step, Question)]
+        return [step for step in self.steps if isinstance(step, LearningQuestion)]
 
     def run(self, session: Session) -> Answers:
         answers = [step.ask(session) for step in self.steps]

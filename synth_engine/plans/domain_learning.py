@@ -58,7 +58,7 @@ def share(domain: Domain) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class LearningQuestion:
     """How one open column is asked for."""
 
     attribute: Undeclared
@@ -103,12 +103,16 @@ class Question:
         return self.threshold is None and answer.clique == (self.attribute.name,)
 
 
-def question(attribute: Undeclared, budget: Budget, sensitivity: Sensitivity) -> Question:
+def question(
+    attribute: Undeclared, budget: Budget, sensitivity: Sensitivity
+) -> LearningQuestion:
     """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
     noise = budget_allocation.noise(
         budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak)
     )
-    return Question(attribute=attribute, noise=noise, threshold=threshold(attribute, noise))
+    return LearningQuestion(
+        attribute=attribute, noise=noise, threshold=threshold(attribute, noise)
+    )
 
 
 def _moving(attribute: Undeclared, sensitivity: Sensitivity) -> Sensitivity:
@@ -136,7 +140,7 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
 
 
 def learn_attributes(
-    questions: Sequence[Question], answers: Sequence[Answer], *, most: int = MAX_CODES
+    questions: Sequence[LearningQuestion], answers: Sequence[Answer], *, most: int = MAX_CODES
 ) -> dict[str, Attribute]:
     """The attributes that the answers make of the open ones, with so many values found at most. Errors: InputError if they
     are not those answers."""
@@ -247,7 +251,7 @@ def _split(
     return sorted(edges)
 
 
-def describe(questions: Sequence[Question]) -> dict[str, LearnedColumn]:
+def describe(questions: Sequence[LearningQuestion]) -> dict[str, LearnedColumn]:
     """What is asked of each undeclared column, from public facts alone."""
     return {
         question.attribute.name: LearnedColumn(

@@ -28,7 +28,7 @@ MANY_CODES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class SampleSizeVerdict:
     """`strengths`: of each column, weakest first. `pairs`: of two columns of the usual size together. `least_rows` and
     `least_epsilon`: from which on, the other being as it is, fewer than half of the columns are lost."""
 
@@ -44,7 +44,7 @@ class Verdict:
         return tuple(name for name, strength in self.strengths if strength < LOST)
 
 
-def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
+def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> SampleSizeVerdict:
     """Judges a description with a number of records and a loss."""
     domain = domain_learning.expected_domain(domain) if domain.undeclared else domain
     noise = noise_of_a_code(domain, epsilon=epsilon)
@@ -61,7 +61,7 @@ def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> Verdict:
         if lost or pairs < LOST
         else "enough"
     )
-    return Verdict(
+    return SampleSizeVerdict(
         level=level,
         strengths=tuple(ranked),
         pairs=pairs,

@@ -20,7 +20,7 @@ from synth_engine.errors import SpecError
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import Answers, Discovery, Noise, Session
 from synth_engine.plans import domain_learning, group_size_stage
-from synth_engine.plans.domain_learning import Answer, Question
+from synth_engine.plans.domain_learning import Answer, LearningQuestion
 from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
@@ -85,7 +85,7 @@ class LearningStage:
 
     cap: Budget
     sizes: Noise | None
-    questions: tuple[Question, ...]
+    questions: tuple[LearningQuestion, ...]
     left: Budget
     guess: Domain
 
@@ -119,7 +119,7 @@ def total_budget(config: Mechanism, spec: Spec) -> Budget:
 
 def questions_for(
     domain: Domain, cap: Budget, sensitivity: Sensitivity
-) -> tuple[Question, ...]:
+) -> tuple[LearningQuestion, ...]:
     """Every open column with an equal part of the share for learning."""
     part = domain_learning.share(domain) / len(domain.undeclared)
     part_of_column = cap.of(cap.amount * part)
@@ -130,7 +130,7 @@ def questions_for(
 
 
 def budget_after(
-    cap: Budget, questions: tuple[Question, ...], sensitivity: Sensitivity
+    cap: Budget, questions: tuple[LearningQuestion, ...], sensitivity: Sensitivity
 ) -> Budget:
     """What the questions leave of a cap."""
     return _subtract_events(cap, [question.event(sensitivity) for question in questions])
@@ -145,7 +145,7 @@ class StagedPlan(MultiStagePlan):
     """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
     questions by which undeclared columns are learned. left: the budget of the mechanism."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[LearningQuestion, ...]
     left: Budget
 
     @property

@@ -5,7 +5,7 @@ and what it says goes into the public description of a table (`describe`). It kn
 
 from __future__ import annotations
 
-from synth_engine.references.base import Reference, Roles, Source
+from synth_engine.references.base import Reference, ReferenceSource, Roles
 from synth_engine.references.column_roles import recognise
 from synth_engine.references.degrees import advice
 from synth_engine.references.describe import (
@@ -20,16 +20,16 @@ from synth_engine.references.describe import (
     weighted,
     worthwhile,
 )
-from synth_engine.references.sheet import MOST_BYTES, Sheet, read_sheet, unpacked
+from synth_engine.references.sheet import MOST_BYTES, ReferenceSheet, read_sheet, unpacked
 from synth_engine.references.table import load, read
 
 __all__ = [
     "MOST_BYTES",
     "Found",
     "Reference",
+    "ReferenceSheet",
+    "ReferenceSource",
     "Roles",
-    "Sheet",
-    "Source",
     "advice",
     "bare",
     "described",

@@ -83,7 +83,7 @@ def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ReferenceSource:
     """Where a fact of a description comes from: the name, the version and the SHA-256 of the unpacked file."""
 
     name: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.errors import DomainError
-from synth_engine.references.base import Reference, Source
+from synth_engine.references.base import Reference, ReferenceSource
 
 ITSELF = ""
 _VERSION = "correct the list, or use a version of the reference table that has these codes"
@@ -57,7 +57,12 @@ def fitting(
 
 
 def points_of(
-    fitted: Found, values: Sequence[str], *, column: str, source: Source, weights: bool = True
+    fitted: Found,
+    values: Sequence[str],
+    *,
+    column: str,
+    source: ReferenceSource,
+    weights: bool = True,
 ) -> dict[str, Any]:
     """An entry of `points` for a column of codes."""
     at = fitted.reference.at
@@ -104,7 +109,7 @@ def weighted(
 
 
 def totals_of(
-    counts: Reference, values: Sequence[str], *, column: str, source: Source
+    counts: Reference, values: Sequence[str], *, column: str, source: ReferenceSource
 ) -> dict[str, Any]:
     """An entry `totals`: how many records have each value, by a table of codes and whole numbers; a value that it does not
     name has none. Errors: DomainError for what is no number of records, and for codes that no value stands for."""
@@ -133,7 +138,7 @@ def totals_of(
 
 
 def support_of(
-    reference: Reference, *, place: str, source: Source, weights: bool = True
+    reference: Reference, *, place: str, source: ReferenceSource, weights: bool = True
 ) -> dict[str, Any]:
     """An entry of `points` for a place given by latitude and longitude: where such points may lie at all."""
     if reference.at is None:
@@ -152,7 +157,12 @@ def support_of(
 
 
 def partitions_of(
-    fitted: Found, values: Sequence[str], *, column: str, source: Source, names: Sequence[str]
+    fitted: Found,
+    values: Sequence[str],
+    *,
+    column: str,
+    source: ReferenceSource,
+    names: Sequence[str],
 ) -> list[dict[str, Any]]:
     """Entries of `partitions`: to which part each value belongs. Errors: DomainError for one that does not cover."""
     entries = []
@@ -198,7 +208,7 @@ def described(
     reference: Reference,
     *,
     column: str,
-    source: Source,
+    source: ReferenceSource,
 ) -> dict[str, Any]:
     """A description (JSON) with points, where the reference has them, and all worthwhile partitions of a column, in the place
     of those that it had. Values that are not listed yet become all codes of the reference. Errors: DomainError."""

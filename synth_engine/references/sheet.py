@@ -18,7 +18,7 @@ _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet:
+class ReferenceSheet:
     """`names` of all columns in order, and the cells of those that were asked for."""
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ def unpacked(data: bytes) -> bytes:
     return unpacked_data
 
 
-def read_sheet(text: bytes, *, wanted: Iterable[str] | None = None) -> Sheet:
+def read_sheet(text: bytes, *, wanted: Iterable[str] | None = None) -> ReferenceSheet:
     """Takes a CSV apart. `wanted`: which columns' cells to keep, None for none. Errors: TableError naming the line."""
     try:
         decoded = text.decode("utf-8-sig")
@@ -62,7 +62,7 @@ def read_sheet(text: bytes, *, wanted: Iterable[str] | None = None) -> Sheet:
     try:
         names = tuple(name.strip() for name in next(lines, []))
         _check(names)
-        return Sheet(names=names, cells=_cells(lines, names=names, wanted=wanted))
+        return ReferenceSheet(names=names, cells=_cells(lines, names=names, wanted=wanted))
     except csv.Error:
         raise TableError(
             "a quotation mark is not closed", repair="save it again as CSV", line=lines.line_num

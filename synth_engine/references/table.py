@@ -10,7 +10,7 @@ from pathlib import Path
 from synth_engine.domain.names import MAX_NAME_LENGTH as LONGEST_NAME
 from synth_engine.errors import TableError
 from synth_engine.references import degrees
-from synth_engine.references.base import MOST_CODES, Reference, Roles, Source
+from synth_engine.references.base import MOST_CODES, Reference, ReferenceSource, Roles
 from synth_engine.references.column_roles import recognise
 from synth_engine.references.sheet import MOST_BYTES, read_sheet, unpacked
 
@@ -64,7 +64,7 @@ def load(
     longitude: str | None = None,
     weight: str | None = None,
     parents: tuple[tuple[str, str], ...] = (),
-) -> tuple[Reference, Source]:
+) -> tuple[Reference, ReferenceSource]:
     """A reference from a file on this machine, its columns as given, and else as their names tell."""
     try:
         with path.open("rb") as file:
@@ -88,7 +88,9 @@ def load(
         )
     else:
         raise TableError("it does not show which column is the code", repair="say the columns")
-    source = Source(name=path.name, version="1", sha256=hashlib.sha256(text).hexdigest())
+    source = ReferenceSource(
+        name=path.name, version="1", sha256=hashlib.sha256(text).hexdigest()
+    )
     return read(text, roles=roles), source
 
 

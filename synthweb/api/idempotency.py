@@ -32,7 +32,7 @@ LONGEST_KEY = 64
 Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
-class KeyReused(Conflict):
+class IdempotencyKeyReused(Conflict):
     """The key came with another request before."""
 
     code = "key-reused"
@@ -94,7 +94,7 @@ def _take(user: User, key: str, digest: str) -> tuple[KeptAnswer, bool]:
 
 def _again(stored: KeptAnswer, digest: str) -> Response:
     if stored.request_digest != digest:
-        raise KeyReused(
+        raise IdempotencyKeyReused(
             f"This {HEADER} came with another request before",
             repair="give every request a key of its own",
             field=HEADER,

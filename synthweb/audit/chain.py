@@ -7,7 +7,7 @@ from typing import Any
 
 from synthweb.audit.models import AuditEntry, ChainHead
 from synthweb.lib import chain
-from synthweb.lib.chain import FIRST, Link, Verdict
+from synthweb.lib.chain import FIRST, ChainVerdict, Link
 
 __all__ = ["FIRST", "NAME", "fields", "seal", "verify"]
 
@@ -34,7 +34,7 @@ def seal(entry: AuditEntry) -> str:
     )
 
 
-def verify() -> Verdict:
+def verify() -> ChainVerdict:
     """Recompute the whole chain and compare its end with the stored head."""
     verdict = chain.walk(_links())
     head = ChainHead.objects.filter(name=NAME).first()
@@ -42,7 +42,9 @@ def verify() -> Verdict:
     if stored == (verdict.length, verdict.head):
         return verdict
     fault = f"the log ends at entry {verdict.length}, its stored head is entry {stored[0]}: the tail was cut or changed"
-    return Verdict(length=verdict.length, head=verdict.head, faults=(*verdict.faults, fault))
+    return ChainVerdict(
+        length=verdict.length, head=verdict.head, faults=(*verdict.faults, fault)
+    )
 
 
 def _links() -> Iterator[Link]:

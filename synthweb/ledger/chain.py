@@ -13,9 +13,9 @@ from django.db import transaction
 from synthweb.ledger.amounts import CURRENCIES, Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import chain, hashing
-from synthweb.lib.chain import Link, Verdict
+from synthweb.lib.chain import ChainVerdict, Link
 
-__all__ = ["Verdict", "fields", "first_hash", "identity", "seal", "verify"]
+__all__ = ["ChainVerdict", "fields", "first_hash", "identity", "seal", "verify"]
 
 Kind = LedgerEntry.Kind
 
@@ -65,7 +65,7 @@ def seal(entry: LedgerEntry, *, account_code: str) -> str:
 
 
 @transaction.atomic
-def verify(account: BudgetAccount) -> Verdict:
+def verify(account: BudgetAccount) -> ChainVerdict:
     """Recompute the chain, replay every movement, and compare the sums with the account's columns."""
     no_key = transaction.get_connection().features.has_select_for_no_key_update
     account = BudgetAccount.objects.select_for_update(no_key=no_key).get(
@@ -73,7 +73,7 @@ def verify(account: BudgetAccount) -> Verdict:
     )  # sums and entries of one moment
     replay = _Replay(account)
     verdict = chain.walk(replay.links(), first=first_hash(account))
-    return Verdict(
+    return ChainVerdict(
         length=verdict.length, head=verdict.head, faults=(*verdict.faults, *replay.faults())
     )
 

@@ -17,7 +17,7 @@ from synthweb.ledger import chain, selectors
 from synthweb.ledger.errors import ChainBroken
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import signatures
-from synthweb.lib.chain import FIRST, Verdict
+from synthweb.lib.chain import FIRST, ChainVerdict
 
 SCHEMA = "synthweb/chain-head/1"
 AUDIT = "audit"  # the name of the audit log's chain, beside the codes of accounts
@@ -57,12 +57,12 @@ def key_name() -> str | None:
         return None
 
 
-def _signed(statement: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+def _signed(statement: dict[str, Any], verdict: ChainVerdict) -> dict[str, Any]:
     facts = {**statement, "length": verdict.length, "head": verdict.head, "at": timezone.now()}
     return signatures.sign(facts, schema=SCHEMA, key=_key())
 
 
-def _intact(verdict: Verdict) -> Verdict:
+def _intact(verdict: ChainVerdict) -> ChainVerdict:
     if not verdict.intact:
         raise ChainBroken(
             f"The chain is broken: {verdict.faults[0]}",

@@ -29,7 +29,7 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ChainVerdict:
     """What a verification found. `faults` are sentences; none means intact."""
 
     length: int
@@ -46,7 +46,7 @@ def seal(*, sequence: int, fields: Mapping[str, Any], previous_hash: str) -> str
     return hashing.digest({**fields, "sequence": sequence, "previous_hash": previous_hash})
 
 
-def walk(links: Iterable[Link], *, first: str = FIRST) -> Verdict:
+def walk(links: Iterable[Link], *, first: str = FIRST) -> ChainVerdict:
     """Recompute a chain from its links in order of sequence; says of every link what is wrong with it."""
     faults: list[str] = []
     expected, head, length = 1, first, 0
@@ -66,4 +66,4 @@ def walk(links: Iterable[Link], *, first: str = FIRST) -> Verdict:
                 f"entry {link.sequence}: its fields do not give its hash; it was changed"
             )
         expected, head = link.sequence + 1, link.hash
-    return Verdict(length=length, head=head, faults=tuple(faults))
+    return ChainVerdict(length=length, head=head, faults=tuple(faults))

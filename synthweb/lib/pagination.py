@@ -14,7 +14,7 @@ PAGE = 25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class SortColumn:
     """A column of a list. `order`: the fields it sorts by, the least one first; none: it does not sort. `falls`: a
     first click puts the largest on top."""
 
@@ -49,7 +49,7 @@ class Listing:
 
 
 def listing(
-    queryset: QuerySet[Any], query: QueryDict, *, columns: Sequence[Column], usual: str
+    queryset: QuerySet[Any], query: QueryDict, *, columns: Sequence[SortColumn], usual: str
 ) -> Listing:
     """One page of `found`, sorted as `query` says ("-made" is made, falling), or else as `usual`; what it says that no
     column answers to changes nothing."""
@@ -64,7 +64,7 @@ def listing(
     return Listing(page=page, heads=heads, filters=_query(query, {}))
 
 
-def _head(column: Column, query: Mapping[str, Any], chosen: str) -> Head:
+def _head(column: SortColumn, query: Mapping[str, Any], chosen: str) -> Head:
     here = chosen.removeprefix("-") == column.key
     falling = chosen.startswith("-")
     turn = not falling if here else column.falls

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (
         broker.NoRedis,
         supervisor.GaveUp,
-        installation.Refused,
+        installation.InstallationRefused,
         ImproperlyConfigured,
         OSError,
     ) as problem:

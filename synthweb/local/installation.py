@@ -27,7 +27,7 @@ START_SECONDS = 60
 STOP_SECONDS = 150
 
 
-class Refused(Exception):
+class InstallationRefused(Exception):
     """Something cannot be done; the message is one line that says what to do instead."""
 
 
@@ -85,7 +85,7 @@ class Installation:
                     _say("Stopped.")
                     return 0
             time.sleep(0.1)
-        raise Refused(
+        raise InstallationRefused(
             f"It has not stopped within {STOP_SECONDS} seconds; see {self._places.logs}."
         )
 
@@ -96,7 +96,7 @@ class Installation:
             return 0
         with self._lock() as lock:
             if lock is None:
-                raise Refused("synthweb is running: `make stop` first.")
+                raise InstallationRefused("synthweb is running: `make stop` first.")
             _say(
                 f"This deletes {self._places.var}: users, datasets, releases, the ledger of this installation, its logs "
                 "and its keys. Uploaded tables can never be read again. Code and .venv stay."
@@ -114,7 +114,7 @@ class Installation:
         try:
             sys.stdout.write(self._places.demo_logins.read_text())
         except FileNotFoundError:
-            raise Refused(
+            raise InstallationRefused(
                 "There are no demo users yet: `make run` makes them at its first start."
             ) from None
         return 0
@@ -125,7 +125,7 @@ class Installation:
             _say("Making keys, the database and demo users (once; up to a minute) …")
         watching.start(processes.redis(self._places))
         if not broker.wait(folder=self._places.redis):
-            raise Refused(
+            raise InstallationRefused(
                 f"Redis does not answer. The end of its log:\n{watching.tail('redis')}"
             )
         self._once(
@@ -148,7 +148,7 @@ class Installation:
         for process in processes.application(self._places, listener=listener.fileno()):
             watching.start(process)
         if not _wait_for(f"{address}livez"):
-            raise Refused(
+            raise InstallationRefused(
                 f"The web server does not answer. The end of its log:\n{watching.tail('web')}"
             )
         _say(f"\n  synthweb is ready:  {address}\n")
@@ -163,7 +163,7 @@ class Installation:
 
     def _once(self, watching: Supervisor, process: Process) -> None:
         if code := watching.run_once(process):
-            raise Refused(
+            raise InstallationRefused(
                 f"{process.name} failed (exit code {code}). The end of its log:\n{watching.tail(process.name)}"
             )
 
@@ -236,7 +236,7 @@ def _listener() -> socket.socket:
             listener.close()
         else:
             return listener
-    raise Refused(
+    raise InstallationRefused(
         f"No free port from {wanted} to {wanted + MORE_PORTS - 1}: set SYNTHWEB_PORT to another one."
     )
 

@@ -29,24 +29,24 @@ LARGEST = 64 * 1024  # bytes of one key file
 _RETIRED = re.compile(rf"{keys.RETIRED}/signing-[0-9a-f]{{16}}\.pub")
 
 
-class Refused(Exception):
+class BackupRefused(Exception):
     """Something cannot be done; the message says what to do instead."""
 
 
 def backup(folder: Path, file: Path, passphrase: str) -> list[str]:
     """Write every key of `folder` to the new `file`; gives the names of keys that are not there."""
     if len(passphrase) < SHORTEST:
-        raise Refused(
+        raise BackupRefused(
             f"The passphrase is shorter than {SHORTEST} characters: choose a longer one."
         )
     contents = {name: (folder / name).read_bytes() for name in _names(folder)}
     if not contents:
-        raise Refused(f"There are no keys in {folder}: name their folder with --keys.")
+        raise BackupRefused(f"There are no keys in {folder}: name their folder with --keys.")
     sealed = pyrage.passphrase.encrypt(_packed(contents), passphrase)
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise Refused(
+        raise BackupRefused(
             f"{file} exists: give another name, an older copy is never overwritten."
         ) from None
     with os.fdopen(handle, "wb") as out:
@@ -65,7 +65,7 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
         if (folder / name).exists() and (folder / name).read_bytes() != content
     ]
     if different:
-        raise Refused(
+        raise BackupRefused(
             f"{', '.join(different)} in {folder} differ from the copy. Nothing was restored: move them away first, and "
             "keep them, something may be encrypted to them."
         )
@@ -85,14 +85,14 @@ def read(file: Path, passphrase: str) -> dict[str, bytes]:
     try:
         plain = pyrage.passphrase.decrypt(file.read_bytes(), passphrase)
     except pyrage.DecryptError:
-        raise Refused(
+        raise BackupRefused(
             f"{file} cannot be opened: it is damaged, or the passphrase is another one."
         ) from None
     contents: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
         for member in archive:
             if not _is_key(member.name) or not member.isreg() or member.size > LARGEST:
-                raise Refused(f"{file} holds something that is no key of synthweb.")
+                raise BackupRefused(f"{file} holds something that is no key of synthweb.")
             content = archive.extractfile(member)
             contents[member.name] = content.read() if content else b""
     return contents
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         _do(chosen, _passphrase(chosen.passphrase_file, twice=chosen.verb == "backup"))
-    except (Refused, OSError, UnicodeError, tarfile.TarError) as problem:
+    except (BackupRefused, OSError, UnicodeError, tarfile.TarError) as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
     return 0
@@ -175,7 +175,7 @@ def _passphrase(file: Path | None, *, twice: bool) -> str:
         return (file.read_text(encoding="utf-8").splitlines() or [""])[0]
     first = getpass.getpass("Passphrase: ")
     if twice and getpass.getpass("Once more: ") != first:
-        raise Refused("The two differ: nothing was done.")
+        raise BackupRefused("The two differ: nothing was done.")
     return first
 
 

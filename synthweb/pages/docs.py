@@ -36,7 +36,7 @@ SHORTEST_TEMPLATE = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class DocPage:
     """One file: `slug` is its address below /docs/, `folder` the section it stands in."""
 
     slug: str
@@ -57,7 +57,7 @@ class Page:
 @dataclass(frozen=True, kw_only=True)
 class Section:
     title: str
-    pages: tuple[Page, ...]
+    pages: tuple[DocPage, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Rendered:
 
 
 @cache
-def pages() -> dict[str, Page]:
+def pages() -> dict[str, DocPage]:
     """Every page by slug; read once a process, because the files ship with the code."""
     root = settings.BASE_DIR / "docs"
     paths = sorted(
@@ -106,7 +106,7 @@ def sections() -> tuple[Section, ...]:
     )
 
 
-def page_for(slug: str) -> Page:
+def page_for(slug: str) -> DocPage:
     """The page at this address, or 404."""
     page = pages().get(slug)
     if page is None:
@@ -114,7 +114,7 @@ def page_for(slug: str) -> Page:
     return page
 
 
-def render(page: Page, *, query: str = "") -> Rendered:
+def render(page: DocPage, *, query: str = "") -> Rendered:
     """The page's Markdown as HTML, links between pages turned into addresses.
 
     query: words, or a whole message; rows of tables that do not match it are left out.
@@ -135,10 +135,10 @@ def render(page: Page, *, query: str = "") -> Rendered:
     )
 
 
-def _page(path: Path, root: Path) -> Page:
+def _page(path: Path, root: Path) -> DocPage:
     relative = PurePosixPath(path.relative_to(root).as_posix())
     folder = relative.parts[0] if len(relative.parts) > 1 else ""
-    return Page(
+    return DocPage(
         slug=str(relative.with_suffix("")), folder=folder, title=_title(path), path=path
     )
 
@@ -283,7 +283,7 @@ def _table_close(*_: object) -> str:
     return "</table></div>"
 
 
-def _address(href: str, *, page: Page) -> str:
+def _address(href: str, *, page: DocPage) -> str:
     """A link to another file of docs/ becomes its address here; one to a file outside docs/ is left as it stands."""
     target, _, anchor = href.partition("#")
     if not target.endswith(".md") or "://" in target:

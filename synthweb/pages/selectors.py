@@ -20,7 +20,7 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection
 from synthweb.pages.release_summaries import Released, released
-from synthweb.pages.steps import Addresses, Facts, Step, next_step, six_steps, strip
+from synthweb.pages.steps import Addresses, Step, StepFacts, next_step, six_steps, strip
 from synthweb.releases import selectors as releases
 from synthweb.releases.models import Release, ReleaseGrant
 from synthweb.runs import stages
@@ -178,7 +178,7 @@ def _open_requests(user: User) -> QuerySet[BudgetRequest]:
     return ledger.requests_for(user).filter(state=BudgetRequest.State.OPEN)
 
 
-def _facts(dataset: Dataset) -> Facts:
+def _facts(dataset: Dataset) -> StepFacts:
     account = ledger.account_of(dataset)
     request = _newest_request(dataset)
     draft = (
@@ -196,7 +196,7 @@ def _facts(dataset: Dataset) -> Facts:
     opened = AuditEntry.objects.filter(
         action="report.opened", object_kind="dataset", object_code=dataset.code
     )
-    return Facts(
+    return StepFacts(
         status=dataset.status,
         described=dataset.domain_versions.exists(),
         undeclared=undeclared,

@@ -15,7 +15,7 @@ State = Literal["done", "next", "later"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class StepFacts:
     """What the steps depend on; nothing in here is real data."""
 
     status: str  # uploaded | ready | refused
@@ -58,7 +58,7 @@ class Step:
     waits: bool = False
 
 
-def six_steps(facts: Facts, addresses: Addresses) -> tuple[Step, ...]:
+def six_steps(facts: StepFacts, addresses: Addresses) -> tuple[Step, ...]:
     """The six steps in order; the first that is not done is `next`, those after it are `later`."""
     listed = (
         _upload(facts, addresses),
@@ -104,7 +104,7 @@ def next_step(listed: tuple[Step, ...], addresses: Addresses) -> Step:
     return next((step for step in listed if step.state == "next"), again)
 
 
-def _upload(facts: Facts, addresses: Addresses) -> Step:
+def _upload(facts: StepFacts, addresses: Addresses) -> Step:
     match facts.status:
         case "ready":
             return Step(name="Upload", state="done")
@@ -121,7 +121,7 @@ def _upload(facts: Facts, addresses: Addresses) -> Step:
     )
 
 
-def _describe(facts: Facts, addresses: Addresses) -> Step:
+def _describe(facts: StepFacts, addresses: Addresses) -> Step:
     if facts.missing:
         names = ", ".join(facts.missing[:5]) + (" and others" if len(facts.missing) > 5 else "")
         return Step(
@@ -147,7 +147,7 @@ def _describe(facts: Facts, addresses: Addresses) -> Step:
     )
 
 
-def _budget(facts: Facts, addresses: Addresses) -> Step:
+def _budget(facts: StepFacts, addresses: Addresses) -> Step:
     if facts.has_budget:
         return Step(name="Ask for budget", state="done", address=addresses.budget)
     if facts.request == "open":
@@ -171,7 +171,7 @@ def _budget(facts: Facts, addresses: Addresses) -> Step:
     )
 
 
-def _release(facts: Facts, addresses: Addresses) -> Step:
+def _release(facts: StepFacts, addresses: Addresses) -> Step:
     if facts.released:
         return Step(name="Release", state="done", address=addresses.release)
     if facts.running:
@@ -185,7 +185,7 @@ def _release(facts: Facts, addresses: Addresses) -> Step:
     )
 
 
-def _share(facts: Facts, addresses: Addresses) -> Step:
+def _share(facts: StepFacts, addresses: Addresses) -> Step:
     state: State = "done" if facts.shared else "later"
     return Step(
         name="Share",
@@ -198,7 +198,7 @@ def _share(facts: Facts, addresses: Addresses) -> Step:
     )
 
 
-def _compare(facts: Facts, addresses: Addresses) -> Step:
+def _compare(facts: StepFacts, addresses: Addresses) -> Step:
     state: State = "done" if facts.compared else "later"
     return Step(
         name="Compare",

@@ -32,7 +32,7 @@ from synthweb.runs.selectors import latest_errand
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class UploadStage:
     """One line of the stage list."""
 
     name: str
@@ -148,18 +148,20 @@ def read_again(request: SignedInRequest, code: str) -> HttpResponse:
     return redirect("pages:upload-status", dataset.code)
 
 
-def _stages(errand: TableErrand | None, *, busy: bool) -> list[Stage]:
+def _stages(errand: TableErrand | None, *, busy: bool) -> list[UploadStage]:
     names = [name for name, _ in STAGES]
     at = names.index(errand.stage) if errand is not None and errand.stage in names else 0
-    listed = [Stage(name="Encrypt and store", state="done", fraction=1.0)]
+    listed = [UploadStage(name="Encrypt and store", state="done", fraction=1.0)]
     for place, (_, title) in enumerate(STAGES):
         if not busy or place < at:
-            listed.append(Stage(name=title, state="done", fraction=1.0))
+            listed.append(UploadStage(name=title, state="done", fraction=1.0))
         elif place == at and errand is not None and place > 0:
-            listed.append(Stage(name=title, state="running", fraction=errand.progress))
+            listed.append(UploadStage(name=title, state="running", fraction=errand.progress))
         else:
             listed.append(
-                Stage(name=title, state="waiting", note="in the queue" if place == at else "")
+                UploadStage(
+                    name=title, state="waiting", note="in the queue" if place == at else ""
+                )
             )
     return listed
 

@@ -10,7 +10,7 @@ import json
 from django.conf import settings
 from django.db import models
 
-from synth_engine.references import Reference, Source
+from synth_engine.references import Reference, ReferenceSource
 from synthweb.accounts.models import Organisation
 from synthweb.lib import codes
 
@@ -89,5 +89,7 @@ class ReferenceVersion(models.Model):
         return Reference.from_json(json.loads(gzip.decompress(bytes(self.content))))
 
     @property
-    def source(self) -> Source:
-        return Source(name=self.reference.name, version=str(self.number), sha256=self.sha256)
+    def source(self) -> ReferenceSource:
+        return ReferenceSource(
+            name=self.reference.name, version=str(self.number), sha256=self.sha256
+        )

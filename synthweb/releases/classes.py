@@ -19,7 +19,7 @@ DEEPEST = 50  # of what an address may ask for
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ClassLine:
     """A class below the chosen one. `address`: of its own parts, empty where it has none; `distinguished_share`: which share of its records
     the tree tells apart from its neighbours."""
 
@@ -36,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explorer:
+class ClassExplorer:
     """One level of one column. `columns`: with the address of each; `level`: what its lines are, `levels`: the names of all;
     `above`: wider classes with their addresses; `share`: of the chosen class, of all records; of a line, of the class."""
 
@@ -49,12 +49,14 @@ class Explorer:
     records: str
     share: float
     distinguished_share: float
-    lines: tuple[Line, ...]
+    lines: tuple[ClassLine, ...]
     file: str
     error: str
 
 
-def explore(tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int) -> Explorer | None:
+def explore(
+    tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int
+) -> ClassExplorer | None:
     """The class that was asked for; of one that is not declared, the widest, with the reason. None for a tree without classes."""
     columns = tree_classes.of_classes(tree)
     if not columns:
@@ -69,7 +71,7 @@ def explore(tree: TreeCells, query: QueryDict, *, domain: Domain, rows: int) -> 
         )
     assert here is not None  # noqa: S101 - every column has a widest class
     levels = named(domain, column)
-    return Explorer(
+    return ClassExplorer(
         column=column,
         columns=tuple((name, _address(name, ())) for name in columns),
         levels=levels,
@@ -103,8 +105,8 @@ def _address(column: str, path: Sequence[str]) -> str:
     return asked.urlencode()
 
 
-def _line(part: Part, here: Class, column: str, *, rows: int) -> Line:
-    return Line(
+def _line(part: Part, here: Class, column: str, *, rows: int) -> ClassLine:
+    return ClassLine(
         name=part.name,
         address=_address(column, (*here.path, part.name)) if part.values > 1 else "",
         records=number(rows * part.share),

@@ -146,7 +146,7 @@ def compare_map_csv(request: SignedInRequest, code: str, sheet: str) -> HttpResp
 
 
 def _sheet(
-    page: maps.Page | None, sheet: str, release: Release, *, what: str
+    page: maps.MapsPage | None, sheet: str, release: Release, *, what: str
 ) -> HttpResponseBase:
     if page is None or sheet not in page.sheets:
         raise Http404("no such table, or it has expired")

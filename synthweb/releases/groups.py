@@ -20,7 +20,7 @@ ANY = "any"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class GroupLine:
     """One group: of each column its value, values that are put together, or any; and how many records it has."""
 
     values: tuple[str, ...]
@@ -28,12 +28,12 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class GroupsPage:
     """The largest groups first. `more`: how many are in the file alone; `total`: groups in all; `deviation`: of the noise of a
     count before groups were put together, None where the receipt does not tell."""
 
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[GroupLine, ...]
     total: int
     more: int
     deviation: float | None
@@ -44,18 +44,18 @@ def shows(release: Release) -> bool:
     return holds(release.code, "published")
 
 
-def page(release: Release) -> Page | None:
+def page(release: Release) -> GroupsPage | None:
     """None for a release that publishes no groups."""
     if (published := release.model.get("published")) is None:
         return None
     groups = sorted(published["groups"], key=lambda group: -group[2])
     labels = _labels(release, published["columns"], named=True)
     lines = tuple(
-        Line(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2]))
+        GroupLine(values=tuple(_values(group, labels, most=NAMED)), records=round(group[2]))
         for group in groups[:SHOWN]
     )
     columns = tuple(published["columns"])
-    return Page(
+    return GroupsPage(
         columns=columns,
         lines=lines,
         total=len(groups),

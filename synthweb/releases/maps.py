@@ -39,7 +39,7 @@ UNITS = {"km": curves.KILOMETRES, "miles": curves.MILES}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class MapsPage:
     """Everything the page shows. `query`: the choices of the form, for the addresses of files."""
 
     form: MapForm
@@ -71,7 +71,7 @@ def _shows(code: str) -> bool:
     return sum(value is not None for value in (distances or {}).values()) >= 2
 
 
-def page(release: Release, query: QueryDict) -> Page | None:
+def page(release: Release, query: QueryDict) -> MapsPage | None:
     """Of a release alone; None where records go nowhere."""
     domain = model_of(release.code).domain
     by_name = {_name(commute): commute for commute in commutes(domain)}
@@ -86,7 +86,9 @@ def page(release: Release, query: QueryDict) -> Page | None:
     )
 
 
-def comparison(release: Release, report: Mapping[str, Any], query: QueryDict) -> Page | None:
+def comparison(
+    release: Release, report: Mapping[str, Any], query: QueryDict
+) -> MapsPage | None:
     """The same beside the real table; None where a stored comparison has no tallies of commutes."""
     domain = model_of(release.code).domain
     by_name = {_name(commute): commute for commute in commutes(domain)}
@@ -106,7 +108,7 @@ def _page(
     by_name: Mapping[str, Commute],
     known: Mapping[str, Mapping[str, tallies.ContingencyTable]],
     query: QueryDict,
-) -> Page:
+) -> MapsPage:
     pair = str(query["pair"]) if query.get("pair") in by_name else next(iter(by_name))
     commute = by_name[pair]
     sides = {side: Flows.of(commute, table) for side, table in known[pair].items()}
@@ -118,7 +120,7 @@ def _page(
     )
     view = _view(form, domain=domain, commute=commute, sides=sides)
     made = commute_maps.make_all(view)
-    return Page(
+    return MapsPage(
         form=form,
         names=anchors.names(commute=commute, domain=domain),
         cards=[card for card, _ in made],

@@ -36,7 +36,7 @@ class Arc:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class NetworkLine:
     """One column: where it stands, what it is drawn from, and the table that says how."""
 
     name: str
@@ -57,7 +57,7 @@ class Line:
 class Network:
     """Everything the page shows."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[NetworkLine, ...]
     height: int
     width: int = WIDTH
     names: int = NAMES
@@ -109,10 +109,10 @@ def lay_out(nodes: Sequence[Mapping[str, Any]], *, domain: Domain) -> Network:
 
 def _line(
     name: str, parents: tuple[str, ...], *, height: Mapping[str, int], domain: Domain
-) -> Line:
+) -> NetworkLine:
     shape = tuple(domain.shape((*parents, name)))
     longest = max(height.values()) - TOP
-    return Line(
+    return NetworkLine(
         name=name,
         shown=name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…",
         y=height[name],

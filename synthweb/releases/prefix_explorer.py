@@ -20,7 +20,7 @@ BLANK = "␣"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PrefixLine:
     """What may follow a beginning: `text` is the longer one as it is, `shown` with its blanks visible."""
 
     text: str
@@ -38,7 +38,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explorer:
+class PrefixExplorer:
     """One level: the beginning that was asked for, the shorter ones, and what may follow. `share`: of the records that begin
     like that, of all of them; of a line, of those. `closed`: the beginning at which the tree ends, if it ends there; `ends`: the
     share of its records for which it does, while it goes on for those of other classes. `groups`: the classes whose texts can
@@ -49,7 +49,7 @@ class Explorer:
     above: tuple[tuple[str, str], ...]
     records: str
     share: float
-    lines: tuple[Line, ...]
+    lines: tuple[PrefixLine, ...]
     closed: str | None
     ends: float
     error: str
@@ -62,7 +62,7 @@ class Explorer:
         return f"&{urlencode({'of': self.of})}" if self.of else ""
 
 
-def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> Explorer | None:
+def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> PrefixExplorer | None:
     """The level that was asked for (`at`), of all records or of those of a class (`of`). None for a tree without texts."""
     if (texts := tree_classes.of_texts(tree)) is None:
         return None
@@ -77,14 +77,14 @@ def page(tree: tree_cells.TreeCells, asked: QueryDict, *, rows: int) -> Explorer
     return replace(explorer, groups=tuple(groups), of=of if of in groups else "")
 
 
-def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> Explorer:
+def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> PrefixExplorer:
     """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with the reason."""
     words = _words(tree)
     text, error = _read(words, asked)
     symbols = [words.alphabet.index(sign) + 1 for sign in text]
     node = tree_cells.node(tree, symbols)
     ordered = sorted(node.children, key=lambda child: (-child.share, child.symbol))
-    return Explorer(
+    return PrefixExplorer(
         text=text,
         shown=visible(text),
         above=tuple(
@@ -120,9 +120,9 @@ def _read(words: StringHierarchy, asked: str) -> tuple[str, str]:
 
 def _line(
     child: tree_cells.Child, text: str, words: StringHierarchy, *, whole: float, rows: float
-) -> Line:
+) -> PrefixLine:
     longer = text if child.ended else text + words.alphabet[child.symbol - 1]
-    return Line(
+    return PrefixLine(
         text=longer,
         shown=visible(longer),
         records=number(rows * child.share),

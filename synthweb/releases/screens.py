@@ -19,7 +19,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib import number_format
-from synthweb.lib.pagination import Column, listing
+from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import (
     chain,
     citation,
@@ -86,12 +86,12 @@ FILTERS = (
     ("dataset", "dataset"),
 )  # of the list: name, key in addresses
 COLUMNS = (
-    Column(key="name", title="Release", order=("name",)),
-    Column(key="dataset", title="Dataset", order=("dataset__name",)),
-    Column(key="method", title="Method", order=("mechanism",)),
-    Column(key="promise", title="Guarantee", order=("epsilon", "delta"), number=True),
-    Column(key="rows", title="Rows", order=("rows",), number=True, falls=True),
-    Column(key="published", title="Published (UTC)", order=("created_at",), falls=True),
+    SortColumn(key="name", title="Release", order=("name",)),
+    SortColumn(key="dataset", title="Dataset", order=("dataset__name",)),
+    SortColumn(key="method", title="Method", order=("mechanism",)),
+    SortColumn(key="promise", title="Guarantee", order=("epsilon", "delta"), number=True),
+    SortColumn(key="rows", title="Rows", order=("rows",), number=True, falls=True),
+    SortColumn(key="published", title="Published (UTC)", order=("created_at",), falls=True),
 )
 
 
@@ -126,7 +126,7 @@ class Sum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ReceiptVerdict:
     """What the independent verifier said."""
 
     accepted: bool
@@ -372,13 +372,13 @@ def short(ratio: str) -> str:
     return f"{float(Fraction(ratio)):.3g}"
 
 
-def check(release: Release) -> Verdict:
+def check(release: Release) -> ReceiptVerdict:
     """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
     try:
         verdict = verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
     except SynthError as error:
-        return Verdict(accepted=False, sentences=(str(error),))
-    return Verdict(
+        return ReceiptVerdict(accepted=False, sentences=(str(error),))
+    return ReceiptVerdict(
         accepted=True,
         sentences=tuple(verdict.sentences),
         epsilon=f"{float(verdict.epsilon):.6g}",

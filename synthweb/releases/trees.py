@@ -35,7 +35,7 @@ USUAL_HALVINGS = 6
 USUAL_SQUARE = 4
 
 
-class MapForm(forms.Form):
+class TreeMapForm(forms.Form):
     """Which place is shown, how finely, and from which square of it to which other place."""
 
     place = forms.ChoiceField(label="Place", required=False)
@@ -88,7 +88,7 @@ class MapForm(forms.Form):
 class Maps:
     """The maps that the page shows, and what was asked for."""
 
-    form: MapForm
+    form: TreeMapForm
     start: Card
     end: Card | None
     first: tree_cells.Map
@@ -96,14 +96,14 @@ class Maps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class TreePage:
     """Everything the page shows."""
 
     notes: tuple[str, ...]
     depths: Card
     maps: Maps | None
-    texts: prefix_explorer.Explorer | None
-    classes: classes.Explorer | None
+    texts: prefix_explorer.PrefixExplorer | None
+    classes: classes.ClassExplorer | None
 
 
 def has_tree(release: Release) -> bool:
@@ -163,11 +163,11 @@ def warning(release: Release) -> str:
     return f"{summary.warning}{ELSEWHERE}" if summary and summary.warning else ""
 
 
-def page(release: Release, query: QueryDict) -> Page | None:
+def page(release: Release, query: QueryDict) -> TreePage | None:
     """None for a model without a tree."""
     if (model := _model(release)) is None or model.tree is None:
         return None
-    return Page(
+    return TreePage(
         notes=tree_notes.sentences(model),
         depths=tree_figures.depth_card(
             tree_cells.profile(model.tree), rows=model.rows, sizes=_sizes(model)
@@ -207,7 +207,7 @@ def maps(model: Model, query: QueryDict) -> Maps | None:
         tree_cells.MAX_HALVINGS,
         max(tree_cells.max_halvings(tree, pair) for pair in sites.values()),
     )
-    form = MapForm(
+    form = TreeMapForm(
         {key: str(query[key]) for key in query}, names=list(sites), finest=max(1, finest)
     )
     choice = form.cleaned_data if form.is_valid() else {}
@@ -233,7 +233,7 @@ def maps(model: Model, query: QueryDict) -> Maps | None:
 
 
 def _chosen(
-    form: MapForm, tree: tree_cells.TreeCells, domain: Domain, site: tree_cells.PlaceAxes
+    form: TreeMapForm, tree: tree_cells.TreeCells, domain: Domain, site: tree_cells.PlaceAxes
 ) -> tree_cells.Square | None:
     """The square that was chosen, if one was and the tree has it; else the form says why not."""
     choice = form.cleaned_data if form.is_valid() else {}

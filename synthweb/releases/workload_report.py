@@ -13,7 +13,7 @@ from synthweb.releases.models import Release
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class WorkloadLine:
     """One table that matters. `real`, `synthetic`: how much one of its two columns says about the other, 0 to 1; None of
     a table of three."""
 
@@ -32,8 +32,8 @@ class Asked:
     target: str
     weights: tuple[tuple[str, float], ...]
     tables: tuple[str, ...]
-    with_target: tuple[Line, ...] = ()
-    listed: tuple[Line, ...] = ()
+    with_target: tuple[WorkloadLine, ...] = ()
+    listed: tuple[WorkloadLine, ...] = ()
 
     @property
     def mean(self) -> float | None:
@@ -62,10 +62,10 @@ def asked(release: Release, report: Mapping[str, Any] | None = None) -> Asked | 
     )
 
 
-def _lines(entries: Sequence[Mapping[str, Any]], *, of: str = "") -> tuple[Line, ...]:
+def _lines(entries: Sequence[Mapping[str, Any]], *, of: str = "") -> tuple[WorkloadLine, ...]:
     """Entries of a report, which stand worst first. `of`: a column that goes without saying."""
     return tuple(
-        Line(
+        WorkloadLine(
             name=" × ".join(name for name in each["attributes"] if name != of),
             distance=each["tvd"],
             mark=MARKS[each["verdict"]["level"]],

@@ -58,7 +58,7 @@ class Label:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ForecastLine:
     """One method: what it gives at the ε chosen (None: not offered there), and how its lines look."""
 
     title: str
@@ -86,7 +86,7 @@ class Forecast:
     """Everything below the slider."""
 
     epsilon: str
-    lines: tuple[Line, ...]
+    lines: tuple[ForecastLine, ...]
     panels: tuple[Panel, ...]
     epsilons: tuple[str, ...]  # of the tables
     tables: tuple[
@@ -107,7 +107,7 @@ def forecast(
     up losses, which some methods suit their noise to. `hasty`: leave out, for now, the lines of methods that were not asked
     for before, and of the chosen one all but where it stands; some take seconds for a wide table or one of census blocks,
     and a page should not wait for them."""
-    facts = Facts(domain=_Known(domain), delta=spec.delta, rows=rows, rule=rule)
+    facts = ForecastFacts(domain=_Known(domain), delta=spec.delta, rows=rows, rule=rule)
     chosen = json.dumps(dict(spec.parameters))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     grid: dict[str, tuple[Point, ...]] = {}
@@ -169,7 +169,7 @@ class _Known:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ForecastFacts:
     """What a curve depends on besides the method and its parameters."""
 
     domain: _Known
@@ -184,7 +184,7 @@ _asked_before: dict[int, bool] = {}
 
 @lru_cache(maxsize=REMEMBERED)
 def _points(
-    facts: Facts, mechanism: str, parameters: str, epsilons: tuple[Fraction, ...]
+    facts: ForecastFacts, mechanism: str, parameters: str, epsilons: tuple[Fraction, ...]
 ) -> tuple[Point, ...]:
     """What one method gives at these ε; nothing where it is not offered."""
     spec = Spec(
@@ -225,11 +225,11 @@ def _middle(low: float, high: float, part: float) -> float:
     return float(low ** (1 - part) * high**part)
 
 
-def _line(title: str, chosen: bool, point: Point | None, *, style: int) -> Line:
+def _line(title: str, chosen: bool, point: Point | None, *, style: int) -> ForecastLine:
     oneway, pairs = (
         share(point[measure]) if point else "not offered" for measure, _ in MEASURES
     )
-    return Line(title=title, chosen=chosen, style=style, oneway=oneway, pairs=pairs)
+    return ForecastLine(title=title, chosen=chosen, style=style, oneway=oneway, pairs=pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,7 +340,7 @@ def share(value: float) -> str:
     return f"{float(f'{100 * value:.2g}'):g} %"
 
 
-def _words(lines: tuple[Line, ...], epsilon: str) -> str:
+def _words(lines: tuple[ForecastLine, ...], epsilon: str) -> str:
     figures = "; ".join(
         f"{line.title}: {line.oneway} for single columns, {line.pairs} for pairs"
         for line in lines

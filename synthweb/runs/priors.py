@@ -14,7 +14,7 @@ BANDS: tuple[tuple[int, int | None], ...] = ((1, 5), (6, 20), (21, 100), (101, N
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PriorLine:
     """Groups of so many records. `against`: records of prior for each record; `share`: of what is drawn, what comes from the
     prior and not from records."""
 
@@ -31,8 +31,8 @@ class PriorSummary:
 
     column: str
     parts: int
-    lines: tuple[Line, ...]
-    whole: Line
+    lines: tuple[PriorLine, ...]
+    whole: PriorLine
     assumes: str
 
 
@@ -62,9 +62,9 @@ def _words(low: int, high: int | None) -> str:
     return f"{low} to {high}" if high else f"over {grouped(low - 1)}"
 
 
-def _line(words: str, sizes: Sequence[int], prior: dict[int, float]) -> Line:
+def _line(words: str, sizes: Sequence[int], prior: dict[int, float]) -> PriorLine:
     records = sum(sizes)
-    return Line(
+    return PriorLine(
         words=words,
         groups=len(sizes),
         records=records,

@@ -160,7 +160,7 @@ def picks(data: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PurposeLine:
     """A column and its weight as it was typed."""
 
     column: str
@@ -168,13 +168,13 @@ class Line:
     known: bool
 
 
-def lines(text: Any, columns: Sequence[str]) -> list[Line]:
+def lines(text: Any, columns: Sequence[str]) -> list[PurposeLine]:
     """The table of weights: every column, and those that are none any more."""
     parsed = read(text)
     weights = parsed if isinstance(parsed, dict) else {}
     gone = [name for name in weights if name not in columns]
     return [
-        Line(column=name, weight=_plain(weights.get(name, "")), known=name in columns)
+        PurposeLine(column=name, weight=_plain(weights.get(name, "")), known=name in columns)
         for name in [*columns, *gone]
     ]
 

@@ -111,7 +111,7 @@ def _divided(domain: Domain, min_records_to_split: int) -> str:
     return f"{node} is divided from about {grouped(min_records_to_split)} records on at this ε"
 
 
-def _reason(domain: Domain, verdict: sample_size.Verdict) -> str:
+def _reason(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> str:
     lost, count = len(verdict.lost), len(domain.modelled)
     if verdict.level == "enough":
         weakest, strength = verdict.strengths[0]
@@ -135,7 +135,7 @@ def _times(value: float) -> str:
     return grouped(round(value)) if value >= 100 else f"{value:.3g}"
 
 
-def _advice(domain: Domain, verdict: sample_size.Verdict) -> list[str]:
+def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]:
     if verdict.level == "enough":
         return []
     advice = []

@@ -19,7 +19,7 @@ from synthweb.ledger.amounts import decimal_text
 from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
 from synthweb.lib import number_format
-from synthweb.lib.pagination import Column, listing
+from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
 from synthweb.runs import selectors, stages
@@ -42,13 +42,13 @@ AGAIN = ", again"  # what the name of a run like an earlier one ends in
 LONGEST_NAME = 200
 UNSEEN_SHOWN = 99
 COLUMNS = (
-    Column(key="name", title="Run", order=("name",)),
-    Column(key="dataset", title="Dataset", order=("dataset__name",)),
-    Column(key="method", title="Method", order=("spec__mechanism",)),
-    Column(key="state", title="State", order=("state",)),
-    Column(key="price", title="Price", order=("epsilon", "rho"), number=True, falls=True),
-    Column(key="by", title="Asked by", order=("created_by__username",)),
-    Column(key="asked", title="When (UTC)", order=("created_at",), falls=True),
+    SortColumn(key="name", title="Run", order=("name",)),
+    SortColumn(key="dataset", title="Dataset", order=("dataset__name",)),
+    SortColumn(key="method", title="Method", order=("spec__mechanism",)),
+    SortColumn(key="state", title="State", order=("state",)),
+    SortColumn(key="price", title="Price", order=("epsilon", "rho"), number=True, falls=True),
+    SortColumn(key="by", title="Asked by", order=("created_by__username",)),
+    SortColumn(key="asked", title="When (UTC)", order=("created_at",), falls=True),
 )
 
 

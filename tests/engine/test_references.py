@@ -14,7 +14,7 @@ from synth_engine import cli, references
 from synth_engine.domain import Domain
 from synth_engine.domain import read as read_domain
 from synth_engine.errors import DomainError, TableError
-from synth_engine.references import Reference, Roles, Source
+from synth_engine.references import Reference, ReferenceSource, Roles
 from tests import shared
 
 XWALK = """tabblk2020,st,cty,trct,bgrp,ctycsub,ctycsubname,blklatdd,blklondd,createdate
@@ -24,7 +24,7 @@ XWALK = """tabblk2020,st,cty,trct,bgrp,ctycsub,ctycsubname,blklatdd,blklondd,cre
 440030201001001,44,44003,44003020100,440030201001,4400318640,"Coventry town, RI",41.6901,-71.5601,20230321
 """
 BLOCKS = [line.split(",")[0] for line in XWALK.splitlines()[1:]]
-SOURCE = Source(name="crosswalk", version="2020", sha256="0" * 64)
+SOURCE = ReferenceSource(name="crosswalk", version="2020", sha256="0" * 64)
 NAMES = ["tract", "town", "county"]
 PLACES = Roles(code="code", latitude="lat", longitude="lon")
 

@@ -18,7 +18,7 @@ from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
 from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan, Shares
-from synth_engine.mechanisms.pairwise.network_search import Growth
+from synth_engine.mechanisms.pairwise.network_search import NetworkSearch
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
@@ -170,7 +170,7 @@ def worst_choice(
             Measurement(clique=(name,), noise=noise, values=values)
             for name, values in known.items()
         ]
-        grown = Growth(
+        grown = NetworkSearch(
             domain, plan.limits, oneways=oneways, rows=rows.total if exact_reference else most
         )
         return session.select(

@@ -16,7 +16,7 @@ from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.measurement import Measurement, Noise
-from synth_engine.mechanisms.pairwise.mst import MstPlan, Parts
+from synth_engine.mechanisms.pairwise.mst import MstBudget, MstPlan
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
@@ -104,7 +104,7 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
 def test_stages_that_do_not_share_epsilon_are_noticed() -> None:
     plan = replace(
         plan_of(domain_of(2, 2)),
-        parts=Parts(columns=EPSILON, choice=EPSILON, table=EPSILON, edges=1),
+        parts=MstBudget(columns=EPSILON, choice=EPSILON, table=EPSILON, edges=1),
     )
     assert exact.worst_epsilon(worst(domain_of(2, 2), plan=plan, cap=MANY)) > 1.9 * EPSILON
     with pytest.raises(BudgetExceeded):
@@ -130,7 +130,7 @@ def worst_choice(
     domain = domain_of(2, 2, 2, relation=relation)
     plan = replace(
         plan_of(domain),
-        parts=Parts(columns=EPSILON, choice=EPSILON / 2, table=10 * EPSILON, edges=2),
+        parts=MstBudget(columns=EPSILON, choice=EPSILON / 2, table=10 * EPSILON, edges=2),
     )
     noise = Noise(law="discrete-laplace", scale=Fraction(1))
 

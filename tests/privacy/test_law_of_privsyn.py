@@ -17,7 +17,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
 from synth_engine.inference import factors
 from synth_engine.measurement import Candidate, Counts, Noise
-from synth_engine.mechanisms.pairwise.privsyn import Parts, PrivSynPlan
+from synth_engine.mechanisms.pairwise.privsyn import PrivSynBudget, PrivSynPlan
 from synth_engine.plans import budget_allocation
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
@@ -137,7 +137,8 @@ def test_a_mutant_sampler_is_noticed(sampler: type[Replay]) -> None:
 @pytest.mark.slow
 def test_stages_that_do_not_share_epsilon_are_noticed() -> None:
     plan = replace(
-        plan_of(domain_of(2, 2)), parts=Parts(columns=EPSILON, scores=EPSILON, tables=EPSILON)
+        plan_of(domain_of(2, 2)),
+        parts=PrivSynBudget(columns=EPSILON, scores=EPSILON, tables=EPSILON),
     )
     assert exact.worst_epsilon(worst(domain_of(2, 2), plan=plan, cap=MANY)) > 1.9 * EPSILON
     with pytest.raises(BudgetExceeded):
@@ -163,7 +164,7 @@ def worst_scores(
     """With all of EPSILON on the scores. `number`: of scores that the noise is set for."""
     domain = domain_of(2, 2, 2, relation=relation)
     plan = plan_of(domain)
-    plan = replace(plan, parts=Parts(columns=EPSILON, scores=EPSILON, tables=EPSILON))
+    plan = replace(plan, parts=PrivSynBudget(columns=EPSILON, scores=EPSILON, tables=EPSILON))
     noise = plan._score_noise()
     if number != 3:
         noise = budget_allocation.noise(Pure(epsilon=EPSILON), plan.sensitivity)

@@ -126,7 +126,9 @@ def test_a_key_that_differs_stops_the_restoring_before_anything_is_written(
     change(folder, "preview.pub", "web/preview.key")
     (folder / "worker" / "vault.key").unlink()
     before = contents(folder)
-    with pytest.raises(key_backup.Refused, match=r"preview\.pub.*differ.*Nothing was restored"):
+    with pytest.raises(
+        key_backup.BackupRefused, match=r"preview\.pub.*differ.*Nothing was restored"
+    ):
         key_backup.restore(folder, copied, PASSPHRASE)
     assert contents(folder) == before
 
@@ -141,21 +143,21 @@ def test_nothing_of_a_key_stands_in_the_copy_and_no_other_passphrase_opens_it(
         for line in key.splitlines()
         if len(line) > 20
     )
-    with pytest.raises(key_backup.Refused, match="passphrase is another"):
+    with pytest.raises(key_backup.BackupRefused, match="passphrase is another"):
         key_backup.read(copied, PASSPHRASE + "!")
     copied.write_bytes(sealed[:-1] + bytes([sealed[-1] ^ 1]))
-    with pytest.raises(key_backup.Refused, match="damaged"):
+    with pytest.raises(key_backup.BackupRefused, match="damaged"):
         key_backup.read(copied, PASSPHRASE)
 
 
 def test_a_copy_is_never_overwritten_and_a_short_passphrase_refused(
     folder: Path, copied: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(key_backup.Refused, match="never overwritten"):
+    with pytest.raises(key_backup.BackupRefused, match="never overwritten"):
         key_backup.backup(folder, copied, PASSPHRASE)
-    with pytest.raises(key_backup.Refused, match="shorter than 12"):
+    with pytest.raises(key_backup.BackupRefused, match="shorter than 12"):
         key_backup.backup(folder, tmp_path / "other.age", "short")
-    with pytest.raises(key_backup.Refused, match="no keys"):
+    with pytest.raises(key_backup.BackupRefused, match="no keys"):
         key_backup.backup(tmp_path / "nowhere", tmp_path / "other.age", PASSPHRASE)
     assert not (tmp_path / "other.age").exists()
 
@@ -171,7 +173,7 @@ def test_a_copy_that_holds_anything_else_writes_nothing(tmp_path: Path, name: st
         member.size = 1
         archive.addfile(member, io.BytesIO(b"x"))
     (tmp_path / "copy.age").write_bytes(pyrage.passphrase.encrypt(out.getvalue(), PASSPHRASE))
-    with pytest.raises(key_backup.Refused, match="no key of synthweb"):
+    with pytest.raises(key_backup.BackupRefused, match="no key of synthweb"):
         key_backup.restore(tmp_path / "keys", tmp_path / "copy.age", PASSPHRASE)
     assert [path.name for path in tmp_path.iterdir()] == ["copy.age"]
 

@@ -30,7 +30,7 @@ PLACES = steps.Addresses(
     upload="/u", describe="/d", budget="/b", release="/r", compare="/c", share="/s"
 )
 FACTS = some.builds(
-    steps.Facts,
+    steps.StepFacts,
     status=some.sampled_from(["uploaded", "ready", "refused"]),
     described=some.booleans(),
     undeclared=some.none() | some.integers(0, 6),
@@ -47,7 +47,7 @@ FACTS = some.builds(
 # --- six steps ------------------------------------------------------------------------------------------------------------
 @given(FACTS)
 def test_there_are_six_steps_and_at_most_one_is_next_and_it_is_the_first_that_is_open(
-    facts: steps.Facts,
+    facts: steps.StepFacts,
 ) -> None:
     listed = steps.six_steps(facts, PLACES)
     assert [step.name for step in listed] == [
@@ -65,7 +65,7 @@ def test_there_are_six_steps_and_at_most_one_is_next_and_it_is_the_first_that_is
 
 
 @given(FACTS)
-def test_there_is_always_one_thing_to_do_or_to_wait_for(facts: steps.Facts) -> None:
+def test_there_is_always_one_thing_to_do_or_to_wait_for(facts: steps.StepFacts) -> None:
     step = steps.next_step(steps.six_steps(facts, PLACES), PLACES)
     assert step.missing
     assert step.waits != bool(step.action and step.address)

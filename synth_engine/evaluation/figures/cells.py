@@ -11,7 +11,7 @@ from synth_engine.evaluation import cell_sizes, style, trees, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report, frame
-from synth_engine.evaluation.tallies import Source
+from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.tree_figures import SIDES, SIZE
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.evaluation.wording import Explanation, Json
@@ -44,7 +44,7 @@ class Cells(ComparisonFigure):
         ),
     }
 
-    def tally(self, source: Source) -> list[OccupiedCells]:
+    def tally(self, source: TallySource) -> list[OccupiedCells]:
         return [
             trees.aggregate(hierarchy, *source.occupied(hierarchy))
             for hierarchy in trees.hierarchies(source.domain)

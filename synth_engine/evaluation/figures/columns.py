@@ -7,19 +7,19 @@ import numpy as np
 from synth_engine.domain import Attribute, Integer, Number
 from synth_engine.evaluation import bars, blind_spots, distances
 from synth_engine.evaluation.cards import Card
-from synth_engine.evaluation.figure import ComparisonFigure, Section, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.wording import Explanation, Json
 
 DIGITS = 9
 
 
-class Columns(ComparisonFigure):
+class ColumnsFigure(ComparisonFigure):
     """A histogram for each column."""
 
     field = "attributes"
     position = 10
-    section = Section("columns", "Columns, worst first", 0, (("columns", "Columns"),))
+    section = FigureSection("columns", "Columns, worst first", 0, (("columns", "Columns"),))
     explanations = {
         "histogram": Explanation(
             title="How often each value occurs",
@@ -86,4 +86,4 @@ def _entry(column: Attribute, sides: Sides) -> Json:
     }
 
 
-FIGURE = Columns()
+FIGURE = ColumnsFigure()

@@ -15,7 +15,7 @@ import numpy as np
 from synth_engine.codec.commutes import Commute, commutes
 from synth_engine.evaluation.commutes import SHORT_KM, Flows, error_rows
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides
-from synth_engine.evaluation.tallies import ContingencyTable, Pair, Source
+from synth_engine.evaluation.tallies import ContingencyTable, Pair, TallySource
 from synth_engine.evaluation.wording import Json
 
 MAX_PACKED_CELLS = 2_000_000
@@ -29,7 +29,7 @@ class Commutes(ComparisonFigure):
     position = 60
     section = DISTANCES
 
-    def tally(self, source: Source) -> dict[Pair, ContingencyTable]:
+    def tally(self, source: TallySource) -> dict[Pair, ContingencyTable]:
         return {
             commute.pair: ContingencyTable(commute.shape, *source.commutes(commute))
             for commute in commutes(source.domain)

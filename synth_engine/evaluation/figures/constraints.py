@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synth_engine.evaluation.cards import Card, count, make_card, make_table
-from synth_engine.evaluation.figure import ComparisonFigure, Section, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.tallies import Source
+from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.wording import Explanation, Json
 
 ANY = "any of these"
@@ -18,7 +18,9 @@ class Constraints(ComparisonFigure):
 
     field = "constraints"
     position = 100
-    section = Section("rules", "Rules for every record", 70, (("constraints", "Constraints"),))
+    section = FigureSection(
+        "rules", "Rules for every record", 70, (("constraints", "Constraints"),)
+    )
     explanations = {
         "constraints": Explanation(
             title="Constraints",
@@ -31,7 +33,7 @@ class Constraints(ComparisonFigure):
         ),
     }
 
-    def tally(self, source: Source) -> tuple[int, ...]:
+    def tally(self, source: TallySource) -> tuple[int, ...]:
         return source.breaking()
 
     def entry(self, sides: Sides) -> list[Json]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from synth_engine.evaluation import heatmaps, style
 from synth_engine.evaluation.cards import Card, make_card, make_table
-from synth_engine.evaluation.figure import ComparisonFigure, Section
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.wording import Explanation
 
@@ -18,7 +18,7 @@ class Dependence(ComparisonFigure):
     """Three maps of the entries of `pairs`."""
 
     position = 20
-    section = Section(
+    section = FigureSection(
         "dependence", "Dependence between columns", 50, (("dependence", "Dependence"),), "maps"
     )
     explanations = {

@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from synth_engine.evaluation import bars, wording
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.distances import chance_distance, shares, total_variation
-from synth_engine.evaluation.figure import ComparisonFigure, Section, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Figure, Report
-from synth_engine.evaluation.tallies import Source
+from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.wording import Explanation, Json
 
 DIGITS = 9
 NAME = "rows of a person"
 
 
-class GroupSizes(ComparisonFigure):
+class GroupSizesFigure(ComparisonFigure):
     """A histogram of persons, where persons are generated.
 
     Real persons have no more rows than the privacy unit allows, as in everything that is compared.
@@ -25,7 +25,7 @@ class GroupSizes(ComparisonFigure):
 
     field = "group_sizes"
     position = 90
-    section = Section("persons", "People", 40, (("persons", "People"),))
+    section = FigureSection("persons", "People", 40, (("persons", "People"),))
     explanations = {
         "group_sizes": Explanation(
             title="How many rows a person has",
@@ -37,7 +37,7 @@ class GroupSizes(ComparisonFigure):
         ),
     }
 
-    def tally(self, source: Source) -> NDArray[np.int64] | None:
+    def tally(self, source: TallySource) -> NDArray[np.int64] | None:
         return source.group_sizes()
 
     def entry(self, sides: Sides) -> Json | None:
@@ -98,4 +98,4 @@ def _entry(sides: dict[str, NDArray[np.int64]]) -> Json:
     }
 
 
-FIGURE = GroupSizes()
+FIGURE = GroupSizesFigure()

@@ -13,7 +13,7 @@ from synth_engine.codec import places
 from synth_engine.domain import Integer, Number
 from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.distances import Array, shares
-from synth_engine.evaluation.figure import ComparisonFigure, Section, Sides
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.wording import Explanation, Json
 
@@ -27,7 +27,7 @@ class Numbers(ComparisonFigure):
 
     field = "numbers"
     position = 110
-    section = Section("numeric", "Numbers in short", 10, (("numbers", "Numbers"),))
+    section = FigureSection("numeric", "Numbers in short", 10, (("numbers", "Numbers"),))
     explanations = {
         "numbers": Explanation(
             title="Median, mean and spread",

@@ -13,7 +13,7 @@ from synth_engine.evaluation.commutes import Flows, compare_curves
 from synth_engine.evaluation.distance_distribution import miles
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report, frame
-from synth_engine.evaluation.tallies import Pair, Source
+from synth_engine.evaluation.tallies import Pair, TallySource
 from synth_engine.evaluation.wording import Explanation, Json
 
 
@@ -36,7 +36,7 @@ class PlaceDistances(ComparisonFigure):
         ),
     }
 
-    def tally(self, source: Source) -> dict[Pair, NDArray[np.int64]]:
+    def tally(self, source: TallySource) -> dict[Pair, NDArray[np.int64]]:
         return {pair: source.distances(pair) for pair in places.pairs(source.domain)}
 
     def entry(self, sides: Sides) -> list[Json]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from synth_engine.evaluation import strings, style, wording
 from synth_engine.evaluation.cards import MARKS, Card, CardTable, count, make_card, make_table
-from synth_engine.evaluation.figure import ComparisonFigure, Section, Sides, Tile
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
 from synth_engine.evaluation.plots import Report, frame
-from synth_engine.evaluation.tallies import Source
+from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.trees import OccupiedCells, aggregate
 from synth_engine.evaluation.wording import Explanation, Json
 from synth_engine.hierarchy import StringHierarchy
@@ -35,7 +35,7 @@ class Texts(ComparisonFigure):
 
     field = "texts"
     position = 80
-    section = Section("texts", "Texts found again", 30, (("texts", "Texts"),))
+    section = FigureSection("texts", "Texts found again", 30, (("texts", "Texts"),))
     explanations = {
         "texts_common": Explanation(
             title="Texts found again, the most frequent first",
@@ -70,7 +70,7 @@ class Texts(ComparisonFigure):
         ),
     }
 
-    def tally(self, source: Source) -> list[OccupiedCells]:
+    def tally(self, source: TallySource) -> list[OccupiedCells]:
         return list(source.texts())
 
     def entry(self, sides: Sides) -> list[Json]:

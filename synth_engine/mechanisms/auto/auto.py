@@ -109,7 +109,7 @@ class Auto(Weighted):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class PairQuestion:
     """A pair to be measured, or one column once more: at which resolutions, with what noise, and whether all of its counts
     or their interaction."""
 
@@ -157,7 +157,7 @@ class AutoPlan(Plan):
 
     def questions(
         self, columns: Columns, pairs: Sequence[Pair], scores: Scores
-    ) -> list[Question]:
+    ) -> list[PairQuestion]:
         """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
         all columns once more."""
         remaining = self._left_for_tables(scores.noise, len(pairs))
@@ -180,7 +180,7 @@ class AutoPlan(Plan):
         )
         if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
             return [
-                Question(axes=(axis,), levels=(), noise=noise, interaction=False)
+                PairQuestion(axes=(axis,), levels=(), noise=noise, interaction=False)
                 for axis, noise in enumerate(again)
             ]
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
@@ -192,7 +192,9 @@ class AutoPlan(Plan):
             price, pair = remaining * part / sum(parts), pairs[choice.number]
             noise, interaction = self._table(price, columns.shape(pair, choice.levels))
             questions.append(
-                Question(axes=pair, levels=choice.levels, noise=noise, interaction=interaction)
+                PairQuestion(
+                    axes=pair, levels=choice.levels, noise=noise, interaction=interaction
+                )
             )
         return questions
 

@@ -60,7 +60,7 @@ class Fine:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Table:
+class _PairTable:
     """A measured table: its noisy cells, their noise, and the bins of its two attributes."""
 
     values: Floats
@@ -71,7 +71,7 @@ class _Table:
     close: bool
 
     @classmethod
-    def of(cls, fine: Fine, pair: Pair, observed: PairCounts, *, distance: float) -> _Table:
+    def of(cls, fine: Fine, pair: Pair, observed: PairCounts, *, distance: float) -> _PairTable:
         return cls(
             values=observed.values,
             variance=observed.variance,
@@ -112,14 +112,14 @@ class _Table:
             prior=known,
         )
 
-    def coarser(self, bins: Sequence[Bins]) -> _Table:
+    def coarser(self, bins: Sequence[Bins]) -> _PairTable:
         between = [
             binning.coarse_of_fine(fine, more)
             for fine, more in zip(self.bins, bins, strict=True)
         ]
         sums = binning.sum_into_bins(self.values, between)
         noise = self.variance * self.values.size / sums.size
-        return _Table(
+        return _PairTable(
             values=sums,
             variance=noise,
             law=self.law,
@@ -138,7 +138,7 @@ def estimates(
     """Counts of every pair of `foreseen`, which has the sums of the columns already. distances: of each pair from
     independence, in L1, as a share of the records."""
     tables = {
-        pair: _Table.of(fine, pair, answers[pair], distance=distances[pair])
+        pair: _PairTable.of(fine, pair, answers[pair], distance=distances[pair])
         for pair in predictions
         if pair in answers
     }
@@ -164,7 +164,7 @@ def estimates(
 
 
 def _read(
-    fine: Fine, pair: Pair, table: _Table, prediction: Floats, *, known: Floats | None
+    fine: Fine, pair: Pair, table: _PairTable, prediction: Floats, *, known: Floats | None
 ) -> tuple[Floats, Floats]:
     """The counts, and what the ratios of the table are like."""
     margins = fine.margins(pair)
@@ -177,7 +177,7 @@ def _read(
     ), read.prior
 
 
-def _steps(fine: Fine, pair: Pair, table: _Table) -> list[list[Bins]]:
+def _steps(fine: Fine, pair: Pair, table: _PairTable) -> list[list[Bins]]:
     """Coarser views at which an answer is read first: of pairs with an attribute of two codes. What such an attribute
     depends on is a trend along the other one, which single cells, some of them nearly empty, are too noisy to show."""
     if min(fine.histograms[axis].size for axis in pair) > _NARROW:

@@ -15,7 +15,7 @@ from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
-from synth_engine.mechanisms.pairwise.network_search import Growth, Limits
+from synth_engine.mechanisms.pairwise.network_search import NetworkLimits, NetworkSearch
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.plan import Budget, Mechanism, Plan
@@ -166,10 +166,10 @@ class BayesianNetworkPlan(Plan):
     shares: Shares
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> NetworkLimits:
         config = self.config
         degree = config.degree or min(AUTO_DEGREE, len(self.domain.modelled) - 1)
-        return Limits(degree=degree, cells=config.table_cells or AUTO_CELLS)
+        return NetworkLimits(degree=degree, cells=config.table_cells or AUTO_CELLS)
 
     def require_noise(self) -> None:
         """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
@@ -216,11 +216,11 @@ class BayesianNetworkPlan(Plan):
             raise not_of_this_plan()
         return growth.model(self.mechanism)
 
-    def _growth(self, oneways: list[Measurement]) -> Growth:
+    def _growth(self, oneways: list[Measurement]) -> NetworkSearch:
         rows = (
             self.domain.rows if self.domain.rows is not None else oneway.estimate_rows(oneways)
         )
-        return Growth(self.domain, self.limits, oneways=oneways, rows=rows)
+        return NetworkSearch(self.domain, self.limits, oneways=oneways, rows=rows)
 
     def _column_noises(self) -> dict[str, Noise]:
         return pairs.column_noises(

@@ -88,10 +88,10 @@ class Mst(Mechanism):
         plan.require_noise()
         return plan
 
-    def _parts(self, cap: Budget, domain: Domain) -> Parts:
+    def _parts(self, cap: Budget, domain: Domain) -> MstBudget:
         edges = pairs.edges(domain)
         if not edges:
-            return Parts(columns=cap.amount, choice=Fraction(0), table=Fraction(0), edges=0)
+            return MstBudget(columns=cap.amount, choice=Fraction(0), table=Fraction(0), edges=0)
         of_columns = parse_amount(self.columns_share, name="columns_share") or AUTO_COLUMNS
         of_choices = parse_amount(self.choices_share, name="choices_share") or AUTO_CHOICES
         remaining = 1 - of_columns - of_choices
@@ -101,7 +101,7 @@ class Mst(Mechanism):
                 repair="give shares that add up to 0.99 at most",
             )
         of_edge = cap.amount / edges
-        return Parts(
+        return MstBudget(
             columns=cap.amount * of_columns,
             choice=of_edge * of_choices,
             table=of_edge * remaining,
@@ -110,7 +110,7 @@ class Mst(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class MstBudget:
     """Of the cap: for all columns, for one choice, and for one table of a pair; and how many pairs there will be."""
 
     columns: Fraction
@@ -123,7 +123,7 @@ class Parts:
 class MstPlan(Plan):
     """`mst` with its budget cut up."""
 
-    parts: Parts
+    parts: MstBudget
 
     @property
     def memory(self) -> int:

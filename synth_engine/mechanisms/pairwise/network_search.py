@@ -28,7 +28,7 @@ _UNSEEN = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class NetworkLimits:
     """Public bounds of the network: parents of one attribute, and cells of one table."""
 
     degree: int
@@ -56,11 +56,16 @@ class Expectation:
         return self._kept_noise[1]
 
 
-class Growth:
+class NetworkSearch:
     """A network that is grown one attribute at a time from noisy one-way tables."""
 
     def __init__(
-        self, domain: Domain, limits: Limits, *, oneways: Sequence[Measurement], rows: int
+        self,
+        domain: Domain,
+        limits: NetworkLimits,
+        *,
+        oneways: Sequence[Measurement],
+        rows: int,
     ) -> None:
         self._domain, self._limits, self._rows = domain, limits, rows
         self._total = max(1, rows)

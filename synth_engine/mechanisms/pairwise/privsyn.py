@@ -105,9 +105,9 @@ class PrivSyn(Mechanism):
         plan.require_noise()
         return plan
 
-    def _parts(self, cap: Budget, domain: Domain) -> Parts:
+    def _parts(self, cap: Budget, domain: Domain) -> PrivSynBudget:
         if not pairs.of(domain):
-            return Parts(columns=cap.amount, scores=Fraction(0), tables=Fraction(0))
+            return PrivSynBudget(columns=cap.amount, scores=Fraction(0), tables=Fraction(0))
         of_columns = parse_amount(
             self.columns_share, name="columns_share"
         ) or pairs.share_of_columns(cap, domain)
@@ -118,7 +118,7 @@ class PrivSyn(Mechanism):
                 "columns_share and scores_share leave nothing for pairs",
                 repair="give shares that add up to 0.99 at most",
             )
-        return Parts(
+        return PrivSynBudget(
             columns=cap.amount * of_columns,
             scores=cap.amount * of_scores,
             tables=cap.amount * remaining,
@@ -126,7 +126,7 @@ class PrivSyn(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class PrivSynBudget:
     """Of the cap: for all columns, for all scores, and for all tables of pairs."""
 
     columns: Fraction
@@ -139,7 +139,7 @@ class PrivSynPlan(Plan):
     """`privsyn` with its budget cut up; into how many tables the last part goes is settled by the scores."""
 
     config: PrivSyn
-    parts: Parts
+    parts: PrivSynBudget
 
     @property
     def memory(self) -> int:

@@ -13,7 +13,7 @@ register = template.Library()
 
 
 @register.filter
-def weight_lines(field: BoundField, columns: Sequence[str]) -> list[purpose.Line]:
+def weight_lines(field: BoundField, columns: Sequence[str]) -> list[purpose.PurposeLine]:
     """Every column with its weight as it was typed."""
     return purpose.lines(field.value(), columns)
 

@@ -19,7 +19,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain, checkpoints
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import hashing, signatures
-from synthweb.lib.chain import Verdict
+from synthweb.lib.chain import ChainVerdict
 
 SCHEMA = "synthweb/ledger-heads/1"
 AUDIT = checkpoints.AUDIT
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             }
             save.write_bytes(hashing.canonical_json({"schema": SCHEMA, "heads": heads}) + b"\n")
 
-    def _report(self, name: str, verdict: Verdict) -> Verdict:
+    def _report(self, name: str, verdict: ChainVerdict) -> ChainVerdict:
         word = self.style.SUCCESS("intact") if verdict.intact else self.style.ERROR("BROKEN")
         self.stdout.write(f"{name:<12} {word} {verdict.length:>8} entries  head {verdict.head}")
         for fault in verdict.faults:
