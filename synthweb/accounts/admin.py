@@ -37,6 +37,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             return queryset.none()
         organisation = selectors.organisation_of(request.user)
         own = organisation.code if self.organisation_by_code else organisation
+        # A path through memberships joins one row for each role of a person.
         return queryset.filter(**{self.organisation_path: own}).distinct()
 
     def lookup_allowed(

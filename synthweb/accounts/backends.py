@@ -37,6 +37,7 @@ class PeopleBackend(ModelBackend):
             ):  # one entry for each pause: guessing must not be able to fill the audit log
                 services.sign_in_paused(username=username, address=address)
             return None
+        # Django hashes the password for unknown names too, so both refusals take as long.
         user = super().authenticate(request, username=username, password=password, **kwargs)
         if user is None:
             log.warning("sign-in failed; address %s", address)

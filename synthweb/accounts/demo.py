@@ -36,6 +36,7 @@ def make() -> list[tuple[str, str, str]]:
                 password=password,
                 is_staff=is_staff,
                 is_demo=True,
+                # The command hands these passwords out to be used as they are.
                 must_change_password=False,
             )
         else:
@@ -49,6 +50,8 @@ def make() -> list[tuple[str, str, str]]:
 def set_active(*, active: bool) -> int:
     """Let all demo users in, or keep them out; how many there are."""
     number = User.objects.filter(is_demo=True).update(is_active=active)
+    # is_active alone would let old sessions and tokens work again once the users are switched
+    # on.
     for user in User.objects.filter(is_demo=True) if not active else ():
         services.end_access(person=user, actor="system", because="demo users switched off")
     audit.record(

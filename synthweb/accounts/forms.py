@@ -56,6 +56,7 @@ class PersonForm(forms.Form):
     def clean_username(self) -> str:
         username = User.normalize_username(self.cleaned_data["username"])
         User.username_validator(username)
+        # The unique index distinguishes case; readers of an audit log do not.
         if User.objects.filter(username__iexact=username).exists():
             raise ValidationError("Somebody already has this user name; choose another.")
         return str(username)

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import resolve
 
+# Signing out and the health probes work for everybody, and the password page must not redirect
+# to itself.
 OPEN = {"accounts:password", "accounts:logout", "accounts:login", "livez", "readyz"}
 
 
@@ -18,6 +20,7 @@ def change_password_first(
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if (
+            # AnonymousUser has no such field.
             getattr(request.user, "must_change_password", False)
             and resolve(request.path_info).view_name not in OPEN
         ):

@@ -25,5 +25,6 @@ class RevokesTokens:
         password: str,  # noqa: ARG002
         user: AbstractBaseUser | AnonymousUser | None = None,
     ) -> None:
+        # Django's hook passes no request, so the log cannot name a person as the actor.
         if isinstance(user, User):
             services.revoke_tokens(person=user, actor="system", because="a new password")

@@ -38,6 +38,7 @@ class Need(Enum):
         return self in (Need.DESCRIBE, Need.REAL, Need.SPEND)
 
 
+# Separation of duties: the role that spends budget neither grants it nor reads the whole log.
 _STEWARD = frozenset({Role.STEWARD})
 _ROLES = {
     Need.VIEW: frozenset({Role.STEWARD, Role.CUSTODIAN, Role.AUDITOR}),

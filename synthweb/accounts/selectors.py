@@ -111,6 +111,7 @@ def people_of(organisation: Organisation) -> QuerySet[User]:
     """Everybody of an organisation, by name."""
     return (
         User.objects.filter(memberships__organisation=organisation)
+        # Somebody with two roles has two memberships and would be listed twice.
         .distinct()
         .prefetch_related("memberships")
         .order_by("username")
@@ -152,6 +153,7 @@ def managed_person(user: Person, pk: int) -> User:
     person = people_of(managed_organisation(user)).filter(pk=pk).first()
     if person is None:
         raise Http404("No such person here.")
+    # Otherwise whoever manages people could give the operator a one-time password and use it.
     if person.is_superuser and not is_operator(user):
         raise PermissionDenied(
             "The operator sees every organisation: only an operator changes one."
@@ -181,10 +183,12 @@ def token_with(digest: str) -> ApiToken | None:
     )
     if token is None or (token.expires_at is not None and token.expires_at <= timezone.now()):
         return None
+    # A token never opens more than its owner could: it stops working with their account.
     return token if may_sign_in(token.user) else None
 
 
 def _memberships(user: Person) -> QuerySet[Membership]:
+    # Here and not in each caller, so that every check of a role fails for inactive people.
     if not (isinstance(user, User) and user.is_active):
         return Membership.objects.none()
     return Membership.objects.filter(user=user).order_by("pk")

@@ -24,6 +24,7 @@ Actor = User | str  # a person, or "system" for a command
 
 def one_time_password() -> str:
     """A password to hand over once: four groups, easy to read aloud, 79 bits."""
+    # Without 0, 1, i, l and o, which are taken for one another when somebody reads them aloud.
     alphabet = "23456789abcdefghjkmnpqrstuvwxyz"
     return "-".join("".join(secrets.choice(alphabet) for _ in range(4)) for _ in range(4))
 
@@ -115,6 +116,7 @@ def set_roles(
     lost = sorted(set(before) - set(roles))
     Membership.objects.filter(user=person, organisation=organisation).delete()
     _write_roles(person, organisation=organisation, roles=roles)
+    # Only a loss ends sessions and tokens: an additional role takes nothing from anybody.
     if lost:
         end_access(person=person, actor=actor, because=f"lost the role {' and '.join(lost)}")
     audit.record(
@@ -134,6 +136,7 @@ def set_active(*, actor: User, person: User, organisation: Organisation, active:
         raise PermissionDenied(
             "Nobody deactivates themselves; ask somebody else who manages people."
         )
+    # update() writes this column alone, whatever else the caller's object holds.
     User.objects.filter(pk=person.pk).update(is_active=active)
     person.is_active = active
     if not active:
@@ -153,6 +156,7 @@ def give_one_time_password(*, actor: User, person: User, organisation: Organisat
     if actor.pk == person.pk:
         raise PermissionDenied("Change your own password on your account page.")
     password = one_time_password()
+    # The new hash ends every session; save() revokes the tokens (passwords.RevokesTokens).
     person.set_password(password)
     person.must_change_password = True
     person.one_time_until = _one_time_until()
@@ -174,6 +178,7 @@ def change_password(*, user: User, password: str) -> int:
     password_validation.validate_password(password, user)
     if user.check_password(password):
         raise ValidationError("Choose another password than the present one.")
+    # Counted before save(), which revokes them.
     usable = tokens_in_use(user)
     user.set_password(password)
     user.must_change_password = False
@@ -190,6 +195,7 @@ def change_password(*, user: User, password: str) -> int:
 
 def tokens_in_use(user: User) -> int:
     """How many tokens of somebody's open anything."""
+    # Negated below, because `expires_at > now` would lose the tokens that never expire (NULL).
     expired = Q(expires_at__lte=timezone.now())
     return ApiToken.objects.filter(~expired, user=user, revoked_at=None).count()
 
@@ -197,6 +203,7 @@ def tokens_in_use(user: User) -> int:
 @transaction.atomic
 def end_access(*, person: User, actor: Actor, because: str) -> None:
     """Revoke every API token of somebody's and end every session. `actor` is recorded, `because` too."""
+    # F() lets the database count, so that two calls at once do not write the same number.
     User.objects.filter(pk=person.pk).update(access_ended=F("access_ended") + 1)
     person.refresh_from_db(fields=["access_ended"])
     revoke_tokens(person=person, actor=actor, because=because)
@@ -205,6 +212,8 @@ def end_access(*, person: User, actor: Actor, because: str) -> None:
 @transaction.atomic
 def revoke_tokens(*, person: User, actor: Actor, because: str) -> None:
     """Revoke every API token of somebody's."""
+    # Locked in one order: two calls at once cannot deadlock, and each revocation is recorded
+    # once.
     held = list(
         ApiToken.objects.select_for_update().filter(user=person, revoked_at=None).order_by("pk")
     )
@@ -252,6 +261,7 @@ def create_token(
 @transaction.atomic
 def revoke_token(*, user: User, token: ApiToken) -> None:
     """Make a token useless for ever. Doing it twice is no error."""
+    # One conditional UPDATE: of two clicks, only the one that changed the row writes an entry.
     if ApiToken.objects.filter(pk=token.pk, user=user, revoked_at=None).update(
         revoked_at=timezone.now()
     ):
@@ -323,6 +333,8 @@ def _only_organisation() -> Organisation | None:
 
 
 def _write_roles(user: User, *, organisation: Organisation, roles: Collection[Role]) -> None:
+    # selectors.organisation_of takes the first membership: a second organisation would be
+    # ignored.
     if Membership.objects.filter(user=user).exclude(organisation=organisation).exists():
         raise ValidationError(
             "This person belongs to another organisation; nobody belongs to two."

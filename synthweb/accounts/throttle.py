@@ -33,8 +33,10 @@ class Attempt:
 def begin(request: HttpRequest | None, *, name: str) -> Attempt:
     """Count an attempt before anybody looks at its password."""
     since = timezone.now() - WINDOW
+    # Old attempts go here, so that the table stays short without a scheduled job.
     SignInAttempt.objects.filter(at__lt=since).delete()
     stored = SignInAttempt.objects.create(
+        # Case-folded, so that all spellings of one name share its limit.
         name_digest=_digest("name", name.strip().casefold()),
         address_digest=_digest("address", address_of(request)),
     )
@@ -72,6 +74,8 @@ def address_of(request: HttpRequest | None) -> str:
         for part in request.headers.get("X-Forwarded-For", "").split(",")
         if part.strip()
     ]
+    # Each of our proxies appends the address it saw, so entry -PROXIES was written by the
+    # outermost of them. The client may have sent everything to the left of it.
     if 0 < settings.PROXIES <= len(forwarded):
         return str(forwarded[-settings.PROXIES])
     return str(request.META.get("REMOTE_ADDR", ""))

@@ -35,10 +35,12 @@ def digest(token: str) -> str:
 
 def authenticate(token: str) -> ApiToken | None:
     """The token's row if it may be used now, None otherwise; `.user` is its owner, `.scopes` what it may do."""
+    # Other programs' credentials in the header cost no query.
     if not token.startswith(PREFIX):
         return None
     row = selectors.token_with(digest(token))
     now = timezone.now()
     if row is not None and (row.last_used_at is None or now - row.last_used_at > SEEN_EVERY):
+        # update() and not save(): a revocation that was written meanwhile must stay.
         ApiToken.objects.filter(pk=row.pk).update(last_used_at=now)
     return row

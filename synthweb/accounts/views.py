@@ -54,6 +54,7 @@ def password(request: SignedInRequest) -> HttpResponse:
         revoked = services.change_password(
             user=user, password=form.cleaned_data["new_password1"]
         )
+        # The new hash ends every session but this one, which has just proved the old password.
         update_session_auth_hash(request, user)
         messages.success(request, f"{CHANGED} {_revoked(revoked)}".strip())
         return redirect("accounts:profile")

@@ -33,6 +33,7 @@ class AppendOnlyQuerySet(models.QuerySet[Row]):
             f"{self.model._meta.label} is append-only: write a new row instead"
         )
 
+    # bulk_create(update_conflicts=True) is not listed: its UPDATE meets the trigger.
     update = delete = bulk_update = update_or_create = _refuse
 
 
@@ -49,6 +50,7 @@ class AppendOnly(models.Model):
             raise AppendOnlyViolation(
                 f"{self._meta.label} is append-only: write a new row instead"
             )
+        # Without force_insert Django may try an UPDATE first where a primary key is set.
         super().save(*args, **{**kwargs, "force_insert": True})
 
     def delete(self, *_args: Any, **_kwargs: Any) -> NoReturn:

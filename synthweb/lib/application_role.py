@@ -38,6 +38,7 @@ def grant(role: str, password: str, *, using: str = DEFAULT_DB_ALIAS) -> None:
         )
     connection = connections[using]
     append_only_tables = {model._meta.db_table for model in append_only.protected_models()}
+    # Which migrations ran is for the owner to write; the application only reads it.
     read_only = append_only_tables | {MigrationRecorder.Migration._meta.db_table}
     with transaction.atomic(using=using), connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
@@ -66,6 +67,7 @@ def _statements(
         names = sql.SQL(", ").join(map(sql.Identifier, sorted(chosen & tables)))
         return [sql.SQL(text).format(tables=names, role=name)] if chosen & tables else []
 
+    # PostgreSQL takes no bound parameters in CREATE ROLE: the password is quoted as a literal.
     return [
         sql.SQL(
             f"{verb} ROLE {{role}} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD {{password}}"
@@ -73,6 +75,7 @@ def _statements(
         sql.SQL("REVOKE CREATE ON SCHEMA public FROM PUBLIC, {role}").format(role=name),
         sql.SQL("GRANT USAGE ON SCHEMA public TO {role}").format(role=name),
         sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}").format(role=name),
+        # All rights are revoked first, so that none stays from an earlier version of this list.
         *on("REVOKE ALL ON {tables} FROM PUBLIC, {role}", tables),
         *on("GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO {role}", tables - read_only),
         *on("GRANT SELECT ON {tables} TO {role}", read_only),

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import resource
 
+# From <linux/prctl.h>; the standard library has no binding.
 PR_SET_DUMPABLE = 4
 
 

@@ -35,5 +35,6 @@ def render_fragment(
             "crumbs": [*crumbs, ("", title)],
         }
         response = render(request, PAGE, {**context, **around})
+    # One address has two answers: a cache must not give the part to whoever asks for the page.
     patch_vary_headers(response, ["HX-Request"])
     return response

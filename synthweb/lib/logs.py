@@ -50,6 +50,7 @@ CONFIGURATION: dict[str, Any] = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
+        # Django's own handlers would mail a request's data to administrators.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "celery.beat": {

@@ -59,6 +59,7 @@ def listing(
         chosen = usual
     sign = "-" if chosen.startswith("-") else ""
     fields = [sign + field for field in known[chosen.removeprefix("-")].order]
+    # The key breaks ties: without it, equal rows could appear on two pages or on none.
     page = Paginator(queryset.order_by(*fields, f"{sign}pk"), PAGE).get_page(query.get("page"))
     heads = tuple(_head(column, query, chosen) for column in columns)
     return Listing(page=page, heads=heads, filters=_query(query, {}))

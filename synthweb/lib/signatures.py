@@ -83,6 +83,7 @@ def check(document: Mapping[str, Any]) -> dict[str, Any]:
         raise BadSignature(
             "the signature does not fit the statement; one of them was changed"
         ) from None
+    # Readers take the signer from the statement, so it has to be the key that was just checked.
     if statement.get("key") != _name(public):
         raise BadSignature("the statement names another key than the one that signed it")
     return statement

@@ -39,6 +39,8 @@ class Command(BaseCommand):
         if path is None:
             self.stdout.write(text)
             return
+        # A new file with O_EXCL has mode 0600 from its first byte: it inherits no rights from
+        # an earlier file and follows no symbolic link.
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
