@@ -17,5 +17,6 @@ app.autodiscover_tasks(["synthweb.runs"])
 def begin_clean(**_about: object) -> None:
     """Before a worker takes its first message: no core dump may hold a table, and what a killed worker of an earlier
     version left readable is removed."""
+    # In the parent, before any pool process is forked: the limit is inherited.
     dumps.forbid()
     opened_tables.sweep()

@@ -46,9 +46,8 @@ def _mode(path: Path) -> int:
         mode = path.stat().st_mode
     except OSError:
         return 0
-    return (
-        0 if str(path).startswith("/run/secrets/") else mode
-    )  # containers mount secrets as they like
+    # Container engines choose the mode of a mounted secret themselves.
+    return 0 if str(path).startswith("/run/secrets/") else mode
 
 
 def _exposure() -> Iterator[CheckMessage]:
@@ -58,6 +57,7 @@ def _exposure() -> Iterator[CheckMessage]:
             hint="Only tests need it: unset it.",
             id="synthweb.W003",
         )
+    # What follows exposes nothing as long as only this machine can ask.
     if set(settings.ALLOWED_HOSTS) <= LOCAL:
         return
     if settings.DEBUG:

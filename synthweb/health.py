@@ -42,6 +42,7 @@ def _database() -> bool:
 
 def _broker() -> bool:
     try:
+        # One attempt: a probe has a deadline, and by default the client tries for ever.
         with app.connection_for_write() as broker:
             broker.ensure_connection(max_retries=1, interval_start=0, timeout=2)
     except (OSError, OperationalError):

@@ -6,6 +6,8 @@ from django.core.wsgi import get_wsgi_application
 
 from synthweb.lib import dumps
 
-dumps.forbid()  # uploads and previews pass through its memory
+# Before the application is loaded: uploads and previews pass through the memory of this
+# process.
+dumps.forbid()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 application = get_wsgi_application()

@@ -33,6 +33,8 @@ def command(*, folder: Path) -> list[str]:
     return [
         *(
             find(),
+            # No TCP port: access is decided by the folder of the socket, so no password is
+            # needed.
             "--port",
             "0",
             "--unixsocket",

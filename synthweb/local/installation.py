@@ -24,6 +24,7 @@ HOST = "127.0.0.1"
 FIRST_PORT = 8000
 MORE_PORTS = 50
 START_SECONDS = 60
+# Longer than the 120 s that the confidential worker gets to finish what has been paid for.
 STOP_SECONDS = 150
 
 
@@ -41,7 +42,8 @@ class Installation:
 
     def run(self) -> int:
         """Start everything, watch it, stop it at Ctrl-C."""
-        os.umask(0o077)  # nobody else on this machine reads what we write
+        # Nobody else on this machine reads what is written here, logs and database included.
+        os.umask(0o077)
         self._places.make()
         with self._lock() as lock:
             if lock is None:
@@ -49,7 +51,9 @@ class Installation:
                     f"synthweb is already running at {self._address()} (`make stop` stops it)."
                 )
                 return 0
-            opened_tables.sweep()  # before anything else: what a killed worker of an earlier version left readable
+            # Before anything else: a killed worker of an earlier version may have left a
+            # readable table.
+            opened_tables.sweep()
             keys.make(self._places.keys)
             listener = _listener()
             address = f"http://{HOST}:{listener.getsockname()[1]}/"
@@ -60,6 +64,8 @@ class Installation:
                 environment=self._environment(),
                 say=_say,
             )
+            # SIGHUP too: a closed terminal would end the supervisor before it has stopped the
+            # rest in order.
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, lambda *_signal: self._stop_soon(watching))
             try:
@@ -104,6 +110,7 @@ class Installation:
             if not force and input("Type “delete” to go on: ").strip() != "delete":
                 _say("Nothing was deleted.")
                 return 1
+            # It may lie outside `var`, where the path of its socket would be too long.
             shutil.rmtree(self._places.redis, ignore_errors=True)
             shutil.rmtree(self._places.var)
         _say("Deleted.")
@@ -173,6 +180,7 @@ class Installation:
                 f"The examples could not be loaded (exit code {code}); see {self._places.logs / 'demo.log'}."
             )
             return
+        # Written at the end alone: a load that was interrupted goes on at the next start.
         (self._places.run / "demo-loaded").touch(mode=0o600)
         _say("The examples are there: open Datasets, or Releases.")
 
@@ -182,6 +190,8 @@ class Installation:
             "SYNTHWEB_VAR": str(self._places.var),
             "SYNTHWEB_BROKER": os.environ.get("SYNTHWEB_BROKER") or self._places.broker,
             "DJANGO_SETTINGS_MODULE": "synthweb.settings",
+            # The last lines before a death are the ones that are needed: none may wait in a
+            # buffer.
             "PYTHONUNBUFFERED": "1",
         }
 
@@ -199,6 +209,8 @@ class Installation:
     def _lock(self) -> Iterator[Lock | None]:
         """The lock of this installation, or None if somebody else holds it."""
         self._places.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Not truncated: who fails to get the lock reads the address of its holder. O_CLOEXEC,
+        # because a child with this descriptor would hold the lock after its parent has ended.
         handle = os.open(self._places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
@@ -228,6 +240,7 @@ def _listener() -> socket.socket:
     wanted = int(os.environ.get("SYNTHWEB_PORT") or FIRST_PORT)
     for port in range(wanted, wanted + MORE_PORTS):
         listener = socket.socket()
+        # Otherwise the port of an installation that was just stopped is refused for a minute.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))

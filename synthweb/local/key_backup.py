@@ -52,6 +52,7 @@ def backup(folder: Path, file: Path, passphrase: str) -> list[str]:
     with os.fdopen(handle, "wb") as out:
         out.write(sealed)
         out.flush()
+        # A backup that is reported must survive a power cut: the original may be deleted next.
         os.fsync(out.fileno())
     return [name for name in keys.FILES if name not in contents]
 
@@ -72,6 +73,7 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
     missing = [name for name in contents if not (folder / name).exists()]
     for name in missing:
         path = folder / name
+        # One by one: `parents=True` gives its mode to the last folder alone.
         for place in reversed(
             [parent for parent in path.parents if parent == folder or folder in parent.parents]
         ):
@@ -91,6 +93,8 @@ def read(file: Path, passphrase: str) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
         for member in archive:
+            # Whoever wrote the archive had the passphrase, which is no reason to trust the
+            # names in it: one with “..” would be written outside the folder of the keys.
             if not _is_key(member.name) or not member.isreg() or member.size > LARGEST:
                 raise BackupRefused(f"{file} holds something that is no key of synthweb.")
             content = archive.extractfile(member)

@@ -59,6 +59,7 @@ def change_signing_key(folder: Path) -> Path:
     public, private = folder / "signing.pub", folder / "web" / "signing.key"
     retired = folder / RETIRED / f"signing-{key_id(public.read_bytes())[:16]}.pub"
     retired.parent.mkdir(mode=0o700, exist_ok=True)
+    # Moved before the private half is removed: what it verifies must outlive a stop in between.
     public.rename(retired)
     private.unlink(missing_ok=True)
     make(folder)
@@ -67,6 +68,7 @@ def change_signing_key(folder: Path) -> Path:
 
 def write_private(path: Path, text: str) -> None:
     """Write a new file that only its owner can read; an existing file is an error."""
+    # The mode is set at creation: before a later chmod, others could open the file.
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(text)
@@ -80,6 +82,8 @@ def _make_pair(*, public: Path, private: Path, new: Callable[[], tuple[str, str]
         )
     if not private.exists():
         secret, open_half = new()
+        # Private half first: nothing can be encrypted to a pair whose public half is not there
+        # yet.
         write_private(private, secret)
         write_private(public, open_half)
 

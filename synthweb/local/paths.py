@@ -56,6 +56,8 @@ class Places:
         """Make the folders; only their owner may look inside."""
         for folder in (self.var, self.keys, self.logs, self.run, self.redis):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # `mkdir` accepts a folder that exists: in a shared TMPDIR another user may have
+            # made it.
             if folder.stat().st_uid != os.getuid():
                 raise PermissionError(
                     f"{folder} belongs to somebody else; remove it or set SYNTHWEB_VAR to another folder"

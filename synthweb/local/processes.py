@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from synthweb.local import broker
 from synthweb.local.paths import Places
 
+# Not simply unset: without a setting the usual path is taken, and the key lies there.
 WITHHELD = "/nonexistent/withheld-from-this-process"
 WEB_KEYS = (
     "SYNTHWEB_PREVIEW_PRIVATE_KEY_FILE",
@@ -22,6 +23,7 @@ WEB_KEYS = (
 )
 TABLE_KEYS = ("SYNTHWEB_VAULT_PRIVATE_KEY_FILE",)
 CELERY = ["celery", "-A", "synthweb.celery"]
+# Workers need not know each other: which one has a run is decided in the database (ADR 8).
 WORKER = [
     *CELERY,
     "worker",
@@ -95,6 +97,8 @@ def application(places: Places, *, listener: int) -> list[Process]:
                 "INFO",
                 "-s",
                 str(places.run / "beat"),
+                # None: a stale one, after a power cut, could keep beat from starting. The lock
+                # file is enough.
                 "--pidfile",
                 "",
             ],

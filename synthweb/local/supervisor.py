@@ -94,8 +94,10 @@ class Supervisor:
         for last in (False, True):
             children = [child for child in self._children if child.process.last is last]
             for child in children:
+                # The leader alone: the pool processes of Celery would end at once, in the
+                # middle of a run.
                 with contextlib.suppress(ProcessLookupError):
-                    child.running.terminate()  # the leader alone: Celery's own children would die of it at once
+                    child.running.terminate()
             for child in children:
                 self._wait(child)
         self._children.clear()
@@ -116,6 +118,7 @@ class Supervisor:
 
     def _wait(self, child: Child) -> None:
         try:
+            # Most processes end within this time; only a longer wait needs an explanation.
             child.running.wait(timeout=2)
         except subprocess.TimeoutExpired:
             if child.process.patience > STOP_SECONDS:
@@ -170,6 +173,7 @@ class Supervisor:
 
     def _launch(self, process: Process) -> subprocess.Popen[bytes]:
         path = self._logs / f"{process.name}.log"
+        # Between two lives of a process: one that runs would go on writing to the renamed file.
         if path.exists() and path.stat().st_size > LONGEST_LOG:
             path.replace(path.with_suffix(".log.1"))
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
