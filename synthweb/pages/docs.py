@@ -173,6 +173,8 @@ def _fold(state: StateCore) -> None:
     tokens: list[Token] = []
     position = 0
     while position < len(state.tokens):
+        # Raw HTML is off, so the parser leaves the tag as the text of a paragraph, which has
+        # three tokens: open, inline, close.
         paragraph = state.tokens[position : position + 3]
         text = paragraph[1].content if paragraph[0].type == "paragraph_open" else ""
         if begin := FOLD.fullmatch(text):
@@ -207,6 +209,7 @@ def _fold_close(*_: object) -> str:
 
 def _count_rows(tokens: Sequence[Token]) -> int:
     """Rows of all tables, their heads apart."""
+    # The head of a Markdown table has exactly one row.
     return sum(token.type == "tr_open" for token in tokens) - sum(
         token.type == "thead_open" for token in tokens
     )
@@ -242,6 +245,7 @@ def _matches(cells: Sequence[str], query: str) -> bool:
     text = " ".join(cells).lower()
     if all(word in text for word in query.lower().split()):
         return True
+    # Of an error message that somebody pastes, only the fixed parts of its template are known.
     fixed = [part for part in cells[0].replace("`", "").lower().split("…") if part.strip()]
     template = ".+".join(re.escape(part.strip()) for part in fixed)
     return (
@@ -295,6 +299,7 @@ def _address(href: str, *, page: DocPage) -> str:
 
 
 def _resolve(path: PurePosixPath) -> str:
+    # By hand: a PurePosixPath keeps “..”, and resolving a Path would look at the disk.
     parts: list[str] = []
     for part in path.with_suffix("").parts:
         if part == "..":
@@ -315,6 +320,7 @@ def _headings(tokens: Sequence[Token]) -> list[Heading]:
         anchor = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
         seen[anchor] = seen.get(anchor, 0) + 1
         if seen[anchor] > 1:
+            # An id has to be unique in a page, or links lead to the first of several headings.
             anchor = f"{anchor}-{seen[anchor]}"
         token.attrSet("id", anchor)
         if token.tag == "h2":

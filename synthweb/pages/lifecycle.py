@@ -53,6 +53,7 @@ def form(request: SignedInRequest, code: str) -> HttpResponse:
     if not dialect_form.is_valid():
         return _wrong(request, dataset, dialect_form=dialect_form)
     try:
+        # Together: a dataset whose form has changed waits for a worker, and must have its job.
         with transaction.atomic():
             changed = datasets.set_dialect(
                 actor=request.user, dataset=dataset, dialect=dialect_form.dialect
@@ -65,7 +66,9 @@ def form(request: SignedInRequest, code: str) -> HttpResponse:
 
 
 @takes_table
-@csrf_exempt  # only so that `_replace`, which does check, runs after the encrypting handler is in place
+# Exempt on the outside only: the check reads the form, so it has to run inside, once the
+# encrypting handler is in place. `_replace` is protected.
+@csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def replace(request: SignedInRequest, code: str) -> HttpResponse:
@@ -93,6 +96,8 @@ def _replace(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         "press": "Replace the file",
     }
     if _in_place(request):
+        # Status 200 also for a form with errors: htmx swaps in no response with an error
+        # status.
         return render(request, "datasets/_upload_form.html", context)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "datasets/replace.html", context, status=status)

@@ -57,6 +57,8 @@ def released(user: User, dataset: Dataset) -> Released:
             release=each,
             method=titles.get(each.mechanism, each.mechanism),
             looked=bool(getattr(each, "looked", False)),
+            # The store decides: while a newer comparison is awaited, the one before can be
+            # read.
             compared="ready" if each.code in ends else states.get(each.pk, ""),
             until=ends.get(each.code),
         )
@@ -83,6 +85,7 @@ def _states(shown: Sequence[Release]) -> dict[int, str]:
     errands = TableErrand.objects.filter(
         kind=TableErrand.Kind.REPORT, release__in=[each.pk for each in shown]
     )
+    # In ascending order, so that in the dictionary the newest job of a release remains.
     states = errands.order_by("created_at", "pk").values_list("release", "state")
     return {
         pk: words.get(TableErrand.State(state), "") for pk, state in states if pk is not None

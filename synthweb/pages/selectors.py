@@ -181,6 +181,7 @@ def _open_requests(user: User) -> QuerySet[BudgetRequest]:
 def _facts(dataset: Dataset) -> StepFacts:
     account = ledger.account_of(dataset)
     request = _newest_request(dataset)
+    # Two keys of the JSON are extracted in the database: a whole draft may have megabytes.
     draft = (
         Dataset.objects.filter(pk=dataset.pk)
         .values(columns=F("draft__columns"), total=F("draft__total"))
@@ -193,6 +194,7 @@ def _facts(dataset: Dataset) -> StepFacts:
         None,
     )
     shared = ReleaseGrant.objects.filter(release__dataset=dataset, revoked_at=None)
+    # Compared means that somebody has opened a comparison; one in the store may be unread.
     opened = AuditEntry.objects.filter(
         action="report.opened", object_kind="dataset", object_code=dataset.code
     )

@@ -71,6 +71,8 @@ def six_steps(facts: StepFacts, addresses: Addresses) -> tuple[Step, ...]:
     first = next(
         (index for index, step in enumerate(listed) if step.state != "done"), len(listed)
     )
+    # A step that is done stays done behind one that is open again: after a file was replaced,
+    # say, the releases of the earlier file are still there.
     return tuple(
         step
         if step.state == "done"
@@ -122,6 +124,7 @@ def _upload(facts: StepFacts, addresses: Addresses) -> Step:
 
 
 def _describe(facts: StepFacts, addresses: Addresses) -> Step:
+    # Before `described`: such a description is in force, and no run can use it.
     if facts.missing:
         names = ", ".join(facts.missing[:5]) + (" and others" if len(facts.missing) > 5 else "")
         return Step(

@@ -47,6 +47,7 @@ def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[st
         "dataset": dataset,
         "blocked": datasets.blocked(dataset),
         "sentence": sentence or "",
+        # Files with a schema and JSON state their form themselves: there is nothing to choose.
         "dialect_form": None
         if dataset.file_kind in (*WITH_SCHEMA, *JSON)
         else DialectForm.of(dataset, words=(evidence or {}).get("words")),

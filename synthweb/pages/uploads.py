@@ -50,7 +50,9 @@ STAGES = (
 
 
 @takes_table
-@csrf_exempt  # only so that `_receive`, which does check, runs after the encrypting handler is in place
+# Exempt on the outside only: the check reads the form, so it has to run inside, once the
+# encrypting handler is in place. `_receive` is protected.
+@csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new(request: SignedInRequest) -> HttpResponse:
@@ -83,6 +85,7 @@ def _receive(request: SignedInRequest) -> HttpResponse:
 def _store(request: SignedInRequest, form: UploadForm) -> Dataset | None:
     """The dataset, about to be read; None if the table was not taken, and the form says why."""
     try:
+        # Together: a dataset without its job would wait for a worker for ever.
         with transaction.atomic():
             dataset = datasets.store_upload(
                 steward=request.user,
@@ -126,7 +129,9 @@ def status(request: SignedInRequest, code: str) -> HttpResponse:
         "unread": selectors.needs_reading_again(dataset),
         "twins": selectors.same_content(dataset),
         **table_pages.form(
-            dataset, None if busy else selectors.form_evidence(request.user, dataset)
+            # Opening it is logged: not while the page asks again every few seconds.
+            dataset,
+            None if busy else selectors.form_evidence(request.user, dataset),
         ),
     }
     if not _in_place(request):

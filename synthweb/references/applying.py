@@ -110,7 +110,11 @@ def use(
     """Take points and partitions (None: all that say something) of a column into the draft, and its values where none
     are listed. A density, or an earlier release, weighs the points that the column has already; `floor` is the weight
     of places that it lacks; with `totals` it says instead, publicly and exactly, how many records each value has. Nothing is confirmed. Returns what was taken, in words. Errors: DomainError, Refused."""
+    # Locked before the draft is read: `keep` replaces all facts beside the columns, so those
+    # that another request adds in between would be lost.
     held = locked_dataset(dataset)
+    # Checked here as well: a table and a reference that arrive at the same time do not see each
+    # other, and a table turned into a public fact would have no protection at all.
     require_no_table(version.content_key, organisation=held.organisation)
     context = selectors.draft_context(held)
     taken: dict[str, Any]
@@ -140,6 +144,7 @@ def use(
     keep(actor=actor, dataset=held, columns=columns, context=_merged(context, taken))
     summary = [*([f"{len(values):,} values"] if values else []), *summary]
     _note(actor, "reference.used", held, version=version, column=column)
+    # `keep` has changed the locked row; the caller goes on with an instance of its own.
     dataset.draft = held.draft
     return summary
 
@@ -147,6 +152,8 @@ def use(
 def totals_want_another_relation(dataset: Dataset) -> bool:
     """Whether the draft has public totals beside a relation, or a number of records a unit, for which they say nothing."""
     terms = dataset.draft.get("table") or {}
+    # Totals are invariants: neighbouring tables agree on them only if they differ in the other
+    # columns of one record (docs/proofs/on-the-map.md), so a unit is one record, replaced.
     neighbours = terms.get("relation"), str(terms.get("max_records") or "1")
     return "totals" in selectors.draft_context(dataset) and neighbours != (
         Relation.REPLACE_ONE.value,
@@ -296,6 +303,7 @@ def _merged(context: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, A
     """New entries in the place of those about the same column, place or partition of a column."""
 
     def about(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+        # A column has points once, but several partitions: only these have a name.
         return entry.get("column"), entry.get("place"), entry.get("name")
 
     merged = dict(context)
@@ -312,6 +320,7 @@ def _filled(dataset: Dataset, column: str, values: tuple[str, ...]) -> drafts.Co
     typed = drafts.columns(dataset.draft).get(column) or {}
     names = selectors.columns_of(dataset) or []
     place = names.index(column) if column in names else typed.get("place", 0)
+    # `other` takes the values that the published list does not have: a list is rarely complete.
     attribute = Categorical(name=column, values=values, other=True, provenance="public-file")
     return drafts.column_of(attribute, place=place) | {"brought": True}
 

@@ -95,6 +95,8 @@ def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, Any]:
         "yaxis": {
             **axis,
             "scaleanchor": "x",
+            # Equirectangular, true to scale at the middle latitude; the bound keeps it finite
+            # at poles.
             "scaleratio": 1 / max(0.05, math.cos(math.radians(middle))),
         },
         "meta": {"words": f"A map of {len(points)} points of the reference table"},

@@ -165,6 +165,7 @@ class UseForm(forms.Form):
 
     def __init__(self, *args: Any, partitions: tuple[str, ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
+        # Choices differ from version to version: only names that this one has are valid.
         offered = forms.MultipleChoiceField(
             required=False, choices=[(name, name) for name in partitions]
         )

@@ -23,6 +23,7 @@ class LargerInMemory(MemoryFileUploadHandler):
         boundary: str,  # noqa: ARG002
         encoding: str | None = None,  # noqa: ARG002
     ) -> None:
+        # Django stops at FILE_UPLOAD_MAX_MEMORY_SIZE, which is less than many a gazetteer has.
         self.activated = content_length <= MOST_BYTES + _REST_OF_THE_FORM
 
 
@@ -30,6 +31,7 @@ class Dropped(MemoryFileUploadHandler):
     """Behind it: takes what is too large, and drops it, so that the browser gets an answer."""
 
     def handle_raw_input(self, *_: Any, **__: Any) -> None:
+        # `file_complete` then returns no file, and the form reports that none came in.
         self.activated = False
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:

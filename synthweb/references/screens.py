@@ -87,6 +87,7 @@ def using(
     tables = [(table.code, table.name) for table in selectors.references_of(user)]
     column, code, level = (asked.get(key, "")[:200] for key in ("column", "reference", "level"))
     version = selectors.version_for(user, code) if code in dict(tables) else None
+    # A density, and the points of a place, are not matched to listed values.
     fit = None
     if (
         version is not None

@@ -9,6 +9,7 @@ from synthweb.accounts import selectors as people
 from synthweb.accounts.permissions import Need
 from synthweb.references.models import ReferenceTable, ReferenceVersion
 
+# Lists leave the content in the database: a gazetteer may have megabytes.
 LISTED = (
     ReferenceVersion.objects.defer("content")
     .select_related("uploaded_by", "reference")

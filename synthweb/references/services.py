@@ -52,6 +52,9 @@ def add(*, actor: User, name: str, published: str, file: Brought) -> ReferenceTa
     organisation = organisation_of(actor)
     read = _read(file, organisation=organisation)
     try:
+        # The unique constraint decides, because two requests may both see that a name is free.
+        # The block ends before the exception is handled: PostgreSQL takes no query after an
+        # error in it.
         with transaction.atomic():
             made = ReferenceTable.objects.create(
                 organisation=organisation, name=name, published=published, made_by=actor
@@ -70,6 +73,7 @@ def add(*, actor: User, name: str, published: str, file: Brought) -> ReferenceTa
 def add_version(*, actor: User, reference: ReferenceTable, file: Brought) -> ReferenceVersion:
     """Keep another file of a reference table; the ones before it stay."""
     read = _read(file, organisation=reference.organisation)
+    # Numbers are counted up from the latest version: two requests must not both see the same.
     locked = ReferenceTable.objects.select_for_update(of=("self",)).get(pk=reference.pk)
     if locked.versions.filter(sha256=read.sha256, roles=read.roles.to_json()).exists():
         raise Conflict("this very file is a version of it already", repair="use that one")
@@ -124,6 +128,8 @@ def _read(file: Brought, *, organisation: Organisation) -> _Read:
             f"a reference file is larger than {MOST_BYTES // 2**20} MB",
             repair="pack it with gzip",
         )
+    # The hash that tables have (`datasets.services.intake`), also over the unpacked bytes: a
+    # protected table is recognised whichever way it is packed.
     text = engine.unpacked(file.data)
     key = hmac.new(content_secret(), text, digestmod=hashlib.sha256).hexdigest()
     require_no_table(key, organisation=organisation)
@@ -150,6 +156,7 @@ def _keep(table: ReferenceTable, *, actor: User, read: _Read) -> ReferenceVersio
         number=latest + 1,
         kind=read.reference.kind,
         roles=read.roles.to_json(),
+        # No time in the header: equal contents are equal bytes.
         content=gzip.compress(content.encode(), compresslevel=6, mtime=0),
         code_count=len(read.reference),
         partitions={name: len(set(parts)) for name, parts in read.reference.parents.items()},

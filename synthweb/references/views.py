@@ -51,6 +51,7 @@ def detail(request: SignedInRequest, code: str) -> HttpResponse:
     """One version, the newest unless a number is asked for."""
     table = selectors.reference_for(request.user, code)
     text = request.GET.get("version", "")
+    # A longer number is no version, and might not fit into an integer of the database.
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
     version = selectors.version_for(request.user, code, number)
     return render(
@@ -59,7 +60,9 @@ def detail(request: SignedInRequest, code: str) -> HttpResponse:
 
 
 @takes_table
-@csrf_exempt  # only so that `_receive`, which does check, runs after the handler that takes larger files is in place
+# Exempt on the outside only: the check reads the form, so it has to run inside, once the
+# handler for larger files is in place. `_receive` is protected.
+@csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new(request: SignedInRequest) -> HttpResponse:

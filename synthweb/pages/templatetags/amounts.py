@@ -16,6 +16,7 @@ from synthweb.lib.number_format import GREEK, RELATIONS, grouped, in_letters
 
 register = template.Library()
 
+# The ledger counts in integers, nano for ε and ρ, atto for δ, because sums of floats drift.
 SCALES = {"epsilon": 10**9, "rho": 10**9, "delta": 10**18}
 Number = int | float | None
 

@@ -58,6 +58,8 @@ class Command(BaseCommand):
     def _unfit(self, needed: tuple[str, ...], lost: list[str]) -> Iterator[str]:
         """Pairs whose halves do not belong together: what is encrypted to the one, the other does not open."""
         for public, private in PAIRS:
+            # Web and worker hold one half each: halves can be compared only where both are
+            # needed.
             if {public, private} <= set(needed) - set(lost) and not _fit(
                 _path(public), _path(private)
             ):
@@ -87,6 +89,7 @@ class Command(BaseCommand):
         except (files.StorageError, pyrage.IdentityError):
             key_lost = True
         if key_lost:
+            # Without the key no file can be tried, so each table counts as lost.
             checked = [
                 (dataset, reason)
                 for dataset in Dataset.objects.exclude(vault_name="").order_by("pk")

@@ -131,6 +131,8 @@ class Command(BaseCommand):
                 )
             self._paid_for(made.example, dataset, steward=steward, custodian=custodian)
             release = self._released(made, dataset, steward=steward)
+            # In the order of the six steps: a decision to share should not rest on a
+            # comparison.
             releases.share(actor=steward, release=release, analyst=analyst)
             self._compared(release, steward=steward)
             self.stdout.write(f"“{made.name}” is released; its comparison is ready.")
@@ -226,6 +228,7 @@ def _state(job: SynthesisRun | TableErrand) -> str:
 
 
 def _wait(what: str, done: Callable[[], bool]) -> None:
+    # Polled: workers report in the database and nowhere else.
     end = time.monotonic() + PATIENCE_SECONDS
     while not done():
         if time.monotonic() > end:
