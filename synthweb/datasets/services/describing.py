@@ -196,7 +196,10 @@ def import_document(
         documents.check_whole(reading, names=names)
     standing = {} if replaces else drafts.columns(dataset.draft)
     taken, remarks = documents.import_columns(reading, names=names, standing=standing)
-    table, rules, more_facts, lines = None, None, None, list[str]()
+    table: Mapping[str, str] | None = None
+    rules: Sequence[Mapping[str, Any]] | None = None
+    more_facts: Mapping[str, Any] | None = None
+    lines: list[str] = []
     if domain is not None:
         table, lines = documents.import_table_facts(
             dataset, domain, document=document, names=names, replaces=replaces
@@ -209,13 +212,15 @@ def import_document(
         )
         lines += [*more, *further]
     total = len(names) if known else None
-    facts: dict[str, Any] = {
-        "columns": taken,
-        "table": table,
-        "constraints": rules,
-        "beside": more_facts,
-    }
-    keep(actor=actor, dataset=dataset, total=total, **facts)
+    keep(
+        actor=actor,
+        dataset=dataset,
+        columns=taken,
+        table=table,
+        total=total,
+        constraints=rules,
+        context=more_facts,
+    )
     return Imported(
         title=dictionaries.TITLES[kind],
         columns=list(taken),
@@ -282,17 +287,14 @@ def declare_domain(
         }
         taken = {name: column for name, column in columns.items() if name not in unfinished}
         held = [each.to_json() for each in domain.constraints]
-        facts: dict[str, Any] = {
-            "table": drafts.table_of(domain),
-            "beside": documents.context_of(domain),
-        }
         keep(
             actor=actor,
             dataset=dataset,
             columns=taken,
-            constraints=held,
+            table=drafts.table_of(domain),
             total=len(names),
-            **facts,
+            constraints=held,
+            context=documents.context_of(domain),
         )
     return version
 
