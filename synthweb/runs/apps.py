@@ -15,6 +15,7 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         from synthweb.releases.signals import opened
 
+        # Releases stand below runs and do not import them, so they send a signal.
         opened.connect(_seen, dispatch_uid="runs.seen")
 
 

@@ -41,8 +41,11 @@ class Reservation:
         written = 0
         while written < len(content):
             written += os.pwrite(self._descriptor, content[written:], written)
+        # The reservation is an estimate. What lies behind the answers would damage the archive.
         os.ftruncate(self._descriptor, len(content))
         os.fsync(self._descriptor)
+        # Atomic within a folder; without the sync of the folder
+        # below, a crash could lose the name.
         self._path.rename(_folder() / name)
         self._path = _folder() / name
         self.stored_as = name
@@ -55,6 +58,8 @@ def reserved(size: int) -> Iterator[Reservation]:
     try:
         path, descriptor = _locked_part()
         try:
+            # Blocks, not a hole: a sparse file would meet the
+            # full disk only when it is written.
             os.posix_fallocate(descriptor, 0, size)
             os.fsync(descriptor)
         except OSError:
@@ -89,6 +94,7 @@ def get(*, name: str, digest: str) -> Answers:
         answers = Answers.load(_folder() / name)
     except InputError:
         raise VerificationError("the stored noisy answers are missing or damaged") from None
+    # The row got its digest under the fence, so another measurement's file does not pass here.
     if answers.digest != digest:
         raise VerificationError("the stored noisy answers are not those that were measured")
     return answers

@@ -23,10 +23,8 @@ from synthweb.runs.sample_size import Enough
 from synthweb.runs.timing import Band
 
 CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for twice
-MEMORY_BASE, MEMORY_FACTOR = (
-    250e6,
-    4,
-)  # bytes: the libraries; and, times the file, the table while it is read
+# Bytes of the libraries; and of the table while it is read, as a multiple of its file.
+MEMORY_BASE, MEMORY_FACTOR = 250e6, 4
 DISTANCE_GRADES = (
     (0.02, "very close"),
     (0.05, "close"),
@@ -136,6 +134,8 @@ class Estimate:
     @property
     def dear(self) -> bool:
         """Whether it takes so much of what is left that it is asked for twice; what cannot be paid is refused at once."""
+        # Without δ: it is granted by planned releases, so the
+        # last ones always take much of the rest.
         return self.affordable and any(
             bar.share_of_free > CONFIRM_ABOVE for bar in self.bars if bar.unit != "delta"
         )
@@ -192,6 +192,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
 
 def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
     """What it costs that the budget has less δ left than a release usually takes; None where that is not so."""
+    # Under zCDP the δ is that of the whole account, and no run takes any of it.
     if proposal.account.rule == Rule.ZCDP or proposal.spec.delta * ATTO >= DELTA_OF_A_RELEASE:
         return None
     left = ledger.balance(proposal.account).free.delta

@@ -28,6 +28,8 @@ def reach(point: str) -> None:
     for wanted in os.environ.get("SYNTHWEB_FAIL_AT", "").split(","):
         name, _, how = wanted.partition(":")
         if name == point and _first(Path(settings.DEBUG_FAILPOINTS) / point):
+            # A signal, not an exception: as in a real fault, no
+            # `finally` runs and no transaction ends.
             os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
 
 

@@ -35,12 +35,8 @@ GRID = tuple(
     for step in range((MOST - LEAST) * STEPS + 1)
 )
 LOWEST = 0.001  # of the upright scale, which ends at 1
-WIDTH, PANEL, GAP, EDGE = (
-    360,
-    96,
-    34,
-    8,
-)  # units; EDGE: half the slider's thumb, where its scale begins
+# Units of the drawing. EDGE is half the slider's thumb, so that both scales begin at one place.
+WIDTH, PANEL, GAP, EDGE = 360, 96, 34, 8
 HEADROOM = 16  # above each panel, for its title
 REMEMBERED = 128  # curves: they depend on description, method, its parameters, δ and rows alone
 LABEL = 9.5  # units from one name at the end of a line to the next
@@ -114,6 +110,7 @@ def forecast(
     here: dict[str, Point | None] = {}
     waiting = 0
     for name in titles:
+        # Parameters belong to the chosen method: the others are forecast with their defaults.
         parameters = chosen if name == spec.mechanism else "{}"
         if hasty and hash((facts, name)) not in _asked_before:
             point = (
@@ -125,13 +122,13 @@ def forecast(
             continue
         _asked_before[hash((facts, name))] = True
         grid[name] = _points(facts, name, parameters, GRID)
+        # Beyond the ends of the grid there is nothing to interpolate between.
         if name == spec.mechanism or not GRID[0] <= spec.epsilon <= GRID[-1]:
             here[name] = next(iter(_points(facts, name, parameters, (spec.epsilon,))), None)
         else:
             here[name] = _between(grid[name], float(spec.epsilon))
-    for oldest in list(_asked_before)[
-        :-REMEMBERED
-    ]:  # of a copy, because requests are answered side by side
+    # Of a copy, because requests are answered side by side.
+    for oldest in list(_asked_before)[:-REMEMBERED]:
         _asked_before.pop(oldest, None)
     offered = [name for name in titles if grid[name] or here[name]]
     lines = tuple(
@@ -182,6 +179,7 @@ _asked_before: dict[int, bool] = {}
 """What need not be waited for. Nothing but time hangs on it."""
 
 
+# Parameters come as JSON text, because the arguments of a cached function are hashed.
 @lru_cache(maxsize=REMEMBERED)
 def _points(
     facts: ForecastFacts, mechanism: str, parameters: str, epsilons: tuple[Fraction, ...]
@@ -220,6 +218,7 @@ def _between(points: Sequence[Point], epsilon: float) -> Point | None:
 
 
 def _middle(low: float, high: float, part: float) -> float:
+    # A distance of 0 has no logarithm, so nothing lies between it and another one.
     if not low or not high or part in (0, 1):
         return high if part == 1 else low
     return float(low ** (1 - part) * high**part)
@@ -326,6 +325,7 @@ def _path(points: Sequence[Point], measure: Measure, top: int) -> str:
 def _across(epsilon: float) -> float | None:
     """Where an ε stands on the slider's scale; None beyond its ends."""
     part = (math.log10(epsilon) - LEAST) / (MOST - LEAST)
+    # With a tolerance: the logarithm of an end of the slider may be off in its last digit.
     return round(EDGE + part * (WIDTH - 2 * EDGE), 1) if -0.001 <= part <= 1.001 else None
 
 

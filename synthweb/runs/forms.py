@@ -72,6 +72,7 @@ class ReleaseForm(forms.Form):
         self.domain, described = domain, mechanisms.describe(domain)
         self.first = methods.preferred(described, recommended=mechanisms.recommended(domain))
         usual = {"mechanism": self.first, "epsilon": "1", "delta": "0"}
+        # One key a page: a form that is sent twice asks for one run (`views._request_key`).
         initial = usual | suggested | {"request_key": secrets.token_urlsafe(24)}
         given, self.hindrance = (None, "") if data is None else purpose.gathered(data)
         self.edited = data is not None and bool(data.get(purpose.EDIT))
@@ -213,6 +214,7 @@ class ReleaseForm(forms.Form):
         text = self.cleaned_data[name]
         if not text:
             return None
+        # Digits alone: int() would also take signs, blanks and underscores.
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= MAX_ROWS:
             raise forms.ValidationError(
                 f"A whole number from 1 to {grouped(MAX_ROWS)}, or nothing."

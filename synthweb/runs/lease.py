@@ -53,6 +53,7 @@ def free() -> Q:
 def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
     """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled message)."""
     kind = type(subject)
+    # The token that was read is part of the condition, so that the new one is nobody else's.
     rows = kind._default_manager.filter(
         free(), pk=subject.pk, lease_token=subject.lease_token, state__in=kind.OPEN
     )
@@ -61,6 +62,7 @@ def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
         lease_held=True,
         lease_seconds=settings.RUN_LEASE_SECONDS,
         heartbeats=F("heartbeats") + 1,
+        # Counted at the claim: a worker that is killed reaches no later line.
         attempts=F("attempts") + 1,
         started_at=Coalesce("started_at", Now()),
     )
@@ -70,6 +72,7 @@ def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
 def write(lease: Lease, *, states: tuple[str, ...], **changes: Any) -> None:
     """Change the row under the fence and only from one of `states`; LeaseLost otherwise."""
     if not lease.rows().filter(state__in=states).update(**changes):
+        # Also stops what computes meanwhile: the engine asks `gone` between its steps.
         lease.gone.set()
         raise errors.LeaseLost("another worker took this over")
 
@@ -98,6 +101,8 @@ def keep_alive(lease: Lease) -> Iterator[Lease]:
         yield lease
     finally:
         stop.set()
+        # A heartbeat that is under way must not land later: it
+        # would hold a row that was let go.
         thread.join(timeout=settings.RUN_LEASE_SECONDS)
 
 
@@ -112,6 +117,7 @@ def _beat(lease: Lease, stop: threading.Event) -> None:
                 logger.warning("heartbeat failed: %s", type(error).__name__)
                 close_old_connections()
     finally:
+        # Connections belong to threads: nobody else closes this one.
         connection.close()
 
 
@@ -155,7 +161,8 @@ class Watch:
             return {key for key in states if seen[key][1] >= leases[key] - TOLERANCE}
 
 
-TOLERANCE = 1e-6  # seconds: sums of thirds
+# Seconds: three thirds of a lease may add up to a little less than the lease.
+TOLERANCE = 1e-6
 
 
 def expire(watch: Watch) -> list[str]:
@@ -173,6 +180,7 @@ def _expire(
     freed = []
     for code in watch.unchanged(kind.__name__, states, leases=leases):
         token, beats = states[code]
+        # Conditional on what was seen: a heartbeat that comes at this moment wins.
         if held.filter(code=code, lease_token=token, heartbeats=beats).update(lease_held=False):
             freed.append(code)
     return freed

@@ -24,16 +24,14 @@ class Leased(models.Model):
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     lease_token = models.PositiveIntegerField(default=0)
     lease_held = models.BooleanField(default=False)
-    lease_seconds = models.FloatField(
-        default=60
-    )  # of silence after which its holder counts as gone
+    # Of silence after which its holder counts as gone.
+    lease_seconds = models.FloatField(default=60)
     heartbeats = models.PositiveBigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     stage = models.CharField(max_length=32, blank=True)  # a name of runs.stages; never data
     progress = models.FloatField(default=0.0)  # of this stage, 0 to 1
-    failure = models.JSONField(
-        null=True, blank=True
-    )  # code and our own text, never a traceback or a value
+    # Code and our own text, never a traceback or a value.
+    failure = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -79,29 +77,23 @@ class SynthesisRun(Leased):
     name = models.CharField(max_length=200)
     spec = models.JSONField()  # the engine's Spec as JSON
     plan_digest = models.CharField(max_length=64)
-    epsilon = models.BigIntegerField(
-        default=0
-    )  # what is held and charged, in the account's currency
+    # What is held and charged, in the account's currency.
+    epsilon = models.BigIntegerField(default=0)
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
-    request_key = models.CharField(
-        max_length=64, blank=True
-    )  # given by the asker: a repeated request is one run
-    looked_before = models.BooleanField(
-        default=False
-    )  # chosen after looking at a comparison with real data
+    # Given by the asker: a repeated request is one run.
+    request_key = models.CharField(max_length=64, blank=True)
+    # Chosen after looking at a comparison with real data.
+    looked_before = models.BooleanField(default=False)
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
-    answers_name = models.CharField(
-        max_length=64, blank=True
-    )  # artefact file of the noisy answers
+    # File of the noisy answers (`artefacts`).
+    answers_name = models.CharField(max_length=64, blank=True)
     answers_digest = models.CharField(max_length=64, blank=True)
     charged_at = models.DateTimeField(null=True, blank=True)
-    seen_at = models.DateTimeField(
-        null=True, blank=True
-    )  # when its asker first saw how it ended
-    expected = models.JSONField(
-        null=True, blank=True
-    )  # how long it usually takes, as said when it was submitted
+    # When its asker first saw how it ended.
+    seen_at = models.DateTimeField(null=True, blank=True)
+    # The forecast of its time when it was submitted; `timing` compares it with what it took.
+    expected = models.JSONField(null=True, blank=True)
     release = models.OneToOneField(
         Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
     )
@@ -113,11 +105,15 @@ class SynthesisRun(Leased):
         ]
         constraints = [
             models.UniqueConstraint(
+                # Two presses of one button at the same moment both find no earlier run; the
+                # database then lets one of them hold the price.
                 fields=["created_by", "request_key"],
                 condition=~Q(request_key=""),
                 name="one_run_a_request",
             ),
             models.CheckConstraint(
+                # What follows the charge is made from the stored answers: a run does not count
+                # as measured without the digest that they are checked against.
                 condition=~Q(state__in=["measured", "finished"]) | ~Q(answers_digest=""),
                 name="measured_has_answers",
             ),

@@ -55,6 +55,7 @@ def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, st
     domain = proposal.plan.domain
     if domain.rows:
         return domain.rows, "the public number of records"
+    # The true number of records is private. The noisy one of a release is paid for and public.
     earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by(
         "-created_at"
     )

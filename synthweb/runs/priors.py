@@ -69,5 +69,7 @@ def _line(words: str, sizes: Sequence[int], prior: dict[int, float]) -> PriorLin
         groups=len(sizes),
         records=records,
         against=sum(prior[n] for n in sizes) / records,
+        # Dirichlet-multinomial: with n records and a prior of a, a record comes from the prior
+        # with probability a / (n + a), so n · a / (n + a) of a group are expected to.
         share=sum(n * prior[n] / (n + prior[n]) for n in sizes) / records,
     )

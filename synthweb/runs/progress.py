@@ -31,14 +31,15 @@ class Progress:
     def __call__(self, stage: str, fraction: float) -> None:
         self.check()
         now, fresh = self._clock(), stage != self._stage
+        # Beginnings and ends are always written; between them a
+        # fast loop would flood the database.
         if not fresh and fraction < 1.0 and now - self._written < PAUSE:
             return
         self._stage, self._written = stage, now
         try:
             self._write(stage[:32], min(1.0, max(0.0, fraction)), fresh=fresh)
-        except (
-            DatabaseError
-        ) as error:  # a bar that stands still must not cost a run that is paid for
+        except DatabaseError as error:
+            # A bar that stands still must not cost a run that is paid for.
             logger.warning("progress not written: %s", type(error).__name__)
             close_old_connections()
         if fresh:

@@ -104,6 +104,7 @@ def read(text: Any) -> Any:
     """What JSON text says; None if it says nothing."""
     try:
         return json.loads(text) if isinstance(text, str) and len(text) <= LONGEST else None
+    # The text comes from a browser: deep nesting in it must be no 500.
     except (ValueError, RecursionError):
         return None
 
@@ -111,9 +112,8 @@ def read(text: Any) -> Any:
 def gathered(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """What was sent, with every table of weights made one text, and groups added or taken away as a button asks; and
     what hinders that, in words."""
-    parameters = {
-        name: data[name] for name in data
-    }  # of several of one name the last, as a form reads them
+    # Of several values of one name the last counts, as a form reads them.
+    parameters = {name: data[name] for name in data}
     for name, weights in _weights(data).items():
         parameters[name] = as_text(weights)
     asked = parameters.pop(EDIT, "")
@@ -140,6 +140,7 @@ def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
     groups = read(data.get(name, "[]") or "[]")
     if not name.startswith(PREFIX) or not isinstance(groups, list):
         return data, ""
+    # Compared as text: int() would also take signs, blanks and digits of other scripts.
     if verb == "remove" and place in map(str, range(len(groups))):
         return data | {name: as_text(groups[: int(place)] + groups[int(place) + 1 :])}, ""
     if verb == "add":

@@ -33,16 +33,20 @@ def ring(task: str, code: str, queue: str = CONFIDENTIAL) -> None:
     message, _ = OutboxMessage.objects.update_or_create(
         task=task, subject_code=code, defaults={"queue": queue, "sent_at": None}
     )
+    # After the commit: a worker that is rung for earlier would not find the row.
     transaction.on_commit(lambda: send(message.pk))
 
 
 def send(pk: int) -> bool:
     """Send one message of the outbox now; False, and still unsent, when the broker is away."""
     message = OutboxMessage.objects.filter(pk=pk).first()
+    # Its subject is over, and the reconciler has deleted the message: nothing is left to send.
     if message is None:
         return True
     try:
         _knock()
+        # Without retries: somebody waits for this request, and
+        # the reconciler tries again later.
         app.send_task(
             message.task, args=[message.subject_code], queue=message.queue, retry=False
         )

@@ -19,6 +19,7 @@ from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
+# Rows of one step in one pass: a backlog is worked off in several short transactions.
 BATCH = 200
 INTERRUPTED = {
     "code": "interrupted-after-charge",
@@ -54,9 +55,9 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
     """One pass over everything that may be stuck. A process that begins afresh finds nothing silent before a lease has
     passed under its own eyes."""
     freed = lease.expire(watch)
-    OutboxMessage.objects.filter(subject_code__in=freed).update(
-        sent_at=None
-    )  # rung for below, at once
+    # A message without a date is due at once, in `ring_again` below.
+    OutboxMessage.objects.filter(subject_code__in=freed).update(sent_at=None)
+    # In this order: a run that is failed here is not rung for below.
     return Outcome(
         interrupted=fail_interrupted(),
         unread=read_forgotten(watch),
@@ -84,6 +85,8 @@ def _fail(run: SynthesisRun) -> bool:
     taken = rows.update(
         state=State.FAILED,
         failure=INTERRUPTED,
+        # The worker may be frozen and not dead. With its token
+        # out of date it can record nothing.
         lease_token=run.lease_token + 1,
         lease_held=False,
         finished_at=Now(),
@@ -138,8 +141,10 @@ def _due(watch: lease.Watch) -> list[OutboxMessage]:
         "created_at"
     )
     with transaction.atomic():
+        # SQLite has no SKIP LOCKED; there a writer has the whole database to itself.
         if connection.features.has_select_for_update_skip_locked:
             due = due.select_for_update(skip_locked=True)
+        # Another reconciler may have dated a message between the look and the lock.
         taken = [
             one
             for one in due[:BATCH]
@@ -160,6 +165,7 @@ def _ring(message: OutboxMessage) -> bool:
         return False  # somebody is at work on it
     if queue.send(message.pk):
         return True
+    # The broker is away: due again in the next pass, not after another lease.
     OutboxMessage.objects.filter(pk=message.pk).update(sent_at=None)
     return False
 

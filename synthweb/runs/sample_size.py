@@ -55,9 +55,11 @@ def verdict(
     reason, advice = _reason(domain, verdict), tuple(_advice(domain, verdict))
     if min_records_to_split is not None:
         reason = f"{reason} {_divided(domain, min_records_to_split)}."
-        weak = verdict.lost or tuple(
-            domain.sizes
-        )  # where no column is lost, pairs of any may be
+        # Where no column is lost, pairs of any may be.
+        weak = verdict.lost or tuple(domain.sizes)
+        # The verdict weighs each code against noise of its own. A tree of
+        # places adds noise to cells, which it divides only as far as records
+        # allow, so “too little” does not hold here.
         if verdict.level != "enough" and set(weak) <= set(placed(domain)):
             verdict, reason, advice = (
                 replace(verdict, level="thin"),

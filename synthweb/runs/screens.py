@@ -79,9 +79,8 @@ def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
 def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     """A usual loss that the account can pay: what the form starts with."""
     if balance.rule == Rule.ZCDP:
-        needs_delta = (
-            mechanisms.recommended(domain) == "on-the-map"
-        )  # its delta is none that a sum of rho counts
+        # The δ of that method is none that a sum of ρ counts.
+        needs_delta = mechanisms.recommended(domain) == "on-the-map"
         return {"epsilon": "1", "delta": "0" if needs_delta else "1e-9"}
     epsilon, delta = (
         min(USUAL_EPSILON, balance.free.epsilon),
@@ -151,6 +150,7 @@ def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
             (each, titles.get(each.spec["mechanism"], each.spec["mechanism"]))
             for each in listed.rows
         ],
+        # No run stays in REQUESTED: it is created with its hold.
         "states": [(state.value, state.label) for state in State if state != State.REQUESTED],
         "mechanisms": titles.items(),
         "query": query,

@@ -22,6 +22,7 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
     runs = runs.select_related("dataset__organisation", "account", "release", "created_by")
+    # Documents that may be megabytes, and that no page of runs shows.
     return runs.defer("dataset__draft", "release__model", "release__receipt").order_by(
         "-created_at", "-pk"
     )

@@ -40,6 +40,7 @@ def submit(
     """
     if existing := _earlier(steward, request_key):
         return _same(existing, dataset=dataset, spec=spec)
+    # Planned before any lock is taken, because it may take seconds.
     proposal = planning.propose(dataset=dataset, spec=spec)
     try:
         with transaction.atomic():
@@ -111,13 +112,13 @@ def _submit(
         rho=price.rho,
         request_key=request_key,
         expected=expected.to_json(),
+        # Fixed now: what somebody opens while the run waits cannot have shaped its choices.
         looked_before=selectors.looked_at_real(proposal.account),
         state=State.HELD,
         stage=stages.WAIT.name,
     )
-    datasets.take(
-        dataset=proposal.dataset, run_code=run.code
-    )  # from here on, the file is there until the run is over
+    # From here on the file is there until the run is over.
+    datasets.take(dataset=proposal.dataset, run_code=run.code)
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     ledger.hold(
@@ -125,6 +126,7 @@ def _submit(
         run_code=run.code,
         price=price,
         actor=steward,
+        # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
         evidence=run.plan_digest,
         dataset_code=proposal.dataset.code,
         relation=proposal.plan.domain.relation,
@@ -150,6 +152,7 @@ def _submit(
 def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     """Stop a run at once. Before the charge the hold is released; after it the charge stays and the result is given
     up. A worker that is busy with it finds its fencing token old and writes nothing more."""
+    # Locked, so that no charge comes between reading the state and releasing the hold.
     run = _locked(run)
     if not run.is_open:
         raise errors.NotOpen(f"this run is already {run.get_state_display().lower()}")
@@ -181,6 +184,7 @@ def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     run = _locked(run)
     if run.state != State.FAILED or not run.answers_digest:
         raise errors.NotOpen("only a run that failed after its measurement can be resumed")
+    # Attempts begin again: everything from here on may be repeated without any cost of privacy.
     run.state, run.failure, run.attempts = State.MEASURED, None, 0
     run.lease_token, run.lease_held, run.finished_at = run.lease_token + 1, False, None
     run.save(
@@ -233,6 +237,7 @@ def _errand(
         raise errors.NotReady(
             "the table was deleted", repair="upload it again as a new dataset"
         )
+    # The unique constraints of waiting errands give two requests at once the same row.
     errand, created = TableErrand.objects.get_or_create(
         kind=kind,
         dataset=dataset,

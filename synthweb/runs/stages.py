@@ -47,6 +47,7 @@ PUBLISH = Stage(
     name="publish", title="Make the release", text="Receipt and model become a release."
 )
 
+# CHARGE stands before READ: no row is read that is not paid for (ADR 9).
 RUN = (WAIT, OPEN, CHARGE, READ, MEASURE, STORE, FIT, PUBLISH)
 COUNT = Stage(
     name="count",

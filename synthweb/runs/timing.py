@@ -108,9 +108,8 @@ def band(parts: Mapping[str, float], *, method: str, history: Sequence[Observed]
     """From predictions, and ratios of earlier runs: those of the same method where there are some."""
     same = [each for each in history if each.method == method]
     fitting = same if len(same) >= SAME_METHOD else list(history)
-    unlike = (
-        not same and len(fitting) < ENOUGH
-    )  # a few runs of other methods: the band stays as wide as without them
+    # A few runs of other methods leave the band as wide as it is without them.
+    unlike = not same and len(fitting) < ENOUGH
     low = high = 0.0
     for part, seconds in parts.items():
         least, most = _span([each.ratios[part] for each in fitting if part in each.ratios])
@@ -125,6 +124,7 @@ def _span(ratios: Sequence[float]) -> tuple[float, float]:
     if not ratios:
         return UNFITTED
     middle = median(ratios)
+    # Quantiles of two or three ratios say nothing: the band takes all of them in, and a margin.
     if len(ratios) < ENOUGH:
         return min(*ratios, middle / SPREAD_OF_FEW), max(*ratios, middle * SPREAD_OF_FEW)
     tenths = quantiles(ratios, n=10, method="inclusive")
@@ -152,6 +152,7 @@ def observed(dataset: Dataset) -> list[Observed]:
     done = SynthesisRun.objects.filter(
         dataset__organisation=dataset.organisation_id,
         state=SynthesisRun.State.FINISHED,
+        # A run that was claimed twice also took the silence of its first worker.
         attempts=1,
         expected__isnull=False,
     )
@@ -164,11 +165,13 @@ def observed(dataset: Dataset) -> list[Observed]:
 
 
 def _ratios(run: SynthesisRun) -> Iterable[tuple[str, float]]:
+    # Reversed: of a stage that was begun twice the first line counts.
     begun = {event.stage: event.at for event in reversed(run.events.all())}
     opened, asked = begun.get(stages.OPEN.name), begun.get(stages.MEASURE.name)
     predicted = (run.expected or {}).get("predicted", {})
     ends = {READ: (opened, asked), MODEL: (asked, run.finished_at)}
     for part, (start, end) in ends.items():
+        # These are dates for people, and their clock may have been set in between.
         if start and end and end > start and predicted.get(part):
             yield part, (end - start).total_seconds() / predicted[part]
 

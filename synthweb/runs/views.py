@@ -56,6 +56,8 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     )
     estimate = _estimate(form, dataset, hasty=not form.is_bound or form.is_pressed)
     if form.is_pressed and estimate and form.nothing_pending():
+        # Confirmed is the digest of a plan: what changed after
+        # the question is asked about again.
         if estimate.dear and form.cleaned_data["confirmed"] != estimate.digest:
             return render(
                 request,
@@ -79,8 +81,8 @@ def preview(request: SignedInRequest, code: str) -> HttpResponse:
         "form": form,
         "estimate": _estimate(form, dataset, hasty=False),
         "dataset": dataset,
-        "swapped": request.POST.get("parameters_of", form.chosen)
-        != form.chosen,  # another method has other parameters
+        # Another method has other parameters.
+        "swapped": request.POST.get("parameters_of", form.chosen) != form.chosen,
         "edited": bool(request.POST.get(purpose.EDIT)),
         "by_htmx": True,
     }
@@ -149,9 +151,8 @@ def index(request: SignedInRequest) -> HttpResponse:
 def notice(request: SignedInRequest) -> HttpResponse:
     """How many of one's own runs have ended since one looked; asked for by every page while one is under way."""
     require(request.user, Need.SPEND)
-    if not fragments.asked_by_page(
-        request
-    ):  # opened by hand: there is nothing to see but a number
+    # Opened by hand there is nothing to see but a number.
+    if not fragments.asked_by_page(request):
         return redirect(f"{reverse('runs:index')}?seen=no")
     return render(request, "runs/_notice.html", {"notice": screens.notice(request.user)})
 

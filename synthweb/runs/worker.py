@@ -40,19 +40,12 @@ from synthweb.runs.progress import Progress
 logger = logging.getLogger(__name__)
 
 State = SynthesisRun.State
-MAX_ATTEMPTS = (
-    5  # claims of one run: a run that keeps killing its worker must not do so for ever
-)
+# Claims of one run: a run that keeps killing its worker must not do so for ever.
+MAX_ATTEMPTS = 5
 MAX_ERRAND_ATTEMPTS = 3
-RECORD_PAUSES = (
-    0.1,
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-    8.0,
-    15.0,
-)  # seconds between tries to store drawn answers; the last for ever
+# Seconds between tries to store the noisy answers; the last
+# one repeats as long as the lease is held.
+RECORD_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 WAITING_FOR_ROOM = "The noisy answers cannot be stored yet: disk or database do not take them. Tried again until they do."
 REPORT_ROWS = 1_000_000  # of the synthetic table in a comparison; more rows change nothing that can be seen
 NO_ROOM = (
@@ -72,6 +65,7 @@ def synthesize(*, code: str) -> None:
     grip = lease.claim(run) if run else None
     if run is None or grip is None:
         return
+    # The claim changed the row, and its state may have moved between reading and claiming.
     run.refresh_from_db()
     with lease.keep_alive(grip):
         try:
@@ -81,27 +75,30 @@ def synthesize(*, code: str) -> None:
         except DatabaseError as error:  # the database is away: the lease runs out, and what is possible is done then
             logger.warning("run %s: %s; left for the reconciler", code, type(error).__name__)
         except Exception as error:  # noqa: BLE001 - whatever it was, the run gets an end and the log gets no data
-            if (
-                not grip.gone.is_set()
-            ):  # else the error is how the pipeline passes on that the lease is lost
+            # Once the lease is lost, the error is only how the pipeline passes that on.
+            if not grip.gone.is_set():
                 logger.error("run %s: failed with %s", code, type(error).__name__)
             fail(run, grip, failure=_failure(error, described=run.domain_version.document))
 
 
 def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     progress = Progress(grip)
+    # A row that is charged and free has no stored answers: its worker died in between. Noise
+    # drawn again would be a second access to the data for one charge.
     if run.state == State.CHARGED:
         return fail(run, grip, failure=reconcile.INTERRUPTED)
     if run.attempts > MAX_ATTEMPTS:
         return fail(run, grip, failure=GAVE_UP)
     spec = Spec.from_json(run.spec)
     plan = planning.replan(version=run.domain_version, spec=spec, account=run.account)
+    # A run that is MEASURED skips this block: what is left of it is post-processing.
     if run.state == State.HELD:
         _check_plan(run, plan)
         progress(stages.OPEN.name, 0.0)
-        artefacts.sweep(
-            is_known=_is_known
-        )  # what a killed worker had reserved is room for this one
+        # What a killed worker had reserved is room for this one.
+        artefacts.sweep(is_known=_is_known)
+        # Before the charge, because a full disk afterwards
+        # would lose answers that are paid for.
         with artefacts.reserved(plan.answers_bytes()) as room:
             answers = _charge_and_measure(run, grip, plan, progress)
             failpoints.reach(failpoints.BEFORE_STORE)
@@ -136,6 +133,8 @@ def _charge_and_measure(
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
     pipeline.confirm(plan)
     _check_table(run)
+    # ADR 9: opening authenticates the whole file, and the check of columns reads its header
+    # alone, so no outcome before the charge depends on a row.
     with vault.open_table(run.dataset.vault_name) as path:
         pipeline.require_columns(path, domain=plan.domain, **_form(run.dataset))
         failpoints.reach(failpoints.BEFORE_CHARGE)
@@ -153,6 +152,7 @@ def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
         lease.write(
             grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0
         )
+        # In the transaction of the fenced write: a worker that lost its lease charges nothing.
         ledger.charge(run_code=run.code)
     run.state = State.CHARGED
 
@@ -185,6 +185,8 @@ def _store(
         _insist(grip, lambda: room.store(content, name=name))
         _insist(grip, lambda: _record(grip, answers_name=name, answers_digest=answers.digest))
     except errors.LeaseLost:
+        # The UPDATE may have been committed although its answer was lost:
+        # only a file that no row names is removed.
         if room.stored_as and not _is_known(name):
             artefacts.discard(name=name)
         raise
@@ -204,6 +206,7 @@ def _insist(grip: lease.Lease, write: Callable[[], None]) -> None:
             return write()
         except (OSError, OperationalError, InterfaceError) as error:
             logger.warning("answers not stored yet: %s", type(error).__name__)
+            # A broken connection would fail every later try as well.
             if not isinstance(error, OSError):
                 close_old_connections()
             _say_waiting(grip)
@@ -220,6 +223,8 @@ def _say_waiting(grip: lease.Lease) -> None:
                 run_id=grip.pk, stage=stages.STORE.name, text=WAITING_FOR_ROOM
             )
     except DatabaseError as error:
+        # The outage may be that of the database itself. It must not
+        # end the tries that this line reports.
         logger.warning("nothing written to the log of the run: %s", type(error).__name__)
 
 
@@ -233,15 +238,16 @@ def _record(grip: lease.Lease, *, answers_name: str, answers_digest: str) -> Non
 
 def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress) -> None:
     """Everything after the measurement: a function of the stored answers, repeatable, the same each time."""
+    # Read back even if they were measured a moment ago: a first try and a resumed one then fit
+    # the same stored answers, checked against their digest.
     answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
     progress(stages.FIT.name, 0.0)
     failpoints.reach(failpoints.DURING_FIT)
     model = plan.fit(answers)
     progress(stages.PUBLISH.name, 0.0)
     with transaction.atomic():
-        lease.write(
-            grip, states=(State.MEASURED,), progress=1.0
-        )  # the fence first: it locks the row
+        # The fence first: it locks the row, so that a cancellation comes before or after this.
+        lease.write(grip, states=(State.MEASURED,), progress=1.0)
         release = releases.publish(
             run_code=run.code,
             dataset=run.dataset,
@@ -271,6 +277,8 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
     """End a run under the fence. The hold is released if the state in the database says that nothing was charged."""
     try:
         with transaction.atomic():
+            # The run in memory may be behind: a charge can be
+            # committed although its answer never came.
             state = grip.rows().select_for_update().values_list("state", flat=True).first()
             lease.write(
                 grip,
@@ -352,12 +360,16 @@ def _ingest(errand: TableErrand, grip: lease.Lease) -> None:
         with vault.open_table(dataset.vault_name) as path:
             form["dialect"] = form["dialect"] or pipeline.detect(path, kind=form["kind"])
             if form["dialect"] is not None and form["dialect"].asked:
+                # Stored before the reading, which refuses a table as long as its form is asked
+                # about: the steward answers from these lines.
                 seen = pipeline.evidence(path, kind=form["kind"], dialect=form["dialect"])
                 preview_store.put(dataset, Preview.Kind.TABLE, preview_store.FORM, seen)
             reading = pipeline.ingest(path, **form, progress=progress)
     except InputError as error:
         guessed = form["dialect"].to_json() if form["dialect"] else None
         return _end_errand(errand, grip, refusal=error.as_dict(), dialect=guessed)
+    # The preview store has no fence. A worker that lost its lease must
+    # not overwrite what its successor has stored.
     progress.check()
     preview_store.put(dataset, Preview.Kind.TABLE, "", reading)
     preview_store.put(dataset, Preview.Kind.COLUMNS, "", {"columns": reading["columns"]})
@@ -376,6 +388,7 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
             **_form(dataset),
             model=mechanisms.Model.from_json(release.model),
             rows=max(1, min(release.sample_rows, REPORT_ROWS)),
+            # Fixed, so that asking again compares the same synthetic rows with the table.
             seed=f"report/{release.code}",
             described=Domain.from_json(release.domain_version.document),
             progress=progress,
@@ -407,6 +420,7 @@ def _end_errand(
     )
     if errand.kind != TableErrand.Kind.INGEST:
         return
+    # Without a refusal the dataset would look like one that still waits for a worker.
     if failure:
         refusal = {
             "rule": "the worker could not read the table",

@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
             )
             for name in NAMES
         ),
+        # Before `lease_until` is dropped, which says what is held.
         migrations.RunPython(hold_what_was_held, migrations.RunPython.noop),
         migrations.RemoveIndex(model_name="synthesisrun", name="runs_synthe_state_712e0d_idx"),
         migrations.RemoveIndex(model_name="tableerrand", name="runs_tablee_state_453d13_idx"),

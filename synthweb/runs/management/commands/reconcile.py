@@ -17,6 +17,8 @@ class Command(BaseCommand):
     help = "Ring again for what waits, end what was interrupted after its charge, remove expired previews."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
+        # A new process has seen nothing: it frees only what stays
+        # silent for a lease while it watches.
         watch = lease.Watch()
         outcome = reconcile.reconcile(watch)
         for _ in range(lease.BEATS_A_LEASE):
