@@ -1,8 +1,8 @@
 """The sheets of an .xls (Excel 97–2003), through a library that keeps the number formats of cells.
 
 The library lays a whole sheet out in memory and trusts what the file says of itself, so that a process of its own
-tries it out first (`sandbox.is_deadly`). Numbers are stored in double precision: of a larger whole number all digits are given
-that the stored one has.
+tries it out first (`sandbox.is_deadly`). Numbers are stored in double precision: of a larger whole number all digits
+are given that the stored one has.
 """
 
 from __future__ import annotations
