@@ -55,7 +55,9 @@ def test_every_set_of_records_of_a_unit_is_kept_as_often_as_another(most: int) -
 
 
 def first_records(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, rows._truncate, "np.lexsort((keys, units))", "np.argsort(units, kind='stable')")
+    plant(
+        patch, rows._truncate, "np.lexsort((keys, units))", "np.argsort(units, kind='stable')"
+    )
 
 
 def last_records(patch: pytest.MonkeyPatch) -> None:
