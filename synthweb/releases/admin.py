@@ -24,6 +24,7 @@ class ReleaseAdmin(ReadOnlyAdmin):
     list_filter = ["mechanism"]
     search_fields = ["name", "code", "run_code"]
     list_select_related = ["dataset", "created_by"]
+    # The secret makes the seeds of all samples, which belong to their requesters alone.
     exclude = ["model", "sample_secret"]
     ordering = ["-created_at"]
 

@@ -67,10 +67,12 @@ def head_of(release: Release) -> dict[str, Any] | None:
 
 def is_after_looking(release: Release) -> bool:
     """Whether the receipt of a release says that a choice was made after a look at real data."""
+    # In the core if the run was asked for after a look, in a mark if only the sharing was.
     marked = ReleaseMark.objects.filter(release=release, kind=ReleaseMark.Kind.LOOKED)
     return bool(release.receipt["chosen_after_looking"]) or marked.exists()
 
 
 def _signed(document: Mapping[str, Any]) -> dict[str, Any]:
     sign = signer()
+    # Without a key the receipt says NOT SIGNED, and the next seal covers its marks (ADR 40).
     return dict(document) if sign is None else receipts.signed(document, sign)

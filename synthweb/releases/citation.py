@@ -98,4 +98,5 @@ def _line(text: str) -> str:
 def _tex(text: str) -> str:
     """As TeX reads it: signs that mean something to it are escaped, and thin spaces its own."""
     signs = _ESCAPED | _GREEK | {"\u202f": r"\,"}
+    # Sign by sign in one pass: replacing one after the other would escape what was escaped.
     return "".join(signs.get(sign, sign) for sign in text)

@@ -50,6 +50,7 @@ def _download(
             for_spreadsheets=request.GET.get("for") == "spreadsheets" and not parquet,
             request=request,
         )
+    # Raised before the first byte goes out; afterwards there could be no page that says why.
     except TooManyDrawings as busy:
         page = render(
             request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS
@@ -67,6 +68,8 @@ def _download(
 
 @login_required
 @require_GET
+# A sample is made from its requester's own seed: no cache on the way, nor that of a shared
+# browser, may hold it.
 @cache_control(private=True, no_store=True)
 def sample_csv(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
@@ -142,6 +145,7 @@ def compare_map_csv(request: SignedInRequest, code: str, sheet: str) -> HttpResp
         request.user, release.dataset, Preview.Kind.REPORT, release.code
     )
     page = None if report is None else maps.comparison(release, report, request.GET)
+    # The file leaves the application, so its name has to say what the page around it said.
     return _sheet(page, sheet, release, what="NOT-PRIVATE-map")
 
 

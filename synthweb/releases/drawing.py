@@ -19,14 +19,16 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> int:
     """Draw; 0 if all of the table is written."""
+    # Linux: nobody waits for this process when the server is gone.
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(
-            PR_SET_PDEATHSIG, signal.SIGKILL
-        )  # Linux: nobody waits for it when the server is gone
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.nice(NICER)
-    from synth_engine.mechanisms import Model  # after the lines above: it takes a second
+    # Imported after the lines above, because it takes a second.
+    from synth_engine.mechanisms import Model
     from synthweb.releases import table_writers
 
+    # From the standard input: arguments, the seed among them,
+    # are shown to every user of the machine.
     job = json.load(sys.stdin.buffer)
     model = Model.from_json(job["model"])
     if job["parquet"]:

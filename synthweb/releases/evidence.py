@@ -46,6 +46,8 @@ def of(user: User, release: Release) -> tuple[Compared, ...]:
 
 
 def _plan(user: User, release: Release) -> Compared:
+    # The HOLD, not the CHARGE: its evidence is the digest of the plan,
+    # written before any row was read (ADR 40).
     hold = LedgerEntry.objects.filter(
         account=release.account_id, run_code=release.run_code, kind=LedgerEntry.Kind.HOLD
     ).first()

@@ -61,6 +61,7 @@ class EditionForm(forms.Form):
 
     def clean_document(self) -> dict[str, Any]:
         try:
+            # One byte more than allowed is enough to refuse it.
             document = description.parse(self.cleaned_data["document"].read(MAX_BYTES + 1))
         except InputError as error:
             raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
@@ -82,6 +83,7 @@ class ShareForm(forms.Form):
         super().__init__(data)
         field = self.fields["analyst"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - declared above
+        # The choices authorise as well: an analyst of another organisation is no valid choice.
         field.queryset = selectors.analysts_for(release)
         field.empty_label = "Choose an analyst"
 

@@ -23,7 +23,11 @@ def meaning(
         else f"which of two versions of {whom} is in the table"
     )
     outsider = f"An outsider who knows everything else and has to guess {guess}"
+    # Equal odds: ½ + ½ TV, where (ε, δ) bounds the total variation distance TV of the outputs
+    # by (e^ε − 1 + 2δ) / (e^ε + 1) (Kairouz, Oh and Viswanath 2015). Written with e^−ε, because
+    # e^ε overflows for a large ε.
     chance = (1 + float(delta) * math.exp(-float(epsilon))) / (1 + math.exp(-float(epsilon)))
+    # A little less before rounding up: 73 that came out as 73.0000000001 is still 73.
     right = min(100, math.ceil(100 * chance - 1e-6))
     if right > NEARLY_CERTAIN:
         return f"{outsider} can be right nearly always. This is a weak guarantee."

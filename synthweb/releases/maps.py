@@ -145,6 +145,7 @@ def _form(
         "by": next(iter(choices)),
     }
     given = {name: value for name, value in query.items() if name in usual and value}
+    # Bound to the usual values where nothing was sent, so that there is always clean data.
     form = MapForm(usual | given, pairs=pairs, choices=choices)
     form.is_valid()
     return form
@@ -184,6 +185,7 @@ def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) 
 def _synthetic(code: str) -> dict[str, tallies.ContingencyTable]:
     """Tallies of the commutes of records that the model of a release draws, which never changes. The caller authorised."""
     model, rows = model_of(code), Release.objects.values_list("rows", flat=True).get(code=code)
+    # A fixed seed: every page and file of a release is about the same records.
     codes = model.sample(max(1, min(rows, MOST_ROWS)), seed=f"maps/{code}")
     tables = {}
     for commute in commutes(model.domain):

@@ -22,11 +22,8 @@ from synth_engine.domain import Domain
 from synthweb.releases.models import Release
 
 LISTED = 300  # groups in the table; the receipt has all of them
-UNIT_LARGEST, UNIT_SMALLEST, TRIANGLE = (
-    24,
-    6,
-    480,
-)  # units: of a cell of the map, and of the map without its names
+# Units: of a cell of the map, and of the map without its names.
+UNIT_LARGEST, UNIT_SMALLEST, TRIANGLE = 24, 6, 480
 NAMES = 130
 LONGEST_NAME = 18
 LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4)  # lower ends of the shades of strength
@@ -230,7 +227,8 @@ def _group(
     whole = tuple(domain.shape(columns))
     shape = tuple(call["query"].get("bins") or whole)
     deviation = deviation_of(call["noise"])
-    if call["query"]["verb"] == "interaction":  # which is told in parts of records
+    # Its values are in units of 1 / cells records (docs/proofs/interaction.md).
+    if call["query"]["verb"] == "interaction":
         deviation /= math.prod(shape)
     table = tables.get(frozenset(columns))
     return Group(
@@ -248,6 +246,7 @@ def deviation_of(noise: Mapping[str, Any]) -> float:
     """The standard deviation of the noise of one cell, as a receipt has it."""
     if "sigma_squared" in noise:
         return math.sqrt(float(Fraction(noise["sigma_squared"])))
+    # Laplace noise of scale b has variance 2b²; discrete noise has a little less.
     return math.sqrt(2) * float(Fraction(noise["scale"]))
 
 
@@ -260,6 +259,7 @@ def _tables(
         clique, weights = tuple(entry["clique"]), np.asarray(entry["weights"], dtype=np.float64)
         whole = domain.shape(clique)
         cut = tuple(bins.get(name, size) for name, size in zip(clique, whole, strict=True))
+        # The document does not say whether a table is by codes or by bins; its size does.
         shape = next((one for one in (cut, whole) if math.prod(one) == weights.size), None)
         if len(clique) > 1 and shape is not None:
             yield frozenset(clique), weights.reshape(shape)
@@ -281,6 +281,7 @@ def _map(
     unit = max(UNIT_SMALLEST, min(UNIT_LARGEST, TRIANGLE // max(1, len(names))))
     place = {name: index for index, name in enumerate(names)}
     best: dict[tuple[int, int], Spot] = {}
+    # Pairs first: a larger group colours a pair only if it was not counted by itself.
     for group in sorted(groups, key=lambda group: len(group.columns)):
         for pair in combinations(group.columns, 2):
             column, row = sorted(place[name] for name in pair)
@@ -356,6 +357,7 @@ def _lost(name: str, document: Mapping[str, Any]) -> float | None:
     if cut is None:
         return None
     shares = np.asarray(cut["within"], dtype=np.float64) / max(1.0, float(sum(cut["within"])))
+    # H(codes) = H(bins) + H(codes given the bin), and the last term is out of reach.
     whole = _entropy(shares)
     within_reach = _entropy(np.bincount(cut["bins"], weights=shares).astype(np.float64))
     return None if whole <= 0 else max(0.0, 1 - within_reach / whole)

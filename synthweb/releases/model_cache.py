@@ -17,6 +17,7 @@ def model_of(code: str) -> Model:
     return Model.from_json(Release.objects.only("model").get(code=code).model)
 
 
+# A model never changes, so that an answer stays right as long as the process lives.
 @lru_cache(maxsize=ANSWERS)
 def holds(code: str, part: str) -> bool:
     """Whether the model of a release has this part; the model stays in the database."""

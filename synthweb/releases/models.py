@@ -24,6 +24,7 @@ class Release(models.Model):
     """One finished run's model and receipt; `shared` state lives in ReleaseGrant."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    # PROTECT throughout: what budget was spent on does not go with an object that it names.
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="releases")
     account = models.ForeignKey(
         BudgetAccount, on_delete=models.PROTECT, related_name="releases"
@@ -35,23 +36,20 @@ class Release(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     mechanism = models.CharField(max_length=64)
-    epsilon = (
-        models.BigIntegerField()
-    )  # the guarantee stated in the receipt, in 1e-9, rounded up
-    delta = models.BigIntegerField(default=0)  # in 1e-18, rounded up
-    rows = models.BigIntegerField()  # the noisy (or public) number of records
-    sample_rows = (
-        models.BigIntegerField()
-    )  # how many rows a sample has unless its requester says otherwise
-    receipt = (
-        models.JSONField()
-    )  # the core, as it was published; `chain` puts the marks beside it
-    model = (
-        models.JSONField()
-    )  # synth_engine model document: noisy answers and what was fitted to them
-    sample_secret = models.CharField(
-        max_length=64, default=new_secret, editable=False
-    )  # seeds of samples come from it
+    # The guarantee stated in the receipt, in 1e-9, rounded up: never less than what was spent.
+    epsilon = models.BigIntegerField()
+    # In 1e-18, rounded up.
+    delta = models.BigIntegerField(default=0)
+    # The noisy (or public) number of records.
+    rows = models.BigIntegerField()
+    # How many rows a sample has unless its requester says otherwise.
+    sample_rows = models.BigIntegerField()
+    # The core as it was published, which citations name; `chain` puts the marks beside it.
+    receipt = models.JSONField()
+    # A model document of synth_engine: noisy answers and what was fitted to them.
+    model = models.JSONField()
+    # Everybody's own seeds of samples are derived from it (`services.own_seed`).
+    sample_secret = models.CharField(max_length=64, default=new_secret, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases"
     )
@@ -72,9 +70,8 @@ class ReleaseMark(AppendOnly):
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="marks")
     sequence = models.PositiveIntegerField()
     kind = models.CharField(max_length=32, choices=Kind)
-    hash = models.CharField(
-        max_length=64, unique=True
-    )  # of the whole mark and of the hash before it
+    # Of the whole mark and of the hash before it.
+    hash = models.CharField(max_length=64, unique=True)
     document = models.JSONField()  # the mark as receipts show it, with its signature
 
     class Meta:
@@ -101,6 +98,7 @@ class ReleaseGrant(models.Model):
 
     class Meta:
         constraints = [
+            # Of open grants alone: a release that was taken back can be shared again.
             models.UniqueConstraint(
                 fields=["release", "analyst"], condition=Q(revoked_at=None), name="grant_once"
             )
@@ -118,9 +116,8 @@ class Edition(models.Model):
     note = models.CharField(max_length=300)  # what was changed, in its editor's words
     model = models.JSONField()
     digest = models.CharField(max_length=64)  # SHA-256 of the description
-    after_looking = models.BooleanField(
-        default=False
-    )  # somebody had opened a comparison with real data
+    # Somebody had opened a comparison with real data.
+    after_looking = models.BooleanField(default=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="editions"
     )

@@ -136,6 +136,7 @@ def _line(
 def _arc(parent: str, child: str, *, top: int, bottom: int, longest: int, side: int) -> Arc:
     """Half an ellipse to the right, wider the longer it is; arrows into one column arrive a little apart."""
     start, end = NAMES + 16, NAMES + 16 + side
+    # A square root, so that short arcs stay apart and the longest stays in the drawing.
     reach = 14 + (WIDTH - NAMES - 40) * math.sqrt((bottom - top) / max(longest, LINE))
     path = f"M{start} {top}C{start + reach:.0f} {top} {end + reach:.0f} {bottom} {end + 6} {bottom}"
     head = f"M{end + 7} {bottom - 4}L{end} {bottom}L{end + 7} {bottom + 4}Z"

@@ -81,6 +81,7 @@ def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> PrefixExp
     """What follows a beginning, which is read as the texts are; of one that cannot be, the whole tree, with the reason."""
     words = _words(tree)
     text, error = _read(words, asked)
+    # Symbol 0 is the end of a text, so that signs count from 1 (`StringHierarchy`).
     symbols = [words.alphabet.index(sign) + 1 for sign in text]
     node = tree_cells.node(tree, symbols)
     ordered = sorted(node.children, key=lambda child: (-child.share, child.symbol))
@@ -105,6 +106,7 @@ def explore(tree: tree_cells.TreeCells, asked: str, *, rows: float) -> PrefixExp
 def _read(words: StringHierarchy, asked: str) -> tuple[str, str]:
     text = asked[:MAX_STRING_LENGTH]
     text = (
+        # The case rule of the tree, which was applied to its texts before they were counted.
         text.lower()
         if words.case == "lower"
         else text.upper()

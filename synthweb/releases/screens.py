@@ -275,6 +275,7 @@ def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
         groups_of.setdefault(
             KINDS.get(call["query"]["verb"], call["query"]["verb"]), []
         ).append(call)
+    # Costs are added in one currency: ρ only if every call has one.
     currency = "epsilon" if pure or any("rho" not in call["cost"] for call in calls) else "rho"
     totals = [
         (
@@ -375,6 +376,7 @@ def short(ratio: str) -> str:
 def check(release: Release) -> ReceiptVerdict:
     """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
     try:
+        # With the head the verifier also says that no mark is missing.
         verdict = verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
     except SynthError as error:
         return ReceiptVerdict(accepted=False, sentences=(str(error),))

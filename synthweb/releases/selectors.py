@@ -85,6 +85,7 @@ def sample_for(user: Person, code: str, *, release_code: str) -> Sample:
     )
     if sample is None:
         raise Http404("no such sample")
+    # The release that was authorised above, loaded once and without its heavy documents.
     sample.release = release
     return sample
 
@@ -140,6 +141,7 @@ def looked_at_real(account: BudgetAccount) -> bool:
     codes = Dataset.objects.filter(
         Q(pk__in=own.values("pk")) | Q(pk__in=same.values("pk"))
     ).values("code")
+    # The log is complete: its entry is written before a comparison is decrypted.
     return AuditEntry.objects.filter(
         action="report.opened", object_kind="dataset", object_code__in=codes
     ).exists()
@@ -154,6 +156,7 @@ def with_look(releases: QuerySet[Release]) -> QuerySet[Release]:
 def _visible(user: Person) -> Q:
     insider = _memberships(user).filter(role__in=Need.VIEW.roles).values("organisation")
     analyst = _memberships(user).filter(role=Role.ANALYST).values("organisation")
+    # A grant counts as long as its holder is an analyst of that organisation.
     shared = Q(pk__in=_open_grants(user).values("release"), dataset__organisation__in=analyst)
     return Q(dataset__organisation__in=insider) | shared
 
@@ -161,6 +164,7 @@ def _visible(user: Person) -> Q:
 def _memberships(user: Person) -> QuerySet[Membership]:
     if user.pk is None:
         return Membership.objects.none()
+    # A session or a token may be older than the day on which its user was switched off.
     return Membership.objects.filter(user_id=user.pk, user__is_active=True)
 
 

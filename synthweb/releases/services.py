@@ -52,6 +52,7 @@ def publish(
     receipt = plan.receipt(answers, chosen_after_looking=chosen_after_looking)
     basis = datasets.basis_of(domain_version)
     if basis is not None and basis.suggestions_shown:
+        # In the core, not in a mark: they were seen before the run was asked for.
         receipt = receipts.mark_suggestions_shown(receipt)
     release = Release.objects.create(
         dataset=dataset,
@@ -73,6 +74,7 @@ def publish(
         action="release.published",
         target=("release", release.code),
         organisation=dataset.organisation,
+        # The digest ties the core to a log whose signed checkpoints are kept elsewhere (ADR 40).
         detail={"run": run_code, "dataset": dataset.code, "receipt": release.receipt["digest"]},
     )
     return release
@@ -115,6 +117,7 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
             repair="choose one from the list",
             field="analyst",
         )
+    # While nobody has it, sharing is a decision, and a look may have shaped it.
     undecided = not selectors.grants_of(release).exists()
     if (
         undecided
@@ -134,6 +137,7 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
 @transaction.atomic
 def revoke(*, actor: User, grant: ReleaseGrant) -> ReleaseGrant:
     """Take a release back from an analyst; what they have downloaded stays with them."""
+    # Conditional: of two people who revoke at once one is written to the log.
     changed = ReleaseGrant.objects.filter(pk=grant.pk, revoked_at=None).update(
         revoked_at=timezone.now()
     )
@@ -202,6 +206,7 @@ def keep_edition(
     model = description.read(document).to_json()
     terms.check_kinds(Domain.from_json(model["domain"]))
     terms.check_text(model)
+    # Unchanged, it is the release itself, and must not be marked as edited for ever.
     if receipts.digest(model) == receipts.digest(release.model):
         raise Conflict(
             "This is the description of the release as it was measured",
@@ -283,6 +288,7 @@ def draw_sample(
 def own_seed(*, user: User, release: Release) -> str:
     """The seed that one person has for one release: 128 bits that nobody can tell from random ones, nor from another
     person's, without the release's secret."""
+    # NUL occurs in none of the parts, so no other release and person give the same text.
     asked = f"synthweb/sample-seed/1\x00{release.code}\x00{user.pk}"
     return hmac.new(
         bytes.fromhex(release.sample_secret), asked.encode(), hashlib.sha256

@@ -31,6 +31,8 @@ class Slot:
         self._held: list[int] = []
         own, every = settings.DRAWINGS_PER_PERSON, settings.DRAWINGS
         try:
+            # The person's own limit first: whoever has reached it takes no slot from the others,
+            # not even for a moment.
             self._take(
                 f"person-{person}",
                 own,
@@ -47,6 +49,7 @@ class Slot:
         folder = Path(settings.SPOOL_DIR) / "slots"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for number in range(count):
+            # Closed in children: one that had this handle would keep the slot as long as it lives.
             handle = os.open(
                 folder / f"{name}-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )

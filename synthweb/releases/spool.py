@@ -71,6 +71,7 @@ class Download:
                 pieces = self._drawing.pieces(_has_gone(request))
             else:
                 pieces = _small(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
+        # Also a KeyboardInterrupt or the time-out of a worker: no slot outlives its download.
         except BaseException:
             self.close()
             raise
@@ -86,6 +87,7 @@ class Download:
             return first
         try:
             return next(self._pieces)
+        # StopIteration, too: the end of the table gives the slot back.
         except BaseException:
             self.close()
             raise
@@ -97,6 +99,7 @@ class Download:
         self._slot.close()
 
     def __del__(self) -> None:
+        # For a response that is dropped and never closed; a refused one has no slot.
         if hasattr(self, "_slot"):
             self.close()
 
@@ -127,6 +130,7 @@ def _small(sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> Iterator
             model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
         )
         return (block.encode() for block in blocks)
+    # In memory as a whole, because SMALL bounds it.
     file = io.BytesIO()
     table_writers.write_parquet(model, sample.rows, seed=sample.seed, file=file)
     return iter([file.getvalue()])
@@ -139,6 +143,8 @@ class _Drawn:
         folder = Path(settings.SPOOL_DIR)
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
         job = {"model": sample.model_document, "rows": sample.rows, "seed": sample.seed}
+        # A file, not a pipe: a pipe holds less than a model, and would block this thread until
+        # the process has loaded its libraries and reads.
         with tempfile.TemporaryFile(dir=folder) as asked:
             asked.write(
                 json.dumps(
@@ -150,6 +156,8 @@ class _Drawn:
                 [sys.executable, "-m", "synthweb.releases.drawing"],
                 cwd=settings.BASE_DIR,
                 env={
+                    # Drawing needs neither keys nor a database, so the
+                    # process does not learn where they are.
                     name: value
                     for name, value in os.environ.items()
                     if not name.startswith(WITHHELD)
@@ -162,9 +170,8 @@ class _Drawn:
         """What is in the file, and what comes to be in it, until the process has ended well."""
         at = 0
         while True:
-            ended = (
-                self._process.poll() is not None
-            )  # asked first: what it wrote last is read below
+            # Asked before reading: what the process wrote last is read below.
+            ended = self._process.poll() is not None
             while piece := os.pread(self._file.fileno(), PIECE, at):
                 at += len(piece)
                 yield piece
@@ -175,6 +182,7 @@ class _Drawn:
             except subprocess.TimeoutExpired:
                 if has_gone():
                     raise Left from None
+        # Raised in the middle of a response, this breaks the connection off.
         if self._process.returncode:
             raise DrawingFailed(
                 f"the process that drew a table ended with {self._process.returncode}"
@@ -183,6 +191,8 @@ class _Drawn:
     def close(self) -> None:
         """End the process, if it still draws, and let the file go."""
         if self._process.poll() is None:
+            # Killed and waited for: without the wait each download
+            # that ends early could leave a zombie.
             self._process.kill()
             self._process.wait()
         self._file.close()

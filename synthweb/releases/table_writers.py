@@ -43,6 +43,7 @@ def write_parquet(model: Model, rows: int, *, seed: str, file: IO[bytes]) -> Non
     """The table as Parquet with natural types, one row group a block."""
     writer: pq.ParquetWriter | None = None
     for block in mechanisms.draw_blocks(model, rows, seed):
+        # Without what pandas notes about its index and versions, which is no part of the table.
         table = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
         writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
         writer.write_table(table)
@@ -53,6 +54,7 @@ def write_parquet(model: Model, rows: int, *, seed: str, file: IO[bytes]) -> Non
 def _harmless(column: pd.Series) -> pd.Series:
     """Each text as it is, or with an apostrophe before it. Any column may hold one that a spreadsheet would run: a
     marker of missing values is a text, too, and a date is written as its format says."""
+    # Most columns have few distinct texts, and ten million rows may be asked for.
     places, texts = pd.factorize(column)
     return (
         pd.Series([harmless_text(text) for text in texts], dtype="str")

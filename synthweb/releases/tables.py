@@ -46,6 +46,7 @@ def write_parquet(sample: Sample, file: IO[bytes]) -> None:
 
 def data_dictionary(release: Release) -> list[dict[str, Any]]:
     """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
+    # The model's domain, not the description: it also has the values that the run learned.
     domain = Domain.from_json(release.model["domain"])
     return [_describe(attribute) for attribute in domain.table_columns]
 

@@ -64,9 +64,8 @@ class TreeMapForm(forms.Form):
         }
         given = {key: value for key, value in data.items() if value}
         known = {key for key in given if key not in choices or given[key] in dict(choices[key])}
-        super().__init__(
-            usual | {key: given[key] for key in known}
-        )  # an address of another place may ask for what is not
+        # The address of another place may ask for what this one does not have.
+        super().__init__(usual | {key: given[key] for key in known})
         for key, allowed in choices.items():
             field = self.fields[key]
             assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
@@ -145,6 +144,7 @@ def summarise(release: Release) -> TreeSummary | None:
     if not has_tree(release):
         return None
     rows_of_release = Release.objects.filter(pk=release.pk)
+    # Asked in the database: reading a model of many places takes seconds.
     roots = Q(model__tree__levels=[0]) | Q(model__tree__texts=[""], model__tree__partial=[0])
     kind, notes, rows = rows_of_release.values_list(
         "model__tree__kind", "model__notes", "model__rows"
@@ -308,6 +308,7 @@ def _sides(
         head = [
             f"{name} {end}" for name in _coordinates(points.hierarchy) for end in ("from", "to")
         ]
+        # From and to of one coordinate stand side by side, as in the head.
         ends = np.stack((low, high), axis=2).reshape(len(low), -1)
         tables.append((head, [[f"{end:.9g}" for end in row] for row in ends.tolist()]))
     if (texts := tree_classes.of_texts(tree)) is not None:

@@ -54,6 +54,7 @@ def release(request: SignedInRequest, code: str) -> HttpResponse:
     """Overview: the promise in words, what it is made of; stewards give it a name and a description."""
     need = Need.SHARE if request.method == "POST" else Need.VIEW
     release = selectors.release_for(request.user, code, need)
+    # `runs` marks the end of the run as seen; releases do not import the apps above them.
     signals.opened.send(sender=type(release), release=release, user=request.user)
     form = DescribeForm(
         request.POST or None, initial={"name": release.name, "description": release.description}
@@ -151,6 +152,7 @@ def compare(request: SignedInRequest, code: str) -> HttpResponse:
     release = selectors.release_for(request.user, code, Need.COMPARE)
     context = screens.frame(request.user, release, tab="compare") | screens.compare(release)
     try:
+        # Authorises again and writes the audit log before anything is decrypted.
         report = datasets.preview_for(
             request.user, release.dataset, Preview.Kind.REPORT, release.code
         )
@@ -161,9 +163,8 @@ def compare(request: SignedInRequest, code: str) -> HttpResponse:
             "asked": purposes.asked(release, report),
         }
         context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
-    except (
-        comparison.UnknownReport
-    ):  # of an earlier version: it can be made again, and not be shown
+    except comparison.UnknownReport:
+        # Of an earlier version: it can be made again, and not be shown.
         return render(request, "releases/compare_ask.html", context | {"expired": True})
     return render(request, "releases/compare.html", context)
 
@@ -268,6 +269,7 @@ def share(request: SignedInRequest, code: str) -> HttpResponse:
 def revoke(request: SignedInRequest, code: str, grant: int) -> HttpResponse:
     """Take a release back from an analyst."""
     release = selectors.release_for(request.user, code, Need.SHARE)
+    # Among the grants of this release: the number of another one's is a 404.
     taken = services.revoke(
         actor=request.user, grant=get_object_or_404(selectors.grants_of(release), pk=grant)
     )

@@ -17,6 +17,7 @@ from django.db import migrations, models
 LOOKED = "chosen-after-looking"
 
 
+# Receipts were hashed with escapes for what is not ASCII, and marks are hashed without.
 def canonical(obj: Any, *, ascii_only: bool) -> bytes:
     return json.dumps(
         obj, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only
