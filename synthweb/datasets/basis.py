@@ -17,9 +17,8 @@ STATEMENT = (
     "I know these facts to be public, independent of this table, because they are written in:"
 )
 STATEMENT_NEEDED = "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
-NO_FACTS = {
-    "identifier"
-}  # kinds of which nothing is in the description: the column is left out
+# Kinds that leave nothing in the description: the column is left out.
+NO_FACTS = {"identifier"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,6 +145,7 @@ def _set_bins(column: ChangedColumn, asked: BulkChange) -> None:
             ("its kind has no bins", "choose whole number, number or a date for it")
         )
         return
+    # Only one of these inputs may be filled in; the others would make the line wrong.
     fields.update({key: "" for key in _CUTS if key in fields} | {"bins": asked.bins})
 
 

@@ -74,6 +74,7 @@ def apply_change(
     standing = documents(draft)
     if verb.startswith(DROP):
         number = verb.removeprefix(DROP)
+        # Compared as texts: what is no number, or one that is gone, removes nothing.
         return [each for place, each in enumerate(standing) if str(place) != number]
     (added,) = rules.parse([_document(verb.removeprefix(ADD), typed, draft=draft, table=table)])
     for name in added.columns:

@@ -133,6 +133,7 @@ def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
         if len(edges) > 1
         else []
     )
+    # Only if they are equal to the last bit: showing an attribute must not change its edges.
     if document.get("kind") == "number" and [float(edge) for edge in edges] == equal:
         return {"bins": str(len(edges) - 1)}
     return {"edges": ", ".join(plain(edge) for edge in edges)}
@@ -192,6 +193,7 @@ def shared_fields(fields: Fields, kind: str) -> Fields:
 def columns(draft: Mapping[str, Any]) -> dict[str, Column]:
     """The columns somebody has typed or confirmed something about, in their order in the table."""
     columns_by_name: dict[str, Column] = draft.get("columns") or {}
+    # PostgreSQL stores the keys of a JSON object in an order of its own.
     return dict(sorted(columns_by_name.items(), key=lambda item: item[1].get("place", 0)))
 
 

@@ -26,4 +26,5 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
         document |= {"missing": typed.missing(), "outside": typed.text("outside") or None}
     if kind not in ("categorical", "identifier", "weak") and typed.text("unordered") == CHECKED:
         document["ordered"] = False
+    # The parser of DOMAIN.json judges: a page cannot accept what a file may not contain.
     return parse_attribute(document)

@@ -105,6 +105,8 @@ class DraftEditor:
 
     def drop(self, index: int | None) -> None:
         if index in self.names:
+            # No statement is asked for: a column that is left out has no facts in the
+            # description.
             self._put(
                 index,
                 {"kind": "identifier", "origin": "declared", "fields": {}, "confirmed": True},

@@ -17,6 +17,7 @@ class StorageError(Exception):
 def private_directory(path: Path) -> Path:
     """`path` as a directory that is ours and nobody else's; refuses one that somebody else prepared."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Not `stat`, which follows a link into a folder of somebody else.
     status = path.lstat()
     if path.is_symlink() or status.st_uid != os.geteuid():
         raise StorageError(f"{path} belongs to somebody else")
@@ -50,6 +51,7 @@ def read_key(path: Path) -> str:
         lines = Path(path).read_text(encoding="ascii").splitlines()
     except OSError:
         raise StorageError(f"the key file {path} cannot be read") from None
+    # `age-keygen` writes comments above its keys.
     for line in lines:
         if line.strip() and not line.startswith("#"):
             return line.strip()

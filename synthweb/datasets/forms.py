@@ -113,6 +113,7 @@ class Posted:
     def suggested(self, index: int) -> drafts.Column | None:
         """What was suggested for a line, as the page showed it."""
         try:
+            # It comes back from a browser, and is trusted no more than what is typed.
             column = json.loads(self._data.get(f"{index}-suggested", ""))
         except (ValueError, RecursionError):
             return None
@@ -154,4 +155,5 @@ class Posted:
         if "relation" not in self._data:
             return None
         typed = {key: clean(self._data.get(key, ""))[:5_000].strip() for key in USUAL_TABLE}
+        # A number of rows is public only if somebody says so: else it is counted with noise.
         return typed if self._data.get("rows_public") == CHECKED else typed | {"rows": ""}

@@ -119,6 +119,8 @@ class ColumnLine:
 
     @property
     def suggested_json(self) -> str:
+        # The page sends it back with each press: what is confirmed is then what was shown, and
+        # the preview need not be opened again.
         return (
             ""
             if self.confirmed or self.suggested is None

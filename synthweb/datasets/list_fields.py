@@ -16,9 +16,8 @@ def split(text: str) -> list[str]:
 _QUOTED = r'"(?:[^"]|"")*"'
 _PAIR = re.compile(rf"\s*({_QUOTED}|\S+?)\s*=\s*({_QUOTED}|\S*)\s*")
 
-_LONGEST_PAIR = (
-    2_000  # characters of a line: the steps of the pattern above may grow with their square
-)
+# Characters of a line: the steps of the pattern above may grow with their square.
+_LONGEST_PAIR = 2_000
 
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:

@@ -33,23 +33,20 @@ class Dataset(models.Model):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.UPLOADED)
-    refusal = models.JSONField(
-        null=True, blank=True
-    )  # rule, repair, column of an InputError; never a value
-    refusal_line = models.PositiveBigIntegerField(
-        null=True, blank=True
-    )  # for stewards alone: it depends on rows
+    # Rule, repair and column of an InputError; never a value.
+    refusal = models.JSONField(null=True, blank=True)
+    # For stewards alone: which line is refused depends on the rows.
+    refusal_line = models.PositiveBigIntegerField(null=True, blank=True)
     table_number = models.PositiveIntegerField(default=1)
     vault_name = models.CharField(max_length=64, unique=True)
     file_kind = models.CharField(max_length=16)  # a Kind of synth_engine.formats
-    dialect = models.JSONField(
-        null=True, blank=True
-    )  # how the CSV is written: guessed once, then said and public
+    # How the file is written. Guessed once and then stored, because a form that is guessed
+    # again from each table would let one record change how all others are read (ADR 11).
+    dialect = models.JSONField(null=True, blank=True)
     size_bytes = models.BigIntegerField()
     content_key = models.CharField(max_length=64, db_index=True)
-    draft = models.JSONField(
-        default=dict, blank=True
-    )  # what the steward has typed or confirmed so far, nothing else
+    # What the steward has typed or confirmed so far, never a suggestion: those are real data.
+    draft = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -98,9 +95,8 @@ class TableVersion(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     read_at = models.DateTimeField(null=True, blank=True)  # the worker found it sound
-    erased_at = models.DateTimeField(
-        null=True, blank=True
-    )  # committed before the file goes: sweep() ends what is cut
+    # Committed before the file is removed: `sweep` completes what is cut short in between.
+    erased_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -156,9 +152,8 @@ class DomainBasis(AppendOnly):
         DomainVersion, on_delete=models.PROTECT, related_name="basis"
     )
     statements = models.JSONField(default=list)
-    suggestions_shown = models.BooleanField(
-        default=False
-    )  # somebody had opened them before the description was confirmed
+    # Somebody had opened them before the description was confirmed.
+    suggestions_shown = models.BooleanField(default=False)
     facts = models.PositiveIntegerField(default=0)
     facts_as_suggested = models.PositiveIntegerField(null=True, blank=True)
 

@@ -33,6 +33,7 @@ def nameless_file(size: int) -> BinaryIO:
         return cast(BinaryIO, os.fdopen(memory, "w+b", buffering=0))
     file = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - the caller closes it
     try:
+        # A probe: a disk without room is noticed now, and not at the end of a long decryption.
         os.posix_fallocate(file.fileno(), 0, max(1, size))
         os.ftruncate(file.fileno(), 0)
     except OSError:
@@ -62,6 +63,7 @@ def available_memory() -> int:
     limit = _number(CGROUP / "memory.max")
     if limit is None:
         return free * 1024
+    # Cached pages of files count as used, and are given back as soon as memory is needed.
     used = (_number(CGROUP / "memory.current") or 0) - (
         _entry(CGROUP / "memory.stat", "inactive_file") or 0
     )

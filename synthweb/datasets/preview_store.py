@@ -26,9 +26,8 @@ from synthweb.datasets.models import Dataset, Preview
 NAME = re.compile(r"[0-9a-f]{32}")
 FORM = "form"  # subject of what is shown beside a question about a file's form
 LASTING = datetime.timedelta(days=36_500)  # names of columns: wanted as long as the table is
-ORPHAN_AGE = datetime.timedelta(
-    hours=1
-)  # a file without a row is younger only while `put` is at work
+# A file without a row may belong to a `put` that has not committed yet; not after an hour.
+ORPHAN_AGE = datetime.timedelta(hours=1)
 
 
 class PreviewError(files.StorageError):
@@ -43,6 +42,8 @@ def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> P
     )
     sealed = pyrage.encrypt(json.dumps(payload, ensure_ascii=False).encode(), [recipient])
     folder = files.private_directory(Path(settings.PREVIEW_DIR))
+    # File first, row second: a stop in between leaves a file that `purge` finds, and never a
+    # row whose file is missing.
     with os.fdopen(
         os.open(folder / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"
     ) as file:
@@ -52,6 +53,7 @@ def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> P
     files.sync_directory(folder)
     with transaction.atomic():
         no_key = connection.features.has_select_for_no_key_update
+        # The dataset may have been deleted while the worker had it open: nothing outlives that.
         if Dataset.objects.select_for_update(no_key=no_key).get(pk=dataset.pk).is_deleted:
             (folder / name).unlink()
             raise PreviewError("the dataset was deleted")

@@ -198,6 +198,7 @@ def numbers(text: str) -> set[int]:
             end.isascii() and end.isdigit() and len(end) < 7 for end in (first, last or first)
         ):
             chosen.update(
+                # From an address that anybody can write: “0-999999” would be a million lines.
                 range(int(first), min(int(last or first), int(first) + MAX_LINES) + 1)
             )
     return chosen
@@ -237,6 +238,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dic
         sharing=drafts.count_sharing_columns(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
     )
+    # In this order: points cost a query, and only a line with very many codes mentions them.
     if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
         dataset
     ):

@@ -109,6 +109,7 @@ def _is_sitting(user: people.Person, preview: Preview) -> bool:
         object_kind="dataset",
         object_code=preview.dataset.code,
         at__gt=now - SITTING,
+        # An entry from a clock that was ahead must not keep later openings out of the log.
         at__lte=now,
         detail__preview=preview.code,
     )
@@ -208,6 +209,7 @@ def holding(content_keys: Iterable[str], *, organisation_id: int) -> QuerySet[Da
     """Datasets of an organisation that have, or once had, one of these tables inside; deleted ones too."""
     keys = set(content_keys)
     datasets = Dataset.objects.filter(Q(content_key__in=keys) | Q(tables__content_key__in=keys))
+    # The join has a row for each version, and a dataset may hold the same content twice.
     return datasets.filter(organisation_id=organisation_id).distinct()
 
 
@@ -249,9 +251,8 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
 
 def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
     """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
-    public = dataset.dialect is None or len(
-        dataset.domain_versions.all()
-    )  # prefetched where datasets are listed
+    # `all()`, not `exists()`: lists of datasets have prefetched it.
+    public = dataset.dialect is None or len(dataset.domain_versions.all())
     return dataset.dialect if public or may(user, dataset, Need.REAL) else None
 
 

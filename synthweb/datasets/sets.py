@@ -59,6 +59,7 @@ INPUTS: dict[str, tuple[str, ...]] = {
 ALL_INPUTS = tuple(dict.fromkeys(key for keys in INPUTS.values() for key in keys))
 _USUAL_SEPARATOR = "-"
 _WORDS = {"set": "known", "name": "english-words"}
+# Fewer digits than the 4,300 above which `int` refuses a text.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
 _RUNS = {
     f"{run[0]}-{run[-1]}": run

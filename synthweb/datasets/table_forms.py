@@ -27,9 +27,8 @@ from synthweb.datasets.models import Dataset
 from synthweb.datasets.uploads import FIELD, ReceivedTable
 from synthweb.lib.names import validate_one_line
 
-DELIMITER_NAMES = {
-    name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()
-}  # a tab is no value of an input
+# By name: a tab is no value of an input.
+DELIMITER_NAMES = {name.replace(" ", "-"): sign for sign, name in DELIMITERS.items()}
 THOUSANDS_NAMES = {name.replace(" ", "-"): sign for sign, name in THOUSANDS.items()}
 DECIMAL_NAMES = {name.split(" ")[1]: sign for sign, name in DECIMALS.items()}
 OF_CSV = (
@@ -95,6 +94,7 @@ class TableFileForm(forms.Form):
 
     table = forms.FileField(
         label="Table",
+        # The intake refuses an empty file with a repair; the check of Django would come first.
         allow_empty_file=True,
         widget=forms.FileInput(attrs=file_attributes()),
         help_text="CSV, plain or packed with gzip (.csv.gz); JSON lines; Parquet; an Excel sheet; a file of SPSS or Stata; one of them in a ZIP archive.",
@@ -303,6 +303,8 @@ class DialectForm(forms.Form):
             literal=data.get("literal", False),
             escape={"backslash": "\\"}.get(data.get("escape", ""), data.get("escape", "")),
             extra_rows=data.get("extra_rows") or "refuse",
+            # Whoever sends this form has seen the questions about marks: the answers are part
+            # of the form of the file (ADR 38).
             marks_confirmed=True,
         )
 

@@ -80,10 +80,12 @@ class EncryptingHandler(FileUploadHandler):
         encoding: str | None = None,
     ) -> Any:
         """Parse as Django does, but count: a connection that ends early looks to its parser like a complete file."""
+        # The inner parser asks its handlers too, so this one a second time: None lets it parse.
         if self._body is not None:
             return None
         self._body = _Counted(input_data)
         post, files = MultiPartParser(META, cast(Any, self._body), [self], encoding).parse()
+        # Counted to the end: what follows the last boundary belongs to the announced length.
         self._body.drain()
         if self._taken is not None and self._body.count < content_length:
             self._taken.refusal = self._refuse(cut_short())
@@ -91,6 +93,8 @@ class EncryptingHandler(FileUploadHandler):
 
     def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
         super().new_file(field_name, file_name, *args, **kwargs)
+        # The first file of the name alone: the intake of a second one would be discarded by
+        # nobody.
         if field_name != FIELD or self._intake is not None or self._refusal is not None:
             return
         with self._refusing():

@@ -66,13 +66,13 @@ class Writer:
         recipient = pyrage.x25519.Recipient.from_str(
             files.read_key(settings.VAULT_PUBLIC_KEY_FILE)
         )
+        # In the same folder as its final name, so that `keep` is one atomic rename.
         self._part = folder / (secrets.token_hex(16) + PART)
         self._file = _Hashed(
             os.fdopen(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
         )
-        fcntl.flock(
-            self._file.raw.fileno(), fcntl.LOCK_EX
-        )  # held while we live: `sweep` leaves the living alone
+        # Held as long as this writer lives: `sweep_parts` removes only parts that it can lock.
+        fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX)
         self._pipe = _Pipe()
         self._failure: Exception | None = None
         self._is_stored = False
@@ -108,6 +108,7 @@ class Writer:
         if self._thread.is_alive() or self._failure is not None or self._file.raw.closed:
             raise VaultError("this table was not received to its end")
         name = self._file.digest.hexdigest()
+        # Before it is closed, which gives up the lock: a sweep in between would remove it.
         self._part.rename(path_of(name))
         self._file.raw.close()
         files.sync_directory(self._part.parent)
@@ -119,9 +120,8 @@ class Writer:
         self._pipe.broken.set()
         self._thread.join()
         if not self._file.raw.closed:
-            with contextlib.suppress(
-                OSError
-            ):  # a full disk refuses the last bytes once more; the file is closed anyway
+            # A full disk refuses the last bytes once more; the file is closed all the same.
+            with contextlib.suppress(OSError):
                 self._file.raw.close()
         if not self._is_stored:
             self._part.unlink(missing_ok=True)
@@ -156,6 +156,8 @@ class _Pipe:
     def push(self, chunk: bytes) -> bool:
         """False when nobody reads any more; waits while the queue is full."""
         while not self.closed.is_set():
+            # With a timeout: once the reader has failed nobody empties the queue, and the web
+            # would wait for ever.
             with contextlib.suppress(queue.Full):
                 self._chunks.put(chunk, timeout=0.2)
                 return True
@@ -164,9 +166,8 @@ class _Pipe:
     def read(self, size: int) -> bytes:
         while not self._rest and not self._ended:
             if self.broken.is_set():
-                raise BrokenPipeError(
-                    "the upload was given up"
-                )  # an InterruptedError would be retried
+                # Not an InterruptedError, which readers retry.
+                raise BrokenPipeError("the upload was given up")
             with contextlib.suppress(queue.Empty):
                 self._rest = memoryview(self._chunks.get(timeout=0.2))
                 self._ended = not self._rest
@@ -215,13 +216,17 @@ def open_table(name: str) -> Iterator[Path]:
         try:
             pyrage.decrypt_io(cipher, filled, [identity])
         except (OSError, pyrage.DecryptError) as error:
+            # A lack of room ends decryption like damage does, and must not raise an alarm about
+            # tampering.
             if filled.is_full:
                 raise VaultError(NO_ROOM) from None
             raise TamperedError(
                 "a stored table is damaged or was not written for this worker's key"
             ) from error
-        while cipher.read(1 << 20):  # what lies behind the end that age saw is not ours either
+        # Age stops at its own end. The rest is hashed as well, so that nothing can be appended.
+        while cipher.read(1 << 20):
             pass
+        # Age proves integrity, not origin: whoever has the public key can write a valid file.
         if not hmac.compare_digest(cipher.digest.hexdigest(), name):
             raise TamperedError("a stored table is not the one that was put there")
         opened_tables.seal(plain)
@@ -245,6 +250,7 @@ class _Filled:
     def write(self, data: bytes) -> int:
         written = 0
         try:
+            # A file without a buffer may take fewer bytes than it is given.
             while written < len(data):
                 written += self._raw.write(data[written:])
         except OSError:

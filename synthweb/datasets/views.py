@@ -90,6 +90,7 @@ def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
 
 def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
     posted = Posted(request.POST)
+    # First of all: what the button does may end in a page of errors, and typing is not lost.
     outcome = _keep(request, dataset, posted)
     if getattr(request, "htmx", False):
         return render(

@@ -23,6 +23,7 @@ def _date(typed: TypedFields) -> dict[str, Any]:
         case "step_days":
             document["step_days"] = typed.whole("step_days")
         case "bins":
+            # One bin for all: parsed only for the bounds, in whatever format they are typed.
             whole = parse_attribute(
                 {"name": typed.name, "kind": "date", **document, "step_days": _ALL_DAYS}
             )

@@ -23,6 +23,7 @@ def _datetime(typed: TypedFields) -> dict[str, Any]:
         case "width":
             document["width"] = typed.whole("width")
         case "bins":
+            # Without bins: parsed only for the number of points between the bounds.
             plain = parse_attribute({"name": typed.name, "kind": "datetime", **document})
             if not isinstance(plain, DateTime):
                 raise TypeError

@@ -8,6 +8,8 @@ from synthweb.datasets.list_fields import plain
 
 def equal_edges(low: float, high: float, *, bins: int) -> list[float]:
     """Edges of bins of equal width."""
+    # The last edge is `high` itself: computed, it may differ from it by rounding, and leave the
+    # declared maximum outside.
     return [low + (high - low) * step / bins for step in range(bins)] + [high]
 
 

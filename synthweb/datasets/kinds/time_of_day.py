@@ -22,6 +22,7 @@ def _time(typed: TypedFields) -> dict[str, Any]:
         case "width":
             document["width"] = typed.whole("width")
         case "bins":
+            # Without bins: parsed only for the number of points between the bounds.
             plain = parse_attribute({"name": typed.name, "kind": "time", **document})
             if not isinstance(plain, Time):
                 raise TypeError
@@ -37,6 +38,7 @@ def _summary(attribute: Time) -> str:
 
 
 def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
+    # Values without an order are rare here: shown only where somebody said so.
     return key != "unordered" or bool(fields.get(key))
 
 

@@ -13,8 +13,10 @@ from synthweb.datasets.list_fields import split
 
 CHECKED = "on"
 
+# Eighteen digits always fit into 64 bits.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
+# Stricter than `float`, which takes “inf”, “nan” and “1_000”.
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 _LABELS = {

@@ -103,6 +103,7 @@ def _remark(
     attribute: Attribute, column: drafts.Column, *, standing: drafts.Column | None
 ) -> Why | None:
     origins = set(attribute.facts.values())
+    # Otherwise what was read from a table could come back, by way of a file, as a public fact.
     if origins - set(drafts.ORIGINS):
         return _FROM_DATA
     if standing is not None:
@@ -113,6 +114,8 @@ def _remark(
         )
         return None if same else _STANDS
     try:
+        # Written as the editor has it, and read back: what differs has no input, and would be
+        # lost without a word when somebody saves the line.
         again = attribute_of(attribute.name, column).to_json()
     except DomainError:
         return _NEARLY
@@ -140,6 +143,7 @@ def import_table_facts(
         remarks.append("The places were typed here already and are kept.")
     whom = {key: terms_of_file[key] for key in terms.WHOM}
     if (
+        # A file that does not speak of it has the defaults, which are nobody’s statement.
         domain.shorthand
         or not {"unit", "relation", "rows", "repeats"} & set(document)
         or whom.items() <= standing.items()

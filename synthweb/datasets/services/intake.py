@@ -52,6 +52,7 @@ class Intake:
         self._head, self._tail = bytearray(), b""
         self._looked = False
         self.size_bytes = 0
+        # Keyed: by a plain hash, a reader of the database could test whether a table is here.
         self._key = hmac.new(content_secret(), digestmod=hashlib.sha256)
         self._unpacker = _Unpacker() if file_kind in ("csv.gz", "json.gz") else None
         self._unpacked = 0
@@ -74,6 +75,7 @@ class Intake:
         """All bytes are in."""
         if not self._looked:
             self._look()
+        # A table shorter than what is looked at has not been judged while it came.
         if not self._looked_inside and self._unpacked_head:
             self._judge_inside()
         if self._unpacker is not None and not self._unpacker.complete:
@@ -88,6 +90,7 @@ class Intake:
                     "the file is empty", repair="export the table again, with its header"
                 )
             )
+        # A Parquet file ends with its schema and the bytes with which it began.
         if self.file_kind == "parquet" and self._tail != formats.PARQUET:
             self._refuse(
                 TableError(
@@ -137,6 +140,7 @@ class Intake:
 
     def _count(self, piece: bytes) -> None:
         self._unpacked += len(piece)
+        # A limit of its own: a few packed megabytes can unpack to terabytes.
         if self._unpacked > settings.UPLOAD_MAX_BYTES:
             self._refuse(too_large())
         self._key.update(piece)
@@ -184,6 +188,8 @@ class ZippedIntake(Intake):
     and counted in the same way."""
 
     def __init__(self) -> None:
+        # Without `super().__init__`, which opens a file in the vault: the archive is not
+        # stored.
         self._unzipper = Unzipper()
         self._inner: Intake | None = None
         self._looked = False
@@ -268,17 +274,16 @@ class _Unpacker:
         """The next packed bytes; yields what they unpack to."""
         while data:
             if self._member is None:
-                data = (
-                    data.lstrip(b"\0") if self._members else data
-                )  # padding behind a member is allowed
+                # Zeros behind a member are padding, which gzip ignores as well.
+                data = data.lstrip(b"\0") if self._members else data
                 if not data:
                     return
                 self._member, self._members = zlib.decompressobj(wbits=31), self._members + 1
+            # In pieces: memory must not grow with the ratio of compression.
             piece = self._member.decompress(data, PIECE)
             yield piece
-            while (
-                len(piece) == PIECE and not self._member.eof
-            ):  # more output than fitted may be waiting
+            # More output than fitted may be waiting.
+            while len(piece) == PIECE and not self._member.eof:
                 piece = self._member.decompress(self._member.unconsumed_tail, PIECE)
                 yield piece
             data = b""

@@ -46,9 +46,9 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
     """
     received = upload.end()
     with transaction.atomic():
-        _check_free(
-            tables.locked(dataset)
-        )  # before the file moves; asked again below, where it counts
+        # Before the file moves into the vault. Checked again below, where the lock is held
+        # until the new version is committed.
+        _check_free(tables.locked(dataset))
     arriving.send(
         sender=Dataset, organisation=dataset.organisation, content_key=received.content_key
     )
@@ -64,6 +64,8 @@ def replace_file(*, actor: User, dataset: Dataset, upload: Intake) -> Dataset:
                 )
             _refuse_paid_elsewhere(locked, received.content_key)
             tables.in_force(locked)
+            # Not `table_number` + 1: after a return to an earlier file, a later number is
+            # taken.
             newest = locked.tables.order_by("-number").values_list("number", flat=True)[0]
             locked.table_number, locked.vault_name, locked.file_kind = (
                 newest + 1,
@@ -143,7 +145,10 @@ def delete(*, actor: User, dataset: Dataset) -> Dataset:
     """
     locked = tables.locked(dataset)
     _refuse_deleted(locked)
+    # Not `_check_free`: a reading or comparison that is under way finds the dataset deleted,
+    # and stores nothing.
     _refuse_open_runs(locked)
+    # Only files of versions are erased, and a dataset from before there were versions has none.
     tables.in_force(locked)
     locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
     locked.draft, locked.refusal, locked.refusal_line = {}, None, None

@@ -22,9 +22,8 @@ from synthweb.datasets.services.intake import Intake, intake_of
 from synthweb.datasets.signals import arriving
 from synthweb.lib import names
 
-ORPHAN_AGE = datetime.timedelta(
-    hours=1
-)  # a table without a row is younger only while its upload is at work
+# A file without a row may belong to an upload that has not committed yet; not after an hour.
+ORPHAN_AGE = datetime.timedelta(hours=1)
 
 
 def store_upload(
@@ -41,6 +40,7 @@ def store_upload(
     ValidationError for one that is empty or too long, TableError for a table that this organisation says is public.
     """
     received = upload.end()
+    # Receivers refuse by an exception: nothing is in the vault or the database yet.
     arriving.send(sender=Dataset, organisation=organisation, content_key=received.content_key)
     dataset = Dataset(
         steward=steward,
@@ -62,12 +62,15 @@ def store_upload(
                 action="dataset.uploaded",
                 target=("dataset", dataset.code),
                 organisation=organisation,
+                # No size: it depends on every row, and more people read the log than may see the
+                # table.
                 detail={
                     "name": dataset.name,
                     "kind": dataset.file_kind,
-                },  # no size: it depends on every row
+                },
             )
     except BaseException:
+        # Also for an interrupt: otherwise the file would lie there until a sweep, an hour later.
         vault.erase(dataset.vault_name)
         raise
     return dataset
@@ -174,6 +177,7 @@ def _sweep_orphans() -> int:
     """Files that no version of a table needs. Of one without any row it is not known whether its upload is still at
     work, so it is left for an hour; an erased one goes at once: its erasure was cut short."""
     latest = timezone.now() - ORPHAN_AGE
+    # Files are listed before rows are read: a row written in between can only spare one.
     stored = files.modification_times(Path(settings.VAULT_DIR))
     candidates = {
         name: modified for name, modified in stored.items() if vault.NAME.fullmatch(name)

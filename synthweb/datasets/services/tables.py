@@ -22,6 +22,7 @@ from synthweb.lib.errors import Conflict
 def locked(dataset: Dataset) -> Dataset:
     """The row as it is now, held until the end of the transaction. Runs are submitted, and files replaced or deleted,
     under this lock alone, so that a run in flight always has its file."""
+    # FOR NO KEY UPDATE, where there is one: rows that refer to the dataset are not held up.
     no_key = connection.features.has_select_for_no_key_update
     rows = Dataset.objects.select_for_update(of=("self",), no_key=no_key).select_related(
         "organisation", "steward"
@@ -89,6 +90,7 @@ def forget_reports(dataset: Dataset) -> None:
 
 def needed_names(names: Iterable[str]) -> set[str]:
     """Which of these files a dataset still needs."""
+    # Datasets from before there were versions name their file in their own row alone.
     living = Dataset.objects.exclude(status=Dataset.Status.DELETED).filter(vault_name__in=names)
     versions = TableVersion.objects.filter(vault_name__in=names, erased_at=None).exclude(
         dataset__status=Dataset.Status.DELETED

@@ -131,6 +131,8 @@ def check_fixed(dataset: Dataset, domain: Domain) -> None:
         )
     if fixed is None:
         return
+    # Losses add up for one unit and one relation only: what was spent bounds nothing for
+    # others.
     if wrong := [
         key.replace("_", " ")
         for key, value in stated.items()
