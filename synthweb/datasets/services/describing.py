@@ -115,13 +115,16 @@ def keep(
     if constraints is not None:
         draft["constraints"] = list(constraints)
     given = {"columns": columns, "table": table, "constraints": constraints, "beside": context}
-    terms.check_text(given)  # what stands already was looked at when it came
+    # Only what is new: what stands in the draft was checked when it came, and may be long.
+    terms.check_text(given)
     if context is not None:
         DraftFacts.objects.update_or_create(dataset=locked, defaults={"facts": dict(context)})
     elif replace_draft:
         DraftFacts.objects.filter(dataset=locked).delete()
     locked.draft = draft
     locked.save(update_fields=["draft", "updated_at"])
+    # Only columns that were not confirmed before: the log has who vouched for a column, once,
+    # and not each press of a button that saves it.
     if vouched := [name for name in drafts.confirmed_names(draft) if name not in before]:
         audit.record(
             actor=actor,
@@ -321,6 +324,8 @@ def domain_of(
                 )
         except DomainError as error:
             errors.append(error)
+    # Of an expired preview only the number of columns is left: as many as the table has are
+    # taken for all of them.
     if names is None and draft.get("total") != len(typed):
         errors.append(
             DomainError(
@@ -332,6 +337,8 @@ def domain_of(
         whom = terms.table_terms(
             draft.get("table") or terms.USUAL_TABLE, names=[*(names or typed)]
         )
+        # Constraints, points and totals refer to columns, so they are judged when all are
+        # sound.
         if not errors:
             held = parse_constraints(constraining.documents(draft))
             return documents.whole(attributes, constraints=held, terms=whom, context=context)
@@ -355,11 +362,15 @@ def _store(
     locked = (
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )
+    # Under the lock: the file may have been replaced since the page was shown, and two
+    # confirmations at once must not take the same number.
     check_columns(locked, domain)
     terms.check_fixed(locked, domain)
     latest = newest(locked)
     if latest is not None and latest.digest == domain.digest:
-        return latest  # said twice is said once
+        # The same facts confirmed again are no new version: runs refer to the one that there
+        # is.
+        return latest
     version = DomainVersion.objects.create(
         dataset=locked,
         number=latest.number + 1 if latest else 1,
