@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # nobody reads any more
         return FAILED
+    # 128 plus the number of SIGINT, as shells report it.
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  # a traceback could show cells
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(error: object, *, code: int) -> int:
+    # Scripts read one line; a line break inside a message would hide the rest.
     sys.stderr.write("error: " + " ".join(str(error).split()) + "\n")
     return code
 
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(
         name: str, function: Callable[[argparse.Namespace], None], *, about: str
     ) -> argparse.ArgumentParser:
+        # An abbreviation in a script would change its meaning when an option is added.
         sub = words.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(command=function)
         return sub

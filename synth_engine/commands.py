@@ -1,5 +1,5 @@
-"""What each word of the command line does (`cli`). A command loads only what it needs, reads its files strictly, and tells
-no value of a table."""
+"""Implement each command of the command line (`cli`). A command loads only what it needs, reads its files strictly, and
+shows no value of a table."""
 
 from __future__ import annotations
 
@@ -50,6 +50,8 @@ def synthesize(options: argparse.Namespace) -> None:
     )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
     form = _form(options)
+    # Everything that can fail without the table has been tried by the time it is read: from
+    # the first noise on the loss is spent, and a failure would waste it.
     with (
         outputs.pending(options.out, overwrite=options.overwrite) as table,
         _ReleaseDocuments(options, plan, sign) as documents,
@@ -70,13 +72,15 @@ def synthesize(options: argparse.Namespace) -> None:
             )
             documents.complete(release, table_sha256=digest)
             table.keep()
+        # The loss is spent: the model has to survive, since the table can be sampled from it
+        # again.
         except (OSError, InputError):
             raise SynthError(documents.rescue(spent=str(spent))) from None
     _advise(release, epsilon=spec.epsilon)
 
 
 class _LossReporter:
-    """Progress of a synthesis, which knows from when on noise may have been drawn."""
+    """Show the progress of a synthesis, and record from when on noise may have been drawn."""
 
     def __init__(self, spec: Any) -> None:
         self._amounts = f"epsilon = {float(spec.epsilon):.10g}" + (
@@ -100,6 +104,7 @@ class _LossReporter:
         except Exception as error:
             if not self._measuring:
                 raise
+            # A foreign error may quote a cell; only the name of its type leaves.
             text = (
                 str(error)
                 if isinstance(error, SynthError)
@@ -139,6 +144,7 @@ class _ReleaseDocuments:
                 for later in (False, True)
                 if options.receipt is not None
             ]
+            # Up to here a failure closes what was opened; from here on `__exit__` does.
             opening.pop_all()
 
     def __enter__(self) -> _ReleaseDocuments:
@@ -181,6 +187,8 @@ def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[s
     from synth_engine import mechanisms as registry
     from synth_engine.privacy import receipt as receipts
 
+    # The receipt contains a hash of a secret seed instead of the seed, which binds the table to
+    # it without disclosing it.
     secret = release.plan.spec.seed is None
     sample = None
     if table_sha256 is not None:
@@ -454,13 +462,15 @@ def _whole(text: str, *, name: str) -> int:
 
 
 def _read_json(path: Path, *, name: str) -> Any:
-    """A name given twice would let a reader see one value and the verifier another."""
+    """Read a JSON object strictly. Raises InputError for anything else."""
     from synth_engine import strict_json
 
     try:
         if path.stat().st_size > MAX_DOCUMENT_BYTES:
             raise InputError(f"the {name} is too large", repair="check the path")
         text = path.read_text(encoding="utf-8")
+        # A key given twice would let one reader see the first value and the verifier the
+        # second.
         document = strict_json.loads(text)
     except OSError:
         raise InputError(

@@ -1,5 +1,5 @@
-"""Files that a command writes. Each appears whole or not at all, and never in the place of another file unless that was
-asked for. What is half written has a name of its own beside it, and goes when the command ends, by a signal as well.
+"""Write the files of a command. Each appears whole or not at all, and replaces another file only if that was asked for.
+What is half written has another name in the same folder, and is removed when the command ends, by a signal as well.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class Pending:
     def reserve(self, size: int) -> None:
         """Take room on the disk for `size` bytes, which `write` then uses. OSError where there is none."""
         with self.temporary.open("wb") as file:
+            # Blocks are taken now, where a sparse file would only state its size: a full disk
+            # is noticed before the loss is spent.
             os.posix_fallocate(file.fileno(), 0, max(1, size))
             os.fsync(file.fileno())
 
@@ -98,6 +100,8 @@ class Pending:
         """Name the file without replacing another one. False where the file system has no hard links, and no file has
         that name."""
         try:
+            # A link fails if the name exists, where a rename would replace a file made
+            # meanwhile.
             os.link(self.temporary, self._path)
         except OSError:
             if os.path.lexists(self._path):
@@ -169,5 +173,6 @@ def _end(number: int, _frame: FrameType | None) -> None:
     clear()
     if number == signal.SIGINT:
         os._exit(INTERRUPTED)
+    # The signal is sent again, so that the parent process sees by what this one ended.
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

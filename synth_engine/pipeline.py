@@ -58,6 +58,7 @@ def _nobody_cancels() -> bool:
     return False
 
 
+# A BaseException, so that no `except Exception` inside the room can catch or wrap it.
 class _FromCaller(BaseException):
     """Carries an error of the caller's own callback through the room untouched."""
 
@@ -88,10 +89,13 @@ def _sealed(function: Callable[Given, Result]) -> Callable[Given, Result]:
         except SynthError as error:
             clean = _stripped(error)
         except Exception as error:  # noqa: BLE001  # named below, without what it says
+            # The place is in our own code and public; the message may quote a cell.
             place = traceback.extract_tb(error.__traceback__)[-1]
             clean = SynthError(
                 f"the room failed: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
             )
+        # Raised outside of the `except` blocks: inside, Python would attach the original error
+        # as context, and with it the frames that hold rows.
         raise clean
 
     return sealed
@@ -159,6 +163,7 @@ def confirm(plan: Plan) -> None:
     accountant as well. Raises VerificationError, PrivacyError."""
     if not plan.calls:
         return  # an adaptive one has its cap, a formula, and nothing else to look at yet
+    # The verifier shares no code with the accountant, so that one error cannot hide in both.
     verifier.verify(plan.receipt(Answers(measurements=(), calls=plan.calls)))
     if plan.certificate == "pld":
         certificate.confirm(
@@ -203,9 +208,12 @@ def measure(
         path, plan.domain, kind=kind, dialect=dialect, progress=progress
     )
     _stop_if(cancelled)
+    # Callers count the loss as spent from this call on: no noise may be drawn before it.
     progress("measure", 0.0)
     room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
     answers = plan.run(room)
+    # The receipt states the planned calls. If others were made, it would prove a loss that is
+    # not the one spent.
     if answers.calls != room.calls or (plan.calls and answers.calls != plan.calls):
         raise PrivacyError("the calls made are not the calls planned")
     progress("measure", 1.0)

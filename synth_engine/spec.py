@@ -1,4 +1,4 @@
-"""What a steward asks for: a mechanism, its public parameters, a privacy loss, rows and a seed. JSON both ways."""
+"""Define the request for a release: a mechanism, its public parameters, a privacy loss, rows and a seed."""
 
 from __future__ import annotations
 
@@ -86,6 +86,8 @@ class Spec:
         return cls(
             mechanism=given.get("mechanism", ""),
             parameters=given.get("parameters", {}),
+            # Exact fractions: a double would round the target before it is compared with the
+            # loss.
             epsilon=parse_amount(given["epsilon"], name="epsilon"),
             delta=parse_amount(given.get("delta", 0), name="delta"),
             rows=None if type(rows) is int and rows == 0 else rows,
@@ -120,6 +122,7 @@ def _check_parameters(parameters: Mapping[str, Parameter]) -> None:
 
 def require_moderate(name: str, value: Parameter) -> None:
     """Errors: SpecError for what is no JSON, nested deep, or long. Without recursion: it may be nested without end."""
+    # A list in place of recursion: a document nested without end would exceed Python's stack.
     waiting, count = [(value, 0)], 0
     while waiting:
         entry, depth = waiting.pop()

@@ -26,6 +26,8 @@ _MARKED = {
 def dates(texts: pa.Array) -> dict[str, Any] | None:
     """A draft of days with the day or the month first, if the values make sense in one of the two orders alone."""
     orders = _orders(texts)
+    # If both orders fit, nothing in the file decides, and a guess would silently exchange days
+    # and months.
     if orders is None or len(orders) != 1:
         return None
     [order] = orders

@@ -64,6 +64,8 @@ def _tally(
 def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """Of exact counts, and exact as they are: along each axis of K cells, K times every entry less the sum of all."""
     for axis, size in enumerate(table.shape):
+        # Whole numbers throughout: division by `size` would leave the integers on which the
+        # noise is exact.
         table = size * table - table.sum(axis=axis, keepdims=True)
     return table
 
@@ -104,6 +106,8 @@ def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
     share = [
         0,
         *(
+            # Rounded down, so that a record's shares never exceed one vote, the sensitivity
+            # that is charged for.
             isqrt(VOTE**2 // n) if squared else VOTE // n
             for n in range(1, int(held.max(initial=0)) + 1)
         ),

@@ -30,6 +30,8 @@ def number_passing(
     steps, and where the bits drawn so far leave open on which side of a step it lies, more are drawn."""
     uniform_bits, length = bits(STEP), STEP
     while True:
+        # Interval arithmetic: the count is given only where every p in the computed interval
+        # agrees on it.
         precision = length + GUARD + n.bit_length() + 2 * thresholds.MAX_BY_CHANCE
         count = tails.locate_count(
             uniform_bits,
@@ -63,10 +65,13 @@ def discover_values(
         for rank, count in zip(ranks, noisy([counts[rank] for rank in ranks]), strict=True)
         if count >= threshold
     ]
+    # Binomial over the values that nobody has, N = n - |ranks|: with n, the number of strangers
+    # would depend on how many values occur.
     number = number_passing(size - len(ranks), scale=scale, threshold=threshold)
     strangers = sample_without_replacement(
         number, size=size, taken=ranks, below=secrets.randbelow
     )
+    # Sorted by rank: the order of the list must not show which values have records.
     return sorted(
         reaching
         + list(

@@ -76,6 +76,8 @@ def grow_tree(
             ends=end,
             reached=reached,
         )
+        # Every child that can exist is counted and gets noise, with records or without: the set
+        # of nodes is public given `opened`.
         if rule.name == "basic":
             counts.append(sampler.counts(tally, noise))
             opens = np.flatnonzero(level.opens & (counts[-1] >= rule.threshold))

@@ -84,6 +84,8 @@ def read(
             list(
                 pool.map(Column.add, columns.values(), block.values())
             )  # a failure comes out here
+    # Only a note: whether the row is left out is decided by the steward, who states it in the
+    # dialect.
     if last and last[0].strip().casefold() in TOTALS:
         shape.notes.append(
             "The last row seems to be a sum: if it is, say that a line at the end is to be left out."

@@ -55,6 +55,7 @@ def reaching(size: int, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
 
 def _uniform(number: int, width: int) -> NDArray[np.uint64]:
     """Independent whole numbers below 2^width, each as likely as another, from the operating system."""
+    # Each bit of a word is uniform, so the top bits are too, and no number has to be rejected.
     return np.frombuffer(os.urandom(8 * number), dtype=np.uint64) >> np.uint64(64 - width)
 
 

@@ -37,5 +37,7 @@ def _measurement(law: SelectionLaw, scale: float) -> Callable[[list[int]], Any]:
     measure = (
         dp.max_divergence() if law == "permute-and-flip" else dp.zero_concentrated_divergence()
     )
+    # Scores are whole numbers, so that their sensitivity is exact: differences of floats are
+    # rounded.
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
     return space >> dp.m.then_noisy_max(measure, scale=scale)  # type: ignore[no-any-return]

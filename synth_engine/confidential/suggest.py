@@ -73,6 +73,8 @@ def _draft_from_codebook(column: Column, codebook: Mapping[str, Any]) -> dict[st
     }
     empty = [""] * bool(column.times[""])
     about = f"The file calls it “{codebook['label']}”. " if codebook.get("label") else ""
+    # A value outside the codebook would be lost by a closed list, so it is drafted from the
+    # values instead.
     if labels and column.wide is None and set(column.times) <= {*labels, *missing, ""}:
         labels_listed = "; ".join(f"{code} = {label}" for code, label in labels.items())
         why = f"{about}The file's own codebook lists: {labels_listed[:MAX_LABELS_LENGTH]}. {_CONFIRM}"

@@ -146,6 +146,7 @@ class Wide:
 
     def _without_markers(self, texts: pa.Array) -> pa.Array:
         """Without markers of missing values, which are short and counted."""
+        # Lengths are compared first: comparing every long text with all markers costs far more.
         short = np.isin(pc.binary_length(texts).to_numpy(), _MARKER_LENGTHS)
         if not short.any():
             return texts

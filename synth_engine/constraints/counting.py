@@ -30,6 +30,7 @@ def count_violations(
     broken_counts = np.zeros(len(relations) + 1, dtype=np.int64)
     for start in range(0, len(next(iter(columns.values()))), _BLOCK):
         part = {name: column[start : start + _BLOCK] for name, column in columns.items()}
+        # A record is counted once in the last number, however many constraints it breaks.
         broken = [~relation_.holds(part) for relation_ in relations]
         broken_counts += [
             int(np.count_nonzero(flags)) for flags in (*broken, np.logical_or.reduce(broken))

@@ -82,6 +82,8 @@ class RecordRepair:
     def _redraw_single_column(self, rows: Places, rng: np.random.Generator) -> None:
         names = self._component.columns
         shares = np.zeros((rows.size, len(names)))
+        # Both loops over columns follow the order of the component, so that the same seed draws
+        # the same records.
         for index, name in enumerate(names):
             for part, context, allowed, every in self._weights(name, rows, known=names):
                 whole = every.sum(axis=1)
@@ -104,6 +106,7 @@ class RecordRepair:
         self, name: str, rows: Places, *, known: Sequence[str], rng: np.random.Generator
     ) -> None:
         for part, context, allowed, _ in self._weights(name, rows, known=known):
+            # Where no code fits, the record stays as it is and is repaired by a later step.
             can = allowed.sum(axis=1)[context] > 0
             self._codes[name][rows[part[can]]] = _draw_codes(allowed, context[can], rng)
 
@@ -183,6 +186,7 @@ def _borrow_columns(
         return
     whole = np.ones(len(codes[component.columns[0]]), dtype=np.bool_)
     whole[was_bad] = False
+    # A record of the same sample has a valid combination with about the model's frequency.
     sound = np.flatnonzero(whole)
     if sound.size:
         source = rng.choice(sound, size=bad.size)

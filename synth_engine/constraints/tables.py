@@ -57,6 +57,8 @@ def join_tables(domain: Domain, tables: Sequence[Weighted], *, keep: bool) -> li
         touched = [table for table in left if set(table[0]) & set(component.columns)]
         clique = tuple(name for names, _ in touched for name in names)
         if prod(domain.shape(clique)) > MAX_JOINED_CELLS:
+            # A product this large is not written out; records that break the constraint are
+            # redrawn instead.
             continue  # left to repair
         whole: Floats = reduce(
             np.multiply.outer, (weights / weights.sum() for _, weights in touched)
@@ -89,6 +91,8 @@ def _fit_margins(table: Floats, margins: Sequence[tuple[tuple[int, ...], Floats]
         for axes, wanted in margins:
             sums = _sums(table, axes)
             off = max(off, float(np.abs(np.where(sums > 0, wanted - sums, 0.0)).sum()))
+            # Scaling whole slices keeps the odds ratios: the result is the I-projection on
+            # these margins (Csiszar 1975).
             table = table * np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
         if off <= CLOSE * total:
             break

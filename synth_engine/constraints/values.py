@@ -65,6 +65,8 @@ def _enforce_orders(
         bad = bad[breaking(domain, orders, pd.DataFrame(again))]
         if not bad.size:
             return frame
+    # Where two bins overlap in few values, chance may not hit an ordered pair; by their codes,
+    # one exists.
     least, _ = orders.least(
         {name: np.asarray(codes[name][bad], dtype=np.intp) for name in orders.columns}
     )

@@ -1,7 +1,7 @@
 """Public facts from documents that were not written for us: data dictionaries and Table Schemas.
 
-A document is mapped to attributes of a domain, each fact of them "public-file". What it does not say stays unsaid: it is
-told as a remark and never made up, and never looked up in a table: nothing here knows one.
+A document is mapped to attributes of a domain, each fact of them "public-file". What it does not say is
+reported as a remark, and never made up or looked up in a table: nothing here reads one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What comes out of a document, whatever its kind, and the bins that follow from a range alone."""
+"""Define the result of reading a document of any kind, and the bins that follow from a range alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PUBLIC: dict[str, Any] = {"provenance": "public-file"}
 
 
 class Remark(NamedTuple):
-    """What was not taken as it stands, or at all: column, rule, repair."""
+    """A fact of a document that was changed or left out: column, rule, repair."""
 
     column: str
     rule: str
@@ -58,8 +58,8 @@ def edges(
     """Edges that follow from a range by a public rule; None where the domain's usual bins do.
 
     A range of a thousand and more gets bins that widen away from zero, since counts and amounts do. `below` and
-    `above`: the first or last whole number of the range is a code of its own beside the proper values, for example
-    "no children" or "more than five times": it is kept in a bin apart, or with the one value next to it.
+    `above`: the first or last whole number of the range is a code with a meaning of its own, for example "no
+    children" or "more than five times": it gets a bin of its own, or shares one with the value next to it.
     """
     too_large = max(abs(low), abs(high)) > _LARGEST[whole]
     if too_large or (whole and high - low < ONE_CODE_A_VALUE_UP_TO):
@@ -80,6 +80,8 @@ def edges(
 
 def _widening(low: float, high: float, *, whole: bool) -> list[float]:
     """1, 1.5, 2, 3, 5, 7 … over the upper decades of the larger end, to both sides of zero."""
+    # Counts and amounts are skewed: bins of equal width would put nearly all records into the
+    # first.
     start = math.ceil(math.log10(max(abs(low), abs(high)))) - _DECADES
     steps = [
         factor * 10.0 ** (start + decade)

@@ -1,4 +1,4 @@
-"""One field of a Table Schema as an attribute, by its type. What is lost on the way is told: (rule, repair)."""
+"""Convert one field of a Table Schema to an attribute, by its type. What is lost is reported as (rule, repair)."""
 
 from __future__ import annotations
 
@@ -117,6 +117,8 @@ def _string(
     if not isinstance(pattern, str):
         raise Underspecified(*_NO_VALUES)
     try:
+        # Patterns of the specification are those of XML Schema, which match the whole text.
+        # Anchors are often written all the same.
         matched = values.Pattern(pattern.removeprefix("^").removesuffix("$"))
     except DomainError as error:
         raise Underspecified(f"its pattern is not usable: {error.rule}", error.repair) from None
@@ -189,6 +191,7 @@ def _date(
     style = _style(field, usual=ISO)
     low, high = (_moment(end, style).date() for end in _ends(constraints))
     days = (high - low).days + 1
+    # Days are grouped into at most LISTED_UP_TO codes, since each code gets its own noise.
     step = -(-days // LISTED_UP_TO)
     document = {
         "kind": "date",

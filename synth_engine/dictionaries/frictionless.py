@@ -41,11 +41,13 @@ def read(document: Mapping[str, Any]) -> DictionaryContents:
     for field in schema["fields"]:
         name = _name(field, names)
         try:
+            # A column of a key of several columns need not be unique, and is no identifier.
             column, lost = readers.attribute_of(
                 field, missing=_of_field(field, missing), is_key=keys == [name]
             )
             attributes.append(column)
             remarks += [Remark(name, *each) for each in lost]
+        # One field that says too little does not make the description of the others useless.
         except Underspecified as unsaid:
             remarks.append(Remark(name, unsaid.rule, unsaid.repair))
     return DictionaryContents(attributes=tuple(attributes), remarks=tuple(remarks))

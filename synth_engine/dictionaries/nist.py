@@ -106,6 +106,8 @@ def _range(
     """A range, widened by a code next to it. Other codes beside it are markers of something that is no number."""
     low, high = values["min"], values["max"]
     whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (low, high))
+    # A code next to the range, as 0 below 1 to 99, joins it in a bin of its own. One far from
+    # it would stretch the range over values that do not occur, and counts as missing.
     next_to = {int(key): key for key in own if whole and _WHOLE.fullmatch(key)}
     below, above = low - 1 in next_to, high + 1 in next_to
     if whole:

@@ -29,6 +29,7 @@ def find(text: str, *, commute: Commute, domain: Domain) -> NamedPoint | None:
             if abs(north) <= 90 and abs(east) <= 180
             else None
         )
+    # A bare code and a bare name both find a value: labels of a gazetteer join the two.
     wanted = text.strip().casefold()
     return next(
         (spot for spot in _named_points(commute, domain) if wanted in _spellings(spot)), None
@@ -52,6 +53,8 @@ def names(*, commute: Commute, domain: Domain) -> list[str]:
 
 def busiest_destination(flows: Flows) -> NamedPoint:
     """Where most synthetic records end; the middle of all ends if there is no record."""
+    # Only the synthetic side is passed in: a default that followed the real records would show
+    # on the page of a private release.
     averages, end = by_destination(flows), flows.commute.destination
     if not averages.positions.size:
         south, west, north, east = end.box
@@ -63,6 +66,7 @@ def busiest_destination(flows: Flows) -> NamedPoint:
 
 def _named_points(commute: Commute, domain: Domain) -> Iterator[NamedPoint]:
     ends = [end for end in (commute.origin, commute.destination) if end.named]
+    # Parts come first, so that the limit on suggestions cuts off single values and no part.
     for choice in regions.choices(commute, domain):
         if choice.startswith(regions.DECLARED):
             yield from _points_of(regions.divide(commute, domain, choice)[0])

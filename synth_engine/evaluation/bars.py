@@ -68,6 +68,7 @@ def card(
 
 def arrange(entry: Json) -> tuple[Traces, Layout]:
     """Traces and axes for one attribute of a report."""
+    # A bar below a pixel cannot be seen, and every bar is in the file of the page.
     if entry["ordered"] and len(entry["labels"]) > MAX_BARS:
         entry = _merge_bins(entry)
     if _is_evenly_binned(entry):
@@ -86,6 +87,8 @@ def _merge_bins(entry: Json) -> Json:
     named = [
         f"{labels[start]} … {labels[end - 1]}" for start, end in zip(starts, ends, strict=True)
     ]
+    # Shares add up exactly where bins are joined; the distance of the report stays that of the
+    # unmerged bins.
     shares = {
         side: [sum(share[start:end]) for start, end in zip(starts, ends, strict=True)]
         + share[values:]
@@ -111,7 +114,10 @@ def _on_a_scale(entry: Json) -> tuple[Traces, Layout]:
     if extra_labels := entry["labels"][len(low) :]:
         width = span / 24
         starts = [
-            high[-1] + width * (1.0 + 2.5 * position) for position in range(len(extra_labels))
+            # "Other" and missing have no value: a gap keeps them from being read as the largest
+            # ones.
+            high[-1] + width * (1.0 + 2.5 * position)
+            for position in range(len(extra_labels))
         ]
         low, high = low + starts, high + [start + width for start in starts]
         ticks_at = _round_numbers(first, first + span)
@@ -181,6 +187,8 @@ def _outline(entry: Json, low: list[float], widths: list[float]) -> Json:
     y: list[float | None] = []
     labels: list[str] = []
     end = low[0]
+    # None breaks a line in Plotly: without it, the outline would cross the gap before "other"
+    # as if there were records.
     for label, start, width, share in zip(
         entry["labels"], low, widths, entry["shares"]["synthetic"], strict=True
     ):
@@ -243,6 +251,7 @@ def _by_frequency(entry: Json) -> tuple[Traces, Layout]:
     longest = max(
         (share[side][code] for side in ("real", "synthetic") for code in shown), default=0.0
     )
+    # On a scale that holds the rest, bars of single values would be too short to compare.
     dwarfs = 0 < DWARFING_RATIO * longest < max(rest_totals)
     rest_shares = f": {rest_totals[0]:.0%}, {rest_totals[1]:.0%}" if dwarfs else ""
     labels = [entry["labels"][code] for code in shown] + (

@@ -32,6 +32,7 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
             f"{per_hundred(share)} of 100 real values lie in one bin: the comparison cannot see inside it, "
             "so describe the column in finer bins"
         )
+    # A private comparison has no fits: they are exact counts of real cells.
     if fit is None or not fit.cells:
         return reasons
     kind = _KINDS.get(attribute.kind, "declared")
@@ -59,6 +60,7 @@ _KINDS = {
 def largest_bin(attribute: Attribute, real: Tallies) -> float:
     """The share of the real values that lie in one bin of several values; 0 for a column without such bins."""
     wide = _wide_bins(attribute)
+    # "Other" and missing are left out: these codes are no bins in which values could hide.
     counts = real[(attribute.name,)].dense()[: attribute.value_count]
     total = int(counts.sum())
     if total <= 0 or not any(wide):
@@ -99,6 +101,7 @@ def column_verdict(verdict: FigureVerdict, limits: Sequence[str]) -> FigureVerdi
     if not limits:
         return verdict
     reasons = "; ".join(limits)
+    # A blind spot can hide a difference and never invent one, so a clear difference stands.
     if verdict["level"] in SMALL_LEVELS:
         return {"level": "unseen", "words": f"Cannot be judged: {reasons}."}
     return {"level": verdict["level"], "words": f"{verdict['words']} Besides, {reasons}."}

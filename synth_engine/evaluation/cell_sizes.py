@@ -52,6 +52,8 @@ def of_depth(hierarchy: Hierarchy, domain: Domain, depth: int) -> tuple[Size, ..
     points = hierarchy.component(SpatialHierarchy)
     if points is None:
         return ()
+    # In a product, classes and texts take turns with the points: a depth of the tree is fewer
+    # halvings of the box.
     levels = hierarchy.component_levels(hierarchy.components.index(points))
     own = int(levels[depth])
     return tuple(_size(points, site, own) for site in tree_cells.sites(points, domain))
@@ -64,6 +66,7 @@ def _size(points: SpatialHierarchy, site: tree_cells.PlaceAxes, level: int) -> S
         / 2 ** points.halvings(level, axis)
         for axis in site.axes
     )
+    # Meridians converge: a degree east is cos(latitude) of one north.
     middle = math.radians((points.low[site.north] + points.high[site.north]) / 2)
     return Size(name=site.name, north=north, east=east * math.cos(middle))
 

@@ -40,6 +40,8 @@ def near_records(view: CommuteView) -> tuple[Card, FullTable]:
 def _curve(
     view: CommuteView, sides: Mapping[str, Flows], *, kind: str, title: str
 ) -> tuple[Card, FullTable]:
+    # The band must not change between two views of one release: its seed is made of public
+    # facts.
     entry = commutes.curve(sides, seed=f"{view.domain.digest}/{kind}")
     traces, layout = curves.arrange(entry, unit=view.unit)
     summary = _curve_words(view, entry, sides)
@@ -133,6 +135,8 @@ def averages(view: CommuteView, *, short: bool) -> tuple[Card, FullTable]:
 def _workers(view: CommuteView, side: str) -> Any:
     """Records by position: the public totals, or else what the side has."""
     totals, end = view.domain.totals, view.commute.destination
+    # Public totals are exact, so both sides are placed by the same numbers, and no noise moves
+    # a mark sideways.
     if totals is not None and totals.column == end.name:
         return np.array(totals.counts)
     every = commutes.by_destination(view.sides[side])
@@ -147,6 +151,7 @@ def _totals_note(view: CommuteView) -> str:
 
 
 def _marks(view: CommuteView, side: str, averages: Averages, workers: Any) -> dict[str, Any]:
+    # Evenly along the order of sizes: the largest alone would hide where averages scatter.
     order = np.argsort(averages.records, kind="stable")
     if order.size > MAX_MARKED:
         order = order[np.linspace(0, order.size - 1, MAX_MARKED).astype(np.int64)]
@@ -245,6 +250,8 @@ def errors(view: CommuteView) -> tuple[Card, FullTable]:
     }
     summary = f"Weighted by workers, the average commute is off by {weighted['all']}, of short commutes by {weighted['short']}."
     if whole["without"]["all"]:
+        # These have no error, so the reader must see how many records the averages do not
+        # cover.
         summary += f" {count(whole['without']['all'])} real records end where no synthetic one does; they are left out."
     sheet = _errors_sheet(view, error_rows)
     figure = view.figure(

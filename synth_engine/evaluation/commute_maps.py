@@ -43,6 +43,7 @@ def flows(view: CommuteView, side: str) -> CardAndTable:
         other: regions.matrix(side_flows, view.divided)
         for other, side_flows in view.sides.items()
     }
+    # One scale for both sides: widths of two maps are compared by eye.
     widest = max(1, *(int(table.max(initial=0)) for table in tables.values()))
     largest = regions.largest(tables[side], limit=MAX_FLOWS)
     traces, layout = maps.flows(
@@ -110,6 +111,8 @@ def _density_traces(
     values, moved = counts["synthetic"].astype(np.float64), None
     if not view.private:
         moved = shares["synthetic"] - shares["real"]
+        # A circle must be seen where either side has records, or what was lost would not be on
+        # the map.
         values = np.maximum(values, counts["real"])
     where: dict[str, Any] = {"outlines": view.outlines, "box": view.box, "unit": view.unit}
     if few:
@@ -153,6 +156,7 @@ def matrix(view: CommuteView) -> CardAndTable:
     """Origins by destinations; beside real records, the difference of shares."""
     tables = {side: regions.matrix(flows, view.divided) for side, flows in view.sides.items()}
     whole = np.sum(list(tables.values()), axis=0)
+    # Axes are chosen by both sides together: parts that only one of them has are shown.
     axes = [_largest_parts(whole.sum(axis=1 - axis)) for axis in (0, 1)]
     shares = {side: table / max(1, int(table.sum())) for side, table in tables.items()}
     values = (
@@ -206,6 +210,8 @@ def _heat(
         for part, axis in zip(view.divided, axes, strict=True)
     ]
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
+    # Counts span powers of ten, so they are on a logarithmic scale; differences have signs and
+    # are not.
     shown = np.log10(np.maximum(values, 1)) if view.private else values
     scale: dict[str, Any] = {
         "colorscale": style.DIVERGING,

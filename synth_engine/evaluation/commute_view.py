@@ -56,6 +56,8 @@ class CommuteView:
 
     @property
     def private(self) -> bool:
+        # A view with real records is never private, whatever else it shows: from this follow
+        # the red bar and the wording.
         return "real" not in self.sides
 
     @cached_property

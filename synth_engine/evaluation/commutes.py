@@ -109,6 +109,7 @@ def bin_distances(flows: Flows, cuts: Floats) -> Whole:
 def gap(first: Flows, second: Flows) -> tuple[float, float, tuple[float, float]]:
     """The distance of Kolmogorov and Smirnov, where it is reached, in kilometres, and both shares there. At every distance
     that occurs, so it knows no bins. Neither side may be empty."""
+    # Both curves are step functions, so their largest gap is at a distance that occurs.
     at = np.union1d(first.km, second.km)
     shares = [_share_within(flows, at) for flows in (first, second)]
     index = int(np.abs(shares[0] - shares[1]).argmax())
@@ -129,6 +130,8 @@ def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
     total = int(counts.sum())
     if not total:
         return np.zeros(len(counts)), np.zeros(len(counts))
+    # The seed is public: the band is the same at every view, and drawing it uses no randomness
+    # of the noise.
     rng = generator(seed, purpose=("implicates",))
     implicates = rng.multinomial(total, counts / total, size=IMPLICATES).cumsum(axis=1) / total
     low, high = np.quantile(
@@ -218,11 +221,15 @@ class Errors:
 def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Errors:
     """Of all commutes, or of those up to so many kilometres on either side; destinations are told apart by all of their
     workers. Computed on real data."""
+    # Bands are by all real workers even for short commutes, so that a destination stays in its
+    # band in both columns.
     workers = by_destination(real)
     first, second = (
         by_destination(flows if up_to is None else flows.up_to(up_to))
         for flows in (real, synthetic)
     )
+    # An average needs records on both sides. Destinations without synthetic records have no
+    # error; they are reported as a count, or losing them would improve the figure.
     shared, in_first, in_second = np.intersect1d(
         first.positions, second.positions, assume_unique=True, return_indices=True
     )

@@ -38,6 +38,8 @@ def arrange(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces, 
     traces += [_curve(side, entry, edges, share, unit=unit) for side, share in within.items()]
     if entry["ks"]:
         traces.append(_gap(entry, unit))
+    # The last edge is the largest distance possible in the public box: up to it the axis would
+    # be mostly empty.
     shown = 1 + max(
         next((i for i, share in enumerate(side) if share >= AXIS_COVERAGE), len(side) - 1)
         for side in within.values()
@@ -106,6 +108,8 @@ def _curve(
 
 
 def _gap(entry: dict[str, Any], unit: Unit) -> dict[str, Any]:
+    # Entries from binned tallies have no ends of their own: the gap is then at an edge, whose
+    # shares are those of the bin below.
     ends = entry.get("ks_ends")
     if ends is None:
         index = entry["edges_km"].index(entry["ks_at_km"])

@@ -37,6 +37,8 @@ def entry(
         "lacking": dict(missing),
         "within": {side: np.round(share, DIGITS).tolist() for side, share in within.items()},
     }
+    # Of an empty side all shares are zero: their gap would be the other curve, not a
+    # difference.
     if len(totals) < 2 or not all(totals.values()):
         return document | {
             "ks": None,

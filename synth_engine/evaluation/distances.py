@@ -48,8 +48,12 @@ def chance_distance(first: Counts, second: Counts) -> float:
     pooled = np.rint(a + b).astype(np.int64)
     pooled = pooled[pooled > 0]
     deviation = np.sqrt(2.0 / pi * weight * (1.0 - weight) * pooled)
+    # Small cells carry most of the chance distance of a sparse table, and there the normal
+    # approximation is worst: they have the exact value.
     few = pooled < len(_mean_deviations(weight))
     deviation[few] = _mean_deviations(weight)[pooled[few]]
+    # Finite-population factor of the hypergeometric law; it is 0 where one cell holds all
+    # records.
     deviation *= np.sqrt((n + m - pooled) / max(1.0, n + m - 1.0))
     return float(0.5 * (1.0 / n + 1.0 / m) * deviation.sum())
 
@@ -77,6 +81,10 @@ def normalised_mutual_information(joint: Counts) -> float:
     p = shares(joint)
     first, second = entropy(p.sum(axis=1)), entropy(p.sum(axis=0))
     smaller = min(first, second)
+    # Rounding leaves a constant column an entropy that is not quite 0, and the quotient would
+    # be noise.
     if smaller <= MIN_ENTROPY:
         return 0.0
+    # I(X; Y) = H(X) + H(Y) - H(X, Y). Mutual information is never negative; the difference of
+    # sums may be, by rounding.
     return max(0.0, first + second - entropy(p.ravel())) / smaller

@@ -76,6 +76,8 @@ class Sides:
         real, synthetic = self.real.figures.get(name), self.synthetic.figures.get(name)
         if real is None or synthetic is None:
             return None
+        # A figure is left out unless both sides counted it: one side alone would look like a
+        # distance of 1.
         return {"real": real, "synthetic": synthetic}
 
     def cliques(self, size: int) -> list[Clique]:

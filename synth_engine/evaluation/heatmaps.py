@@ -14,6 +14,7 @@ MAX_NAMED_COLUMNS = 40
 def pair_map(report: Report, field: str, scale: Json, *, words: str) -> Figure:
     """A field of every pair as colours; `words` describes the map to those who cannot see it."""
     names, pairs = report["columns"], report["pairs"]
+    # The map is symmetric and a report has each pair once, in either order.
     by_pair = {frozenset(pair["attributes"]): pair for pair in pairs}
     cells = [[by_pair.get(frozenset((a, b))) for b in names] for a in names]
     ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]

@@ -59,6 +59,8 @@ def flows(
     between = [flow for flow in largest if _is_between(flow, parts)]
     staying = [flow for flow in largest if not _is_between(flow, parts)]
     widths = [max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)) for _, _, n in between]
+    # A Plotly trace has one line width, so widths are rounded to a few levels: a trace for each
+    # flow would make a page of hundreds.
     traces = [ground(outlines)]
     for level in range(1, LINE_WIDTHS + 1):
         lines = [flow for flow, width in zip(between, widths, strict=True) if width == level]
@@ -81,6 +83,8 @@ def raster(
     unit: Unit,
 ) -> tuple[list[Trace], dict[str, Any]]:
     """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour."""
+    # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
+    # that order.
     norths, easts = -np.unique(-squares.north), np.unique(squares.east)
     table = values.reshape(norths.size, easts.size)
     shown = table if difference else np.log10(np.maximum(table, 1))
@@ -89,6 +93,7 @@ def raster(
         "type": "heatmap",
         "x": easts.tolist(),
         "y": norths.tolist(),
+        # None leaves a square uncoloured: an empty one must differ from one with few records.
         "z": [
             [None if not n else round(float(z), 6) for n, z in zip(*row, strict=True)]
             for row in zip(table, shown, strict=True)
@@ -189,6 +194,7 @@ def ground(outlines: Sequence[Ring]) -> Trace:
 def layout(box: Box) -> dict[str, Any]:
     """A ground on which a kilometre is as long to the north as to the east in the middle of the box."""
     south, west, north, east = box
+    # cos(latitude), bounded away from 0 for boxes near a pole.
     flat = max(0.05, cos(radians((south + north) / 2)))
     room = 0.04 * max(north - south, (east - west) * flat, 1e-3)
     hidden = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}

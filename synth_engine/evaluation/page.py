@@ -22,6 +22,7 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
         card.key: card.figure for part in shown.sections for card in part.cards if card.figure
     }
     # "</" and "<!--" would end or confuse the script element that carries the numbers.
+    # JSON has no NaN: a browser would refuse the whole document, so an error here is better.
     numbers = json.dumps(drawings, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     properties = json.dumps({tone.light: f"--{name}" for name, tone in style.TONES.items()})
     sections = "".join(_section(part) for part in shown.further)
@@ -33,6 +34,8 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
             _red(f"{shown.red}. Do not share this file.") if shown.red else "",
             f"<main><h1>{escape(title)}</h1>{_head(shown)}{_columns(shown)}{sections}{_rows(shown)}{_left_out(shown)}</main>",
             f'<script type="application/json" id="figures" data-tones="{escape(properties)}">{numbers}</script>',
+            # The library is in the file: a page that fetched it would tell a server who reads
+            # the report.
             f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
     )

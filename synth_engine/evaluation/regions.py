@@ -97,6 +97,8 @@ def outlines(commute: Commute, domain: Domain) -> list[Ring]:
                 )
             )
             continue
+        # Outlines come from public points alone; drawn around records, they would show where
+        # these are.
         partition = next(iter(_declared(domain, end).values()), None)
         codes = np.flatnonzero(~np.isnan(end.north))
         part = (
@@ -182,6 +184,7 @@ def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -
     def of(positions: Whole) -> Whole:
         latitudes, longitudes = end.at(positions)
         located = ~np.isnan(latitudes + longitudes)
+        # A point on the southern or eastern edge would fall one square beyond the last.
         row = np.clip(
             ((north - np.where(located, latitudes, north)) / side).astype(np.int64), 0, rows - 1
         )

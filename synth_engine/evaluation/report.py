@@ -80,6 +80,8 @@ def compare(
     of which many cells do not fit is not judged as kept.
     """
     private = real.private and synthetic.private
+    # `private` claims that only released answers went in. Real rows or exact counts beside it
+    # would make the claim false.
     if (rows_real or fits) and real.private:
         raise ValueError("real rows do not belong in a private report")
     wanted = list(_workload(domain))
@@ -103,6 +105,7 @@ def compare(
     }
     return {
         "schema": SCHEMA,
+        # One side from real data is enough to make the whole report confidential.
         "private": private,
         "notice": wording.PRIVATE if private else wording.NOT_PRIVATE,
         "domain_sha256": domain.digest,
@@ -128,6 +131,8 @@ def _workload(domain: Domain) -> Iterator[Clique]:
     yield from combinations(names, 2)
     total = comb(len(names), 3)
     chosen = (
+        # The choice depends on the number of columns alone: a choice by what the table has
+        # would need privacy budget.
         set(np.random.default_rng(SEED).choice(total, min(TRIPLES, total), replace=False))
         if total
         else set()

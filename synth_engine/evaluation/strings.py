@@ -47,6 +47,7 @@ def count_matches(real: Tally, synthetic: Tally) -> Counts:
     """Of each real text, how many of its records are found among the synthetic ones: the smaller of the two counts."""
     matched = np.zeros(real.texts.size, dtype=np.int64)
     if synthetic.texts.size:
+        # A text beyond the last one is clipped to it, and fails the comparison below.
         places = np.minimum(
             np.searchsorted(synthetic.texts, real.texts), synthetic.texts.size - 1
         )
@@ -106,6 +107,8 @@ def _by_frequency(
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
     """Shares of the records by the whole logarithm of how many records have a text: all of them, and those found."""
     some = real.counts > 0
+    # frexp gives floor(log2(n)) exactly; np.log2 may round a count just below a power of two up
+    # to it.
     steps = np.frexp(real.counts[some].astype(np.float64))[1].astype(np.int64) - 1
     size = int(steps.max(initial=-1)) + 1
     every = max(1, real.records)

@@ -116,6 +116,7 @@ class CodedTable:
 
     def contingency(self, clique: Clique) -> NDArray[np.int64]:
         shape = self.domain.shape(clique)
+        # Row-major cell numbers by Horner's rule.
         cells = np.zeros(self.records, dtype=np.int64)
         for name, size in zip(clique, shape, strict=True):
             cells = cells * size + self.codes[name]
@@ -128,6 +129,8 @@ class CodedTable:
         return commute.tally(self.codes.__getitem__)
 
     def occupied(self, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]]:
+        # Records without a place lie in no cell; left in, they would be counted where nobody
+        # is.
         leaves = prefixes.of_codes(hierarchy, self.codes, self.domain)
         outside = prefixes.nowhere(hierarchy, self.codes, self.domain)
         return np.unique(leaves if outside is None else leaves[~outside], return_counts=True)
@@ -160,6 +163,8 @@ class Tallies:
     def __post_init__(
         self, counts: Mapping[Clique, NDArray[np.int64] | ContingencyTable]
     ) -> None:
+        # Only occupied cells are stored: the dense pairs and triples of a wide table do not fit
+        # in memory together.
         tables = {
             clique: table
             if isinstance(table, ContingencyTable)

@@ -43,6 +43,7 @@ def thumbnail(entry: dict[str, Any]) -> str:
 def _merge_bars(entry: dict[str, Any]) -> tuple[list[float], list[float]]:
     real, synthetic = entry["shares"]["real"], entry["shares"]["synthetic"]
     if not entry["ordered"]:
+        # Both sides in the order of the real one: a bar must be over its own value.
         order = sorted(range(len(real)), key=lambda code: -real[code])
         real, synthetic = [real[code] for code in order], [synthetic[code] for code in order]
     group = -(-len(real) // MAX_BARS)

@@ -28,6 +28,8 @@ class AnchorPoints:
 
     def squares(self, mass: Floats, *, halvings: int) -> Floats:
         """What cells with this mass hold, by squares of a map."""
+        # Cells are ranges of points that may nest, so each adds its density at its first point
+        # and takes it off after its last (a difference array): linear in cells and points.
         reached = np.append(0.0, np.cumsum(self.weights))
         density = mass / (reached[self.last] - reached[self.first])
         steps = np.zeros(self.weights.size + 1)
@@ -65,6 +67,8 @@ def of(tree: Any, axes: tuple[int, int]) -> AnchorPoints | None:
         return None
     support = next((candidate for candidate in points.supports if candidate.axes == axes), None)
     placed = getattr(tree, "placed", "density")
+    # Both axes of a column of codes have its name. Such a column has one of its points whatever
+    # `placed` is.
     coded = points.axes[axes[0]] == points.axes[axes[1]]
     if support is None or (placed == "anywhere" and not coded):
         return None

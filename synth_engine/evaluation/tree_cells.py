@@ -122,6 +122,8 @@ def shares(tree: TreeCells) -> Floats:
 def profile(tree: TreeCells) -> list[Depth]:
     """Every depth from the first with a cell to the last."""
     counts, mass = np.bincount(tree.levels), np.bincount(tree.levels, weights=shares(tree))
+    # Depths without a cell between two that have some are listed, so that the bars are evenly
+    # spaced.
     first = int(np.flatnonzero(counts)[0])
     return [
         Depth(depth=d, cells=int(counts[d]), share=float(mass[d]))
@@ -184,6 +186,8 @@ def _spread(tree: TreeCells, site: PlaceAxes, mass: Floats, *, halvings: int) ->
     points = _points(tree)
     positions = points.positions(tree.cells)[:, site.axes]
     by_square = np.zeros((1 << halvings, 1 << halvings))
+    # Cells of one depth have one size, so each depth is one histogram at its own resolution,
+    # spread evenly over the squares of the map.
     for level in np.unique(tree.levels):
         here = tree.levels == level
         cut = [min(halvings, points.halvings(int(level), axis)) for axis in site.axes]
@@ -209,6 +213,8 @@ def edges(points: SpatialHierarchy, domain: Domain, axis: int, *, halvings: int)
         low, high = points.low[axis], points.high[axis]
         even: Floats = low + (high - low) * starts / points.parts
         return even
+    # Cells are halves of the list of bins, and bins may differ in width: only their cuts give
+    # degrees.
     bins = prefixes.first_bins(points, starts, size=attribute.value_count)
     cuts: Floats = np.asarray(attribute.cuts, dtype=np.float64)[bins]
     return cuts
@@ -264,6 +270,8 @@ def within(tree: TreeCells, site: PlaceAxes, chosen: Square) -> Floats:
         halved = np.array([points.halvings(level, axis) for level in range(points.depth + 1)])[
             tree.levels
         ]
+        # A cell that was halved less often than the square contains it or is apart from it;
+        # contained, its share is that of the finer halvings.
         common = np.minimum(halved, chosen.halvings)
         same = positions[:, axis] >> (points.resolution - common) == number >> (
             chosen.halvings - common
@@ -279,6 +287,8 @@ def node(tree: TreeCells, symbols: Sequence[int]) -> PrefixNode:
     codes, mass, depth = paths.path(tree.cells), shares(tree), len(symbols)
     prefix = np.array(symbols, dtype=np.uint8)
     reached = np.minimum(tree.levels, depth)
+    # Beyond the depth at which a cell ended, every continuation is in it, so these symbols
+    # match.
     same = (codes[:, :depth] == prefix) | (np.arange(depth) >= reached[:, None])
     inside = same.all(axis=1)
     ends, under = (

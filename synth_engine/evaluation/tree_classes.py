@@ -89,6 +89,8 @@ def texts_within(tree: TreeCells, column: str, name: str) -> tuple[TreeCells, fl
     side, texts = of_classes(tree)[column], of_texts(tree)
     assert texts is not None  # noqa: S101 - the caller looked
     classes = _taxonomy(side)
+    # Values of a class are adjacent by code, so a prefix sum gives how many of a cell's values
+    # are of this class.
     below = np.append(0, np.cumsum([path[0] == name for path in _paths_by_code(side)]))
     first, last = classes.inside(side.cells, side.levels)
     weights = (tree.weights * ((below[last] - below[first]) / (last - first))).astype(np.int64)
@@ -137,6 +139,8 @@ def explore_class(tree: TreeCells, path: Path) -> Class | None:
     if not matching:
         return None
     depth = len(path)
+    # A cell of a depth below the class says nothing of this class alone; a part is told apart
+    # only one depth deeper.
     by_value, resolved, below = (_by_value(tree, least) for least in (0, depth, depth + 1))
     rows = range(matching[0], matching[-1] + 1)
     parts = tuple(
@@ -191,6 +195,7 @@ def _by_value(tree: TreeCells, least: int) -> Floats:
     classes = _taxonomy(tree)
     deep = np.flatnonzero(tree.levels >= least)
     first, last = classes.inside(tree.cells[deep], tree.levels[deep])
+    # In a product, many cells are one node of this column: each different node is spread once.
     nodes, index = np.unique(np.stack((first, last)), axis=1, return_inverse=True)
     mass = np.bincount(index.ravel(), weights=shares(tree)[deep], minlength=nodes.shape[1])
     by_value = np.zeros(len(classes.paths))

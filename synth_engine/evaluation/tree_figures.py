@@ -197,6 +197,7 @@ def _where(share_map: Map, density: Floats) -> str:
     north, east = np.unravel_index(int(density.argmax()), density.shape)
     latitude = (share_map.latitudes[north] + share_map.latitudes[north + 1]) / 2
     longitude = (share_map.longitudes[east] + share_map.longitudes[east + 1]) / 2
+    # By density, not by records: squares of a latitude-longitude grid shrink towards the poles.
     order = np.argsort(-density, axis=None)
     half = np.searchsorted(
         np.cumsum(share_map.shares.ravel()[order]), share_map.shares.sum() / 2
@@ -210,6 +211,8 @@ def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, Any]:
     some = density > 0
     log = np.full(density.shape, np.nan)
     log[some] = np.log10(density[some])
+    # The scale ends a few decades below the fullest square: noise leaves many nearly empty
+    # ones, which would take up the whole range.
     top = float(np.nanmax(log)) if some.any() else 0.0
     low = max(top - DECADES, float(np.nanmin(log)) if some.any() else -1.0)
     low = min(low, top - 1)
@@ -271,6 +274,7 @@ def _ground(share_map: Map, chosen: Square | None) -> dict[str, Any]:
             (side.size - 1) >> chosen.halvings
             for side in (share_map.latitudes, share_map.longitudes)
         ]
+        # A square finer than the map has no outline on it.
         if all(steps):
             ground["shapes"] = [_outline(share_map, chosen, steps)]
     return ground

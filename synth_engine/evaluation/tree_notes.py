@@ -88,6 +88,8 @@ def tree_statements(
     notes: TreeDiagnostics | None, *, of: Of, rows: int, root_alone: bool
 ) -> tuple[str, ...]:
     """The same of a model of which these parts are at hand. root_alone: whether its tree has its root and nothing below."""
+    # Without any node below the root, a note on what ended the tree would explain what is not
+    # there.
     if root_alone:
         return (root_only_note(of),)
     statements = (

@@ -46,6 +46,8 @@ class OccupiedCells:
     def at(self, depth: int) -> OccupiedCells:
         """The same by cells of a depth."""
         prefixes = self.hierarchy.prefix(self.codes, depth)
+        # Codes increase, so cells of one prefix are adjacent and each new prefix starts a
+        # group.
         starts = (
             np.flatnonzero(np.append(True, prefixes[1:] != prefixes[:-1]))
             if prefixes.size
@@ -95,6 +97,7 @@ def share_difference(first: OccupiedCells, second: OccupiedCells) -> float:
 
 def resample_difference(counts: Counts, *, size: int) -> float:
     """The same, on average, between records and `size` of them drawn with replacement."""
+    # The mean deviation depends on the count alone, and most cells share few counts.
     different, times = np.unique(counts, return_counts=True)
     total = int(counts.sum())
     return float(
@@ -113,6 +116,8 @@ def mean_deviation(size: int, share: float) -> float:
     if share >= 1.0:
         return 0.0
     k = min(floor(size * share) + 1, size)
+    # De Moivre (1730); see Diaconis and Zabell, Closed Form Summation for Classical
+    # Distributions (1991). Beyond this bound the normal value is used.
     if k > 10**7:  # where the logarithms below would lose digits
         return sqrt(2 / np.pi * size * share * (1 - share))
     ways = lgamma(size + 1) - lgamma(k + 1) - lgamma(size - k + 1)

@@ -105,6 +105,8 @@ def lay_out(report: Report) -> Comparison:
 
 
 def _sections(report: Report) -> Iterator[PageSection]:
+    # `sorted` is stable and `groupby` joins neighbours only: figures of a section stay in their
+    # own order.
     ordered = sorted(FIGURES, key=lambda figure: figure.section.position)
     for section, figures in groupby(ordered, key=lambda figure: figure.section):
         filled = [(figure, cards) for figure in figures if (cards := figure.cards(report))]

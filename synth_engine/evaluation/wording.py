@@ -112,10 +112,13 @@ PRICE_OF_COMPARISON = (
 
 def dependence_verdict(*, real: float, synthetic: float) -> FigureVerdict:
     """On how the dependence of one pair of columns came through."""
+    # Not reduced by chance, unlike distances: the words follow the difference that is on the
+    # map.
     level = _level(abs(synthetic - real), DEPENDENCE_STEPS)
     if level == "same":
         return {"level": level, "words": "Kept."}
     weaker = synthetic < real
+    # A small difference may be a large ratio of two dependences that are both near zero.
     if weaker and level != "small" and synthetic < real / 4:
         return {
             "level": level,

@@ -1,4 +1,4 @@
-"""How a CSV is written: encoding, delimiter, quotation mark, and whether its first line names the columns.
+"""Describe how a CSV is written: encoding, delimiter, quotation mark, and whether its first line names the columns.
 
 A dialect is guessed once, from the table itself, and shown to the table's steward like any other suggestion. From then
 on it is a public fact about the table, handed to every later reading: how one person's record is read must never
@@ -75,7 +75,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """The form of one delimited text, all of it public.
+    """The public form of one delimited text.
 
     Without a `delimiter` it is taken from the header line. `columns` is the number of columns of a table without a
     header. `names` replace the names in the header, or name the columns of a table without one; of JSON objects they are
@@ -178,6 +178,8 @@ class Dialect:
 
     def require_answers(self) -> None:
         """Raises TableError, with the questions, as long as a fact of the form is only a guess."""
+        # A guess from rows must not decide how a run reads: one record could change how the
+        # others are read, and no proof of sensitivity would hold.
         if not self.asked:
             return
         open_facts = "; ".join(QUESTIONS[one][0] for one in self.asked)
@@ -264,6 +266,7 @@ class Dialect:
     def reader(self, lines: Iterable[str]) -> Reader:
         """The cells of lines in this form; malformed ones raise csv.Error."""
         escape = "\\" if self.escape == "\\" else None
+        # Between blanks, several in a row are one delimiter.
         spaced = self.spaced or self.delimiter == " "
         if not self.quote:
             return csv.reader(
@@ -333,7 +336,7 @@ class Dialect:
 
 
 def declared_delimiter(line: str) -> str:
-    """Some spreadsheets write their delimiter on a line of its own."""
+    """Return the delimiter of a line like `sep=;`, which some spreadsheet programs write first; else nothing."""
     declared = re.fullmatch(r"sep=(.)\s*", line)
     return declared[1] if declared and declared[1] in DELIMITERS else ""
 
@@ -341,6 +344,7 @@ def declared_delimiter(line: str) -> str:
 def delimiter_of(line: str, *, quote: str = '"') -> str:
     """The delimiter of a header line: the one met most often outside quotation marks; of two, the more usual one."""
     outside = bare(line, quote)
+    # Names of columns often contain blanks, which therefore never count as delimiters here.
     return max((one for one in DELIMITERS if one != " "), key=outside.count)
 
 

@@ -1,4 +1,4 @@
-"""Which encodings of text are read, and which of them the bytes of a file allow.
+"""List the encodings of text that are read, and find those that the bytes of a file allow.
 
 UTF-8 that is valid throughout, and UTF-16 and UTF-32 with a byte order mark, are certain. Everything else is a guess: a
 byte above 127 is a letter in each of a dozen code pages. The possible ones are ranked, and a person chooses.
@@ -96,6 +96,8 @@ class Encodings:
         if self._wide:
             return self._wide
         self._count(b"", final=True)
+        # Text of another encoding, read as UTF-8, is damaged at nearly every letter outside
+        # ASCII.
         if self._strange <= self._letters:
             return "utf-8"
         return next(iter(self.possible()), "utf-8")
@@ -112,6 +114,8 @@ class Encodings:
 
     def possible(self) -> list[str]:
         """The encodings that the bytes allow, the likeliest first."""
+        # In an encoding of one byte a letter, each byte is allowed or not by itself: the set of
+        # bytes decides. The others allow sequences, of which only a sample is held.
         high = bytes(sorted(self._bytes))
         sample = bytes(self._sample)
         allowed = [name for name in _SINGLE if _decodes(high, name)]
@@ -164,7 +168,7 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 
 def _ranked(sample: bytes, allowed: list[str]) -> list[str]:
-    """Encodings in the order in which a detector thinks them likely, then the others, the most usual first."""
+    """Order encodings as a detector ranks them, then the others, the most usual first."""
     from charset_normalizer import from_bytes  # takes its time to load, and few files need it
 
     ranked: list[str] = []

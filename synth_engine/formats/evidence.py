@@ -1,4 +1,4 @@
-"""Whether the first line of a table names its columns, weighed against the possibility that it is a record.
+"""Decide whether the first line of a table names its columns or is a record.
 
 A record that is taken for the header becomes public: names of columns are. So a line is called a header only where the
 evidence is strong and nothing speaks against it; anything else is a question to a person.
@@ -127,6 +127,8 @@ def weigh(first: Sequence[str], rows: Sequence[Sequence[str]]) -> HeaderVerdict:
     counted = _counted_along(first, kinds, below)
     if _is_record(kinds, types):
         places = range(len(first))
+        # Names that count the columns, or years in a row, look like a record and may be a
+        # header.
         counted_from = [[str(start + place) for place in places] for start in (0, 1)]
         numbered = [cell.strip() for cell in first] in counted_from or (
             _rises(first, places) and not any(_rises(row, places) for row in below)
@@ -189,6 +191,7 @@ def _speaks_against(cell: str, kind: str, column: Sequence[str], types: Sequence
     shapes = Counter(
         _shape(one) for one, below in zip(column, types, strict=True) if below == "word"
     )
+    # A cell such as B7 above A12 and C3 has the shape of the values, and is probably one.
     return bool(shapes) and shapes[_shape(cell)] * 2 > len(column)
 
 
@@ -213,6 +216,7 @@ def _bits(
         bits += contrast or _unseen(cell, column)
     if contrasts == len(first):
         bits += _ALL_CONTRAST
+    # Words that are names of columns occur in records too, so that their sum is bounded.
     support = min(_MOST_NAMES, sum(_named(cell) for cell in first)) + _style(
         first, kinds, columns, types
     )
@@ -224,6 +228,7 @@ def _bits(
 def _contrast(types: Sequence[str]) -> float:
     """A word above a column that has numbers, or dates, and no words."""
     counts = Counter(types)
+    # Up to one damaged cell in twenty weakens a contrast, and more than that end it.
     typed = max(counts["number"], counts["date"])
     others = sum(counts[one] for one in ("number", "date", "address", "word")) - typed
     if not typed:
@@ -243,6 +248,7 @@ def _unseen(cell: str, column: Sequence[str]) -> float:
     total = sum(counts.values())
     if total < _FEWEST_ROWS or cell.strip().casefold() in counts:
         return 0.0
+    # Good-Turing estimate of the chance that the next value is one that no row has.
     chance = (sum(count == 1 for count in counts.values()) + 1) / (total + 1)
     return min(_MOST_UNSEEN, -math.log2(chance)) if chance <= 0.25 else 0.0
 

@@ -82,6 +82,7 @@ def text_of(head: bytes) -> str:
     """The beginning of a file as text, whatever its encoding; damage is replaced."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head.decode("utf-16", "replace")
+    # In UTF-16, little-endian, each second byte of ASCII text is zero.
     if head[1:64:2].count(0) * 2 > len(head[1:64:2]):
         return head.decode("utf-16-le", "replace")
     return head.decode("utf-8-sig", "replace")
@@ -106,6 +107,7 @@ def refuse_other_texts(head: bytes, *, instead_of: str) -> None:
 
 def _is_yaml(text: str) -> bool:
     """Lines of keys and values alone, with nothing in them that could stand between cells."""
+    # The head of a longer file may cut its last line.
     lines = [
         line for line in text.splitlines()[: None if len(text) < 400 else -1] if line.strip()
     ]

@@ -35,6 +35,7 @@ def apply(dialect: Dialect, pairs: Iterable[str]) -> Dialect:
                 repair=f"write KEY=VALUE, KEY one of {', '.join(FACTS)}",
             )
         facts[key] = _value(key, value)
+    # What a person states is no guess any more, whatever the file suggests.
     asked = tuple(one for one in dialect.asked if one not in facts)
     confirmed = dialect.marks_confirmed or not {"decimal", "thousands"}.isdisjoint(facts)
     return replace(dialect, **facts, asked=asked, marks_confirmed=confirmed)

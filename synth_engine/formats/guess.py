@@ -1,4 +1,4 @@
-"""How a delimited text seems to be written, from its beginning: what is certain, and what a person has to answer."""
+"""Guess how a delimited text is written, from its beginning: what is certain, and what a person has to answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHER_SIGNS = (":", "~", "^", "\x01", "\x1f")  # between cells of files that ar
 
 
 def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = True) -> Dialect:
-    """The form of a table that begins with `text`, with the facts that are open under `asked`.
+    """Guess the form of a table that begins with `text`. The facts that stay open are listed in `asked`.
 
     certain: whether the encoding is; complete: whether `text` is the whole file.
     """
@@ -47,6 +47,7 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
         dialect = replace(dialect, spaced=True)
         asked.append("spaced")
     start = every.index(lines[0]) if lines[0] else 0
+    # The last line of a sample may be cut short.
     rows = _rows(every[start:] if complete else every[start:-1], dialect)
     return _headed(dialect, rows, title=title, asked=asked)
 
@@ -54,11 +55,13 @@ def guess(text: str, *, encoding: str, certain: bool = True, complete: bool = Tr
 def _headed(
     dialect: Dialect, rows: list[list[str]], *, title: Sequence[str], asked: list[str]
 ) -> Dialect:
-    """With what the first row is, and how decimals are marked."""
+    """Add what the first row is, and how decimals are marked, or that a person has to say so."""
     first, below = (rows[0], rows[1:]) if rows else ([], [])
     verdict = evidence.weigh(first, below)
     if verdict.answer == "open":
         asked.append("header")
+    # If the first row below a title is no certain header, the header may be in the title, as a
+    # line with another delimiter. Both facts are then left to a person.
     if title and (verdict.answer != "header" or _broken_header(title, first)):
         asked.append("skip")
         asked += ["header"] * ("header" not in asked)
@@ -108,6 +111,8 @@ def _quote(lines: list[str]) -> str:
     """Single quotation marks, if cells begin and end with them and none with the usual ones."""
     ends = "[,;\t|]"
     text = "\n".join(lines)
+    # An apostrophe inside a word must not count as a quotation mark: both ends of a cell are
+    # needed.
     single = len(re.findall(rf"(?m)(?:^|{ends})'[^'\n]*'(?=$|{ends})", text))
     return "'" if single >= 2 and '"' not in text else '"'
 
@@ -149,6 +154,7 @@ def _open_delimiter(lines: list[str], quote: str, delimiter: str) -> bool:
     """Whether two signs may stand between cells, or none of the known ones does in what looks like a table or prose."""
     even = _even(lines, quote)
     if len(even) > 1:
+        # A comma between digits is a decimal mark as often as a delimiter, and is no evidence.
         plain = [re.sub(r"(?<=\d),(?=\d)", "", bare(line, quote)) for line in lines]
         return any(all(sign in line for line in plain) for sign in even if sign != delimiter)
     if any(delimiter in line for line in lines):

@@ -35,6 +35,8 @@ def checked_names(
                 repair="rename it",
                 line=line,
             )
+        # Names that look alike would be confused on screens, and are one name in many
+        # databases.
         key = unicodedata.normalize("NFKC", name).casefold()
         if key in seen:
             raise TableError(
@@ -59,6 +61,8 @@ def joined_names(lines: Sequence[Sequence[str]]) -> list[str]:
     for depth, line in enumerate(lines):
         left = ""
         for place, cell in enumerate(line):
+            # Only the last line has one cell for each column; above, merged cells leave empty
+            # ones.
             left = cell.strip() or (left if depth < len(lines) - 1 else "")
             names[place] = f"{names[place]} {left}".strip() if len(lines) > 1 else cell
     return names

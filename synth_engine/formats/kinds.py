@@ -108,6 +108,7 @@ _STARTS: dict[Kind, tuple[bytes, ...]] = {
     "zip": (_ZIP,),
     "xls": (b"\xd0\xcf\x11\xe0",),
     "sav": (b"$FL2", b"$FL3"),
+    # Before version 13: version (108 to 115), order of bytes, file type 1, and a zero.
     "dta": (
         b"<stata_dta>",
         *(bytes([version, order, 1, 0]) for version in range(0x6C, 0x74) for order in (1, 2)),
@@ -216,6 +217,7 @@ def found_kind(head: bytes, *, name: str = "") -> Kind:
                 if kind == "csv.gz"
                 else kind
             )
+    # Any text is a list of baskets, so that its bytes cannot show it.
     if _promises("baskets", name):
         refuse_foreign(head, instead_of=BASKET_LIST)
         return "baskets"
@@ -286,6 +288,8 @@ def _is_document(head: bytes) -> bool:
 
 def _is_workbook(head: bytes) -> bool:
     """Whether an archive begins as workbooks do; others, such as those of OpenDocument, begin in another way."""
+    # The name of the first entry stands behind 30 bytes of fixed length (PKWARE APPNOTE,
+    # 4.3.7).
     return head[30:].startswith(_INSIDE_XLSX)
 
 
@@ -294,8 +298,10 @@ def refuse_foreign(head: bytes, *, instead_of: str = "a CSV table") -> None:
     for start, what, repair in _FOREIGN:
         if head.startswith(start):
             raise TableError(f"this is {what}, not {instead_of}", repair=repair)
+    # A tar archive has no mark at its beginning but the name of its first file.
     if head[257:262] == b"ustar":
         raise TableError(f"this is a tar archive, not {instead_of}", repair=UNPACK)
+    # BM alone may begin a word; a bitmap has four reserved zeros behind its size.
     if (head.startswith(b"BM") and head[6:10] == bytes(4)) or (
         head.startswith(b"RIFF") and head[8:12] == b"WEBP"
     ):

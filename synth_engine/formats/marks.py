@@ -34,6 +34,7 @@ class Marks:
         """Numbers with a decimal point and no thousands marked; other texts as they are."""
         if self.usual:
             return texts
+        # Each distinct text is converted once, however often it occurs.
         if pa.types.is_dictionary(texts.type):
             plain = self.plain(texts.dictionary, apart_from=apart_from)
             return pa.DictionaryArray.from_arrays(texts.indices, plain)
@@ -45,6 +46,8 @@ class Marks:
         usual = pc.match_substring_regex(
             texts, r"^[ \t]*[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?[ \t]*$"
         )
+        # With a decimal comma, 1.500 is no number of this file. Left as it is, it would be read
+        # as one and a half later, though its point may well mark a thousand.
         unchanged = pc.if_else(
             pc.and_(usual, pc.match_substring(texts, ".")), _UNREADABLE, texts
         )

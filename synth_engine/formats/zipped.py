@@ -1,4 +1,4 @@
-"""The one file in a ZIP archive, unpacked while the archive comes in, piece by piece.
+"""Unpack the one file in a ZIP archive while the archive comes in, piece by piece.
 
 An archive says twice what it holds: before each file, and in a directory at its end. Here the first is read, because it
 comes first, and the second has to say the same. Folders and the notes that macOS adds are passed over; a second
@@ -65,6 +65,8 @@ class Unzipper:
 
     def end(self) -> None:
         """All bytes are in. Raises TableError if the archive is cut short, or its directory says something else."""
+        # An archive whose directory differs from its entries shows one table to a scanner and
+        # another to its reader.
         if self._step != self._directory or _listed(self._waiting) != self._seen:
             _refuse_damaged()
         if self.name is None:
@@ -137,6 +139,8 @@ class Unzipper:
     def _unpacked(self) -> tuple[bytes, bool]:
         assert self._unpacker is not None  # noqa: S101 - the caller asked
         try:
+            # The output of one step is bounded, so that the caller can stop an archive that
+            # swells.
             piece = self._unpacker.decompress(self._waiting, _PIECE)
         except zlib.error:
             _refuse_damaged()
@@ -183,6 +187,8 @@ def _listed(directory: bytes) -> list[tuple[bytes, int, int]]:
     entries, at = [], 0
     while directory.startswith(_DIRECTORY, at) and len(directory) >= at + _CENTRAL.size:
         fields = _CENTRAL.unpack_from(directory, at)
+        # Fields 10 to 12 are the lengths of name, extra field and comment; field 16 is the
+        # offset of the entry, because a directory may list entries in another order.
         check, size = fields[7], fields[9]
         lengths = fields[10:13]
         name = directory[at + _CENTRAL.size : at + _CENTRAL.size + lengths[0]]

@@ -28,6 +28,8 @@ def divide_into_areas(
         children = level.prefixes[inside]
         if not children.size:
             break
+        # A divided node is replaced by all of its children, so the parts still cover the
+        # hierarchy.
         undivided = ~((levels == index) & np.isin(prefixes, divided))
         levels = np.concatenate([levels[undivided], np.full(children.size, index + 1)])
         prefixes = np.concatenate([prefixes[undivided], children])
@@ -67,6 +69,7 @@ def frequent_prefixes(
         _, first = np.unique(prefixes, return_index=True)
         if first.size <= most:
             return sort_nodes(hierarchy.columns, levels[first], prefixes[first])
+        # A larger bound divides fewer nodes, so this ends.
         least *= 1.5
 
 

@@ -183,6 +183,7 @@ class PathHierarchy(Hierarchy):
 
     def prefix(self, codes: Codes, level: int) -> Prefixes:
         path = self.path(codes).copy()
+        # 0 is below every symbol, so the padded path is the smallest code below the node.
         path[..., level:] = 0
         return self.code(path)
 

@@ -50,6 +50,8 @@ def discount_cells(
     )
     counts = left[cells]
     take = np.minimum(_sums(counts, node, sizes.size), number)
+    # The water level is found by binary search: record by record, it would take as many rounds
+    # as there are records.
     if fullest:  # the least height down to which all is taken
         level = _last(
             lambda height: _sums(np.maximum(counts - height[node], 0), node, sizes.size) > take,

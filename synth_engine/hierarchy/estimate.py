@@ -91,12 +91,15 @@ def leaves(
     """Counts of the unopened nodes. variance: of each noisy count of the tree's own; or counted: tables of counts of its
     nodes, where it has none. Errors: ValueError where they are of other nodes, or a node at which the tree ends has none."""
     levels = list(growth.levels(hierarchy))
+    # Upward pass of Hay et al. 2010: each node's own count and the sum of its children's,
+    # weighted by inverse variance.
     estimates = _from_below(
         levels, growth, _own(levels, growth, variance=variance, counted=counted)
     )
     given = np.array([max(total, 0.0)])
     closed_nodes = []
     for level, estimate, opened in zip(levels, estimates, growth.opened, strict=True):
+        # Downward pass: siblings are moved to the estimate of their parent, from the root on.
         counts = project_nonnegative(
             estimate.counts, estimate.variances, sums=given, parents=level.parents
         )
@@ -158,6 +161,8 @@ def _from_below(
     ):
         counts, variances = mine.counts.copy(), mine.variances.copy()
         if deeper is not None and opened.size:
+            # deeper[1] is the variance of the children's sum: the noisier of two estimates has
+            # the smaller weight.
             weight = deeper[1] / (deeper[1] + variances[opened])
             counts[opened] = weight * counts[opened] + (1 - weight) * deeper[0]
             variances[opened] = 1 / (1 / deeper[1] + 1 / variances[opened])
@@ -178,6 +183,8 @@ def project_nonnegative(
     The answer is max(0, count + variance * shift) with one shift for a parent. Where it crosses zero the children of a
     parent are sorted; with the first k of them above zero the shift is (sum - their counts) / (their variances), and
     k is the largest for which the k-th stays above it."""
+    # The shift at which each child reaches zero; sorted by it, the positive children come
+    # first.
     at_zero = -counts / variances
     order = np.lexsort((at_zero, parents))
     family = parents[order]

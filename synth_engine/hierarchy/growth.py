@@ -115,6 +115,8 @@ def child_level(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: 
     if not there.all():
         present = there.ravel()
         candidates, parents, opens = candidates[present], parents[present], opens[present]
+    # The number of children follows from what was opened above, which is noisy: stopping here
+    # is post-processing.
     deeper = level + 1 < depth and len(parents) <= MAX_NODES
     return Level(
         level=level + 1,
@@ -199,6 +201,8 @@ def draw_distinct(sizes: Counts, number: int, *, uniform: Callable[[Counts], Cou
     for step in range(number):
         top = sizes[large] - number + step
         picked = uniform(top + 1)
+        # Floyd's step: a number that is taken already is replaced by the new upper end, which
+        # cannot be.
         known = (taken[large, :step] == picked[:, None]).any(axis=1)
         taken[large, step] = np.where(known, top, picked)
     return taken

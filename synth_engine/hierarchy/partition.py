@@ -101,6 +101,8 @@ def leaf_nodes(growth: Growth, hierarchy: Hierarchy, *, most: int = MAX_NODES) -
         len(level) - (opened[place - 1].size if place else 0)
         for place, level in enumerate(levels)
     ]
+    # Opening a node adds its children and takes itself off: `more` is the growth of the number
+    # of ends.
     depth = max(1, int((np.cumsum(more) <= most).sum()))
     levels, opened = levels[:depth], [*opened[: depth - 1], np.empty(0, dtype=np.int64)]
     below = [

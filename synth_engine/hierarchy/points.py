@@ -225,6 +225,8 @@ class SpatialHierarchy(Hierarchy):
         parts = parts.astype(np.uint64)
         spread = np.zeros_like(parts)
         for bit in range(self.resolution):
+            # Morton order: bit i of every coordinate before bit i - 1 of any, so a prefix of
+            # the code is a cell.
             place = np.uint64(bit * self.dimensions + self.dimensions - 1 - axis)
             spread |= (parts >> np.uint64(bit) & np.uint64(1)) << place
         return spread

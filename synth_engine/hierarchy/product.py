@@ -99,6 +99,8 @@ class ProductHierarchy(PathHierarchy):
         for index, component in enumerate(self.components):
             own_level = int(self.component_levels(index)[level])
             if own_level < component.depth:
+                # One component that can still be divided is enough, even if its turn comes
+                # later.
                 divided |= component.divides(self.component_prefixes(flat, index), own_level)
         return divided.reshape(np.shape(prefixes))
 

@@ -109,6 +109,8 @@ class GazetteerHierarchy(SpatialHierarchy):
             missing = known[np.minimum(np.searchsorted(known, own), known.size - 1)] != own
             if missing.any():
                 beyond, which = np.unique(own[missing], return_inverse=True)
+                # A record moves by its own code and public points alone, so neighbouring tables
+                # still differ in the same records.
                 moved = known[self._nearest(beyond, known, support)][which]
                 codes = codes.copy()
                 codes[missing] ^= self.lift(own[missing] ^ moved, support.axes)

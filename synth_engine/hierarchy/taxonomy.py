@@ -74,6 +74,8 @@ class TaxonomyHierarchy(PathHierarchy):
     def _widths(self) -> list[int]:
         widths = [0] * self.depth
         for path, parts in self._children.items():
+            # All nodes of a depth get the same symbols; those that a class lacks are sorted out
+            # by `exists`.
             widths[len(path)] = max(widths[len(path)], len(parts))
         return widths
 

@@ -74,6 +74,7 @@ class StringHierarchy(PathHierarchy):
         return self.longest
 
     def symbols(self, level: int) -> npt.NDArray[np.int64]:
+        # Symbol 0 ends a text: it is offered only where a text of this length is allowed.
         return np.arange(0 if level >= self.shortest else 1, len(self.alphabet) + 1)
 
     def opens(self, level: int) -> npt.NDArray[np.bool_]:

@@ -68,6 +68,7 @@ class Discovery:
             type(n) is not int for pair in self.ranked_counts for n in pair
         ):
             raise TypeError("what was found is whole numbers, in order")
+        # A count below the threshold cannot come from the mechanism, so the file was changed.
         if any(count < self.threshold or rank < 0 for rank, count in self.ranked_counts):
             raise TypeError("what was found lies below the threshold")
 
@@ -144,6 +145,8 @@ class Leaves:
             threshold=header.get("threshold"),
             values=arrays["values"],
         )
+        # The header is what the digest of the answers covers: the arrays must be those that it
+        # describes.
         if leaves.header() != header:
             raise ValueError("other parts than they were")
         return leaves

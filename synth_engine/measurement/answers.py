@@ -81,6 +81,7 @@ class Answers:
         sha = hashlib.sha256(SCHEMA.encode())
         sha.update(canonical(self._header()))
         for values in self._arrays(digested=True).values():
+            # Fixed byte order, so that a verifier on another machine computes the same digest.
             sha.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
         return sha.hexdigest()
 
@@ -93,6 +94,7 @@ class Answers:
         header = np.frombuffer(canonical(self._header()), dtype=np.uint8)
         arrays = {**self._arrays(digested=True), **self._arrays(digested=False)}
         file = io.BytesIO()
+        # A pickle runs code when it is read, and these files are handed to auditors.
         np.savez_compressed(file, header=header, allow_pickle=False, **arrays)
         return file.getvalue()
 

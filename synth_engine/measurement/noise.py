@@ -65,7 +65,10 @@ class Noise:
         rounded one."""
         scale = float(self.scale)
         if self.law == "discrete-laplace":
+            # P(X >= k) = q^k / (1 + q) of the two-sided geometric law, with q = exp(-1 /
+            # scale).
             return math.exp(-number / scale) / (1 + math.exp(-1 / scale))
+        # A rounded Gaussian is k or more where the Gaussian is at least k - 1/2.
         return math.erfc((number - 0.5) / (scale * math.sqrt(2))) / 2
 
     def event(

@@ -121,4 +121,5 @@ class Candidate:
             raise TypeError("a reference is int64 with one axis for each attribute")
         if type(self.penalty) is not int:
             raise TypeError("a penalty is a whole number")
+        # The room keeps distances by the identity of this array, so it must not change.
         self.reference.setflags(write=False)

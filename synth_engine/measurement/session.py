@@ -98,6 +98,7 @@ class Session(Protocol):
         and a prior."""
         ...
 
+    # Not a query: it reads no count, so it has no event and is not charged.
     def resolve(self, domain: Domain) -> None:
         """From now on the rows are counted under what was learned in place of what was open."""
         ...

@@ -114,6 +114,8 @@ def possible(domain: Domain, clique: Clique, merged: Mapping[str, Binning]) -> T
                 np.take(allowed, np.flatnonzero(one.bins == b), axis=axis).any(axis=axis)
                 for b in range(one.size)
             ]
+            # A bin stays as long as one of its codes may: what cannot be within it is repaired
+            # once codes are drawn.
             allowed = np.stack(parts, axis=axis)
     return allowed
 
@@ -137,6 +139,8 @@ def _spread(table: Floats, axis: int, one: Binning | None) -> Floats:
     if one is None:
         return table
     spread = one.spread
+    # Within a bin the codes are independent of all other columns: the model has only their
+    # one-way table.
     shares = spread[one.bins, np.arange(one.bins.size)] / spread.sum(axis=1)[one.bins]
     along = [1] * table.ndim
     along[axis] = -1

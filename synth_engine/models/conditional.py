@@ -24,13 +24,19 @@ def draw(
     groups = np.zeros(rows, dtype=np.int64)
     for axis, codes in enumerate(given):
         groups = groups * weights.shape[axis] + codes
+    # The stable sort keeps the random order within a group, so the evenly spaced quantiles
+    # below meet its records in random order.
     order = rng.permutation(rows)
     order = order[np.argsort(groups[order], kind="stable")]
     present, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    # With one start for all, groups of one record would all get the same quantile; multiples of
+    # the golden ratio fill the unit interval evenly.
     offsets = (rng.random() + np.arange(present.size) * _GOLDEN) % 1
     place = (
         np.arange(rows) - np.repeat(starts, sizes) + np.repeat(offsets, sizes)
     ) / np.repeat(sizes, sizes)
+    # The cumulated weights of all groups follow one another, so one binary search serves all
+    # records.
     cumulated = np.cumsum(table[present], axis=1)
     ends = np.cumsum(cumulated[:, -1]) if present.size else np.zeros(0, dtype=np.int64)
     before = np.repeat(ends - cumulated[:, -1], sizes)

@@ -91,9 +91,12 @@ class DescribedColumn:
             )
         shape = tuple(len(self._every[name]) for name in (*self.parents, self.name))
         weights = np.zeros((math.prod(shape[:-1]), shape[-1]), dtype=np.int64)
+        # Combinations that are not described keep weight 0.
         places = [self._place(one, number) for number, one in enumerate(tables, start=1)]
         if len(set(places)) < len(places):
             raise self._wrong("a combination is described twice", "keep one of its tables")
+        # First the shares of the tables become whole numbers, then each table is made to add up
+        # to its own: so the sum over all cells is exactly `WHOLE`.
         sums = self._whole(
             np.array([self._share(one, n) for n, one in enumerate(tables, start=1)]),
             WHOLE,
@@ -161,6 +164,8 @@ class DescribedColumn:
         return self._whole(values, of, where=where)
 
     def _whole(self, shares: Floats, of: int, *, where: str) -> Weights:
+        # Shares that are far from 1 are refused rather than scaled: the reader would sample
+        # from other shares than the file has.
         if abs(float(shares.sum()) - 1) > TOLERANCE:
             raise self._wrong(
                 f"the shares{where} do not add up to 1", "change one so that they do"
@@ -176,6 +181,8 @@ def is_share(value: object) -> bool:
 def whole(shares: Floats, of: int) -> Weights:
     """Whole numbers that add up: the nearest ones if these do, else by largest remainder."""
     nearest: Weights = np.rint(shares * of).astype(np.int64)
+    # What `write` rounded comes back exactly, so a description that nobody edited gives the
+    # same weights.
     if int(nearest.sum()) == of:
         return nearest
     exact = shares / shares.sum() * of

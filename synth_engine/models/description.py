@@ -50,6 +50,7 @@ _FIELDS = {
 
 def write(model: Model) -> dict[str, Any]:
     """The description of a model."""
+    # Cells of a tree and of a sparse table have no label of their own to stand beside a share.
     if model.tree is not None or model.cells is not None:
         raise InputError(
             "a model with a tree or with cells has no columns to be described one by one",
@@ -105,6 +106,7 @@ def read(document: object) -> Model:
         )
     domain = Domain.from_json(document.get("domain"))
     domain.require_confirmed()
+    # The labels of a column that is not learned are not known, so no share could be read.
     if domain.undeclared:
         raise domain.undeclared[0].error(
             "still has to be learned", repair="give its values or bins, as the release has them"

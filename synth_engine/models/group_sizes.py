@@ -36,6 +36,8 @@ def ends(sizes: Whole, rows: int, *, rng: np.random.Generator) -> Whole:
         dealt.append(rng.permutation(sizes))
         short -= int(sizes.sum())
     places: Whole = np.concatenate(dealt).cumsum()
+    # The last group may be too long for the table: it is cut, so that every row belongs to one
+    # group.
     places = places[: int(np.searchsorted(places, rows)) + 1]
     return np.minimum(places, rows)
 

@@ -91,6 +91,7 @@ class Model:
             covered = [name for table in self.tables for name in table.clique]
             covered += [] if self.tree is None else self.tree.columns
             covered += [] if self.cells is None else self.cells.clique
+        # Lists, not sets: a column that is covered twice would have two distributions.
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError(
                 "the tables of the model do not cover the domain",
@@ -176,6 +177,8 @@ class Model:
         )
         population = max(rows, min(self.rows, whole))
         tables = self._possible if enforce else self.tables
+        # Systematic draws and targets hold for the whole population, so it is drawn first and
+        # cut afterwards.
         drawn_rows = population if self.network or self.targets or self.merged else rows
         if self.network:
             codes = network.sample(self.network, tables, population, seed=seed)
@@ -198,6 +201,7 @@ class Model:
         for one in self.merged:
             rng = generator(seed, purpose=("within", one.attribute))
             codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
+        # Records are in random order, so the first rows are a simple random sample.
         codes = {name: column[:rows] for name, column in codes.items()}
         if enforce and self.domain.constraints:
             codes = self._repaired(codes, seed=seed)
@@ -212,6 +216,8 @@ class Model:
         ):
             return {}
         population = max(rows, min(self.rows, POPULATION))
+        # The same randomness as in `sample`, so each text belongs to the record whose codes it
+        # fits.
         rng = generator(seed, purpose=("tree",))
         return {
             texts.hierarchy.columns[0]: self.tree.draw_strings(
@@ -303,6 +309,8 @@ class Model:
         if not self.domain.constraints:
             return self.tables
         if not self.network and not self.merged:
+            # Uniform tables were not measured (weights differ by rounding at most), and their
+            # margins need not be preserved.
             measured = any(np.ptp(table.weights) > 1 for table in self.tables)
             given = restricting.join_tables(self.domain, given, keep=measured)
             return tuple(
@@ -314,6 +322,8 @@ class Model:
             allowed = bins.possible(self.domain, clique, self._bins)
             if not allowed.all():
                 last = len(clique) - 1
+                # The distribution of the child and that of its parents are preserved, as far as
+                # the constraints allow both.
                 margins = [(last,), tuple(range(last))] if last else []
                 weights = restricting.restrict(weights, allowed, margins=margins)
                 table = Table(clique=clique, weights=whole_weights(weights))

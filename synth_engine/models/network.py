@@ -60,6 +60,8 @@ class Table:
         """How much the last attribute depends on the others together: the total variation distance of the table from
         independence, 0 to 1, to four digits. A function of released weights alone, in whole numbers."""
         weights = self.weights.reshape(-1, self.weights.shape[-1])
+        # Products stay below 10^18 and the sum below 2 * 10^18, which int64 holds: one division
+        # at the end, the same everywhere.
         independent = np.multiply.outer(weights.sum(axis=1), weights.sum(axis=0))
         return round(int(np.abs(weights * WHOLE - independent).sum()) / (2 * WHOLE**2), 4)
 
@@ -95,6 +97,8 @@ def sample(network: Sequence[Node], tables: Sequence[Table], rows: int, *, seed:
     """Codes of each attribute of a network, shape (rows,), parents before their children."""
     codes: Codes = {}
     for node, table in zip(network, tables, strict=True):
+        # Each table has randomness of its own, so a change to one column leaves the draws of
+        # its predecessors as they are.
         rng = generator(seed, purpose=("sample", *table.clique))
         given = [codes[name] for name in node.parents]
         codes[node.attribute] = conditional.draw(table.weights, given, rows=rows, rng=rng)
@@ -106,6 +110,8 @@ def sample_apart(tables: Sequence[Table], rows: int, *, population: int, seed: s
     codes: Codes = {}
     for table in tables:
         rng = generator(seed, purpose=("sample", *table.clique))
+        # Whole numbers nearest to the weights have no sampling error; only a part smaller than
+        # the population adds some.
         counts = round_to_total(table.weights.ravel(), population)
         cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)
         rng.shuffle(cells)

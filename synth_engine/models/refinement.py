@@ -36,6 +36,8 @@ def refine(
     names = list(codes)
     axis_of = {name: axis for axis, name in enumerate(names)}
     axes = [(tuple(axis_of[name] for name in clique), weights) for clique, weights in targets]
+    # Constraints on binned columns cannot be judged here: their codes are drawn within the bins
+    # afterwards, and repaired then.
     allowed, tied = _cell_constraints(domain, merged, axis_of) if enforce else ([], [])
     free = sorted({axis for clique, _ in axes for axis in clique})
     in_sequence = {attribute.name: in_order(attribute) for attribute in domain.modelled}
@@ -66,6 +68,8 @@ def _cell_constraints(
     for component in decidable_components(domain, merged):
         clique = component.columns
         axes = tuple(axis_of[name] for name in clique)
+        # A larger table of allowed cells does not fit in memory. Its columns are then only
+        # exchanged together, from record to record, which keeps valid combinations valid.
         if len(axes) <= 3 and prod(domain.shape(clique)) <= bins.MAX_CELLS:
             allowed.append((axes, np.ascontiguousarray(restricting.possible(domain, clique))))
         else:

@@ -36,6 +36,7 @@ class SparseTable:
             or self.weights.sum() != WHOLE
             or self.cells[0] < 0
             or self.cells[-1] >= domain.cells(self.clique)
+            # Strictly increasing, so that no cell is listed twice.
             or not (np.diff(self.cells) > 0).all()
         ):
             raise InputError(

@@ -19,16 +19,19 @@ def generator(seed: str, *, purpose: tuple[str, ...]) -> np.random.Generator:
     sha = hashlib.sha256()
     for part in parts:
         raw = part.encode()
+        # The length before each part keeps ("ab", "c") and ("a", "bc") apart.
         sha.update(len(raw).to_bytes(8, "big") + raw)
     return np.random.Generator(np.random.PCG64(int.from_bytes(sha.digest(), "big")))
 
 
 def round_to_total(weights: Weights, total: int) -> Weights:
     """Whole numbers in proportion to the weights (which add up to `WHOLE`) with the given sum, by largest remainder."""
+    # At most 10^9 * 10^9, which int64 holds.
     scaled = weights * np.int64(total)
     counts: Weights = scaled // WHOLE
     remainders = scaled - counts * WHOLE
     short = total - int(counts.sum())
+    # Equal remainders go by position: another order would give other records for the same seed.
     largest = np.argsort(-remainders, kind="stable")[:short]
     counts[largest] += 1
     return counts

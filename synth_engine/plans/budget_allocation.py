@@ -56,6 +56,8 @@ def noises(
     """For one table of counts for each weight: its share of epsilon, of rho or of mu². With `laplace`, the weights are of
     epsilon, which costs in proportion to its square where rho or mu² add up."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
+    # epsilon-DP implies (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4), so shares
+    # of epsilon are squared where rho adds up.
     squared = laplace and not isinstance(budget, Pure)
     parts = noise_scale.split(
         budget.amount, [weight**2 if squared else weight for weight in weights]

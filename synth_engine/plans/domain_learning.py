@@ -157,6 +157,7 @@ def learn_attributes(
 def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
     """What a noisy answer makes of an open attribute; of the values found, or of items, the most frequent ones."""
     if isinstance(attribute, Weak) and isinstance(answer, Discovery):
+        # Ties go by rank, so that the same answers always give the same domain.
         frequent = sorted(answer.ranked_counts, key=lambda pair: (-pair[1], pair[0]))
         return attribute.from_ranks([rank for rank, _ in frequent[:most]])
     if isinstance(attribute, WeakBasket) and isinstance(answer, Measurement):
@@ -204,6 +205,8 @@ def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[in
     counts = oneway.denoise(values, noise=noise, total=max(0, int(values.sum())), along=along)[
         :along
     ]
+    # All of this is post-processing of one noisy histogram: how often bins are split costs
+    # nothing.
     reached = np.append(0.0, np.cumsum(counts))
     if first >= last or reached[-1] <= 0:  # nothing to go by
         return sorted({along * i // bins for i in range(bins + 1)})
@@ -227,6 +230,8 @@ def _extent(grid: npt.NDArray[np.float64], *, spread: float) -> tuple[int, int]:
         if clear.size:
             first = min(first, int(clear[0]) + length - 1)
             last = max(last, int(clear[-1]) + 1)
+        # Doubling lengths: a long thin tail stands out as a sum although none of its cells
+        # does.
         length *= 2
     return (min(first, last - 1), last) if last else (0, 0)
 
@@ -239,6 +244,7 @@ def _split(
     while waiting and len(edges) <= bins:
         mass, start, end = heapq.heappop(waiting)
         if end - start < 2 or -mass < least:
+            # A bin of one cell cannot be split, and one of mostly noise should not be.
             continue
         middle = (reached[start] + reached[end]) / 2
         at = int(np.searchsorted(reached[start : end + 1], middle)) + start

@@ -26,10 +26,13 @@ def by_formula(
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     whole = float(sum(weights.values()))
     if law == "discrete-laplace":
+        # Of epsilon, table i has the share weight_i / sum: its Laplace scale is l1 / epsilon_i.
         scales = [
             sensitivity.l1 * whole / float(spec.epsilon * weight) for weight in weights.values()
         ]
     else:
+        # sigma^2 = l2^2 / (2 rho_i), with rho_i the share of table i (Bun and Steinke 2016,
+        # Proposition 1.6).
         per_rho = (
             sensitivity.l2_squared
             * whole

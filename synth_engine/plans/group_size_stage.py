@@ -40,6 +40,8 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan | None:
     sizes = noise(Pure(epsilon=spec.epsilon), domain)
     query = Query(verb="group-sizes", cells=domain.unit.max_records)
     first = Call(query=query, event=sizes.event(group_sizes_sensitivity(domain.relation)))
+    # Group sizes come first in the list of calls; the room answers the planned calls in this
+    # order only.
     return GroupedPlan(
         config=config,
         domain=domain,

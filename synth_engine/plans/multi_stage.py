@@ -62,6 +62,7 @@ class MultiStagePlan(Plan):
 def add_group_sizes(model: Model, answers: Answers) -> Model:
     """The model with the numbers of rows a person that were measured."""
     sizes = answers.group_sizes
+    # Answers come from a file: those of another plan must not become a model of this one.
     if sizes is None or sizes.values.size != model.domain.unit.max_records:
         raise not_of_this_plan()
     return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))

@@ -160,6 +160,7 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
+    # bool is a subclass of int in Python, and "true" is no number of anything.
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise TypeError
     if isinstance(value, str) and not _WHOLE.fullmatch(value):
@@ -173,6 +174,7 @@ def _number(value: Any) -> float:
     if isinstance(value, str) and not _DECIMAL.fullmatch(value):
         raise ValueError
     number = float(value) if isinstance(value, str | float) or abs(value) < 10**18 else math.inf
+    # Text such as 1e-400 is read as 0.0: a parameter that was not asked for, so it is refused.
     vanished = (
         number == 0
         and isinstance(value, str)

@@ -128,6 +128,8 @@ class Mechanism(ABC):
 
     def validate(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
         """What is calibrated: these parameters with what they left open settled, and the spec that says so."""
+        # Suggestions are read from the real table. Only what a steward confirmed as public may
+        # shape a query.
         domain.require_confirmed()
         if domain.relation not in self.relations:
             raise RelationMismatch(
@@ -233,6 +235,7 @@ class Plan(ABC):
             MAX_ESTIMATED_BYTES,
             ANSWERS_OVERHEAD + max(0, self.needs(rows).memory_bytes - table),
         )
+        # An adaptive plan has no list of calls beforehand.
         if not self.calls:
             return beyond
         header = len(receipt.canonical([call.to_json() for call in self.calls]))
@@ -267,6 +270,8 @@ class Plan(ABC):
         """The exact loss, and the cap under which the room is to be opened: pure where every event is."""
         if self.cap is not None:
             return self.cap
+        # A pure guarantee is kept where every event has one: converting it to rho would only
+        # weaken it.
         if all(isinstance(event, DiscreteLaplace | PermuteAndFlip) for event in self.events):
             return Pure(epsilon=accountant.pure_epsilon(self.events))
         if self.config.adds_up == "gdp":
@@ -294,6 +299,7 @@ class Plan(ABC):
         its half."""
         if self.cap is None:
             return accountant.rho(self.events)
+        # epsilon-DP implies (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4).
         return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
 
     def cost(self, rule: Rule) -> Price:

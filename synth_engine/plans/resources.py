@@ -94,6 +94,7 @@ def of_groups(
     """To count groups of attributes of these shapes, and to look at every cell of their tables so many times; they are
     all `kept` at once, or one after another."""
     cells = [prod(shape) for shape in shapes]
+    # Tables that are counted one after another share the same memory.
     held = sum(cells) if in_memory_at_once else max(cells, default=0)
     seconds = _COUNTED * rows * len(cells) + _LOOK * looks * sum(cells)
     return ResourceEstimate(memory_bytes=_BYTES_OF_A_CELL_COUNTED * held, seconds=seconds)
@@ -203,6 +204,7 @@ def require_within(
     needed_mb = -(-needed.memory_bytes // MEGABYTE)
     if needed_mb <= memory_mb:
         return
+    # Columns are named by their public sizes, so the refusal contains nothing of the table.
     largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:NAMED]
     named = ", ".join(repr(name) for name in largest)
     raise SpecError(

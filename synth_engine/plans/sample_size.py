@@ -46,6 +46,8 @@ class SampleSizeVerdict:
 
 def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> SampleSizeVerdict:
     """Judges a description with a number of records and a loss."""
+    # Undeclared columns have no codes yet, so the verdict is on those that they are expected to
+    # get.
     domain = domain_learning.expected_domain(domain) if domain.undeclared else domain
     noise = noise_of_a_code(domain, epsilon=epsilon)
     strengths = {name: rows / (noise * size) for name, size in domain.sizes.items()}
@@ -72,6 +74,7 @@ def verdict(domain: Domain, *, rows: int, epsilon: Fraction) -> SampleSizeVerdic
 
 def noise_of_a_code(domain: Domain, *, epsilon: Fraction) -> float:
     """Records that the noise in a code of a column is worth, when all columns share ε."""
+    # Replacing a record takes one from a cell and adds one to another: the L1 sensitivity is 2.
     doubled = 2 if domain.relation is Relation.REPLACE_ONE else 1
     return float(len(domain.modelled) * domain.unit.max_records * doubled / epsilon)
 

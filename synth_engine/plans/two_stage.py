@@ -92,6 +92,8 @@ class LearningStage:
 
 def _first_stage(config: Mechanism, domain: Domain, spec: Spec) -> LearningStage:
     cap = total_budget(config, spec)
+    # Prices are exact fractions here and in the filter, so stages that fit the cap here are
+    # admitted there.
     sizes = None if domain.grouped is None else group_size_stage.noise(cap, domain)
     left = (
         cap
@@ -225,6 +227,7 @@ class StagedPlan(MultiStagePlan):
         error = self.outlook.expected_error(rows=rows)
         if not self.questions:
             return error
+        # With the whole cap: the difference is what learning the columns costs in accuracy.
         declared = self.config.calibrate(self._expected_domain, self.spec, within=self.cap)
         learning = LearningForecast(
             share=float(domain_learning.share(self.domain)),

@@ -153,6 +153,8 @@ class Workload:
                     f"{where} has {len(marginal)} columns",
                     repair=f"name {MIN_MARGINAL_COLUMNS} or {MAX_MARGINAL_COLUMNS}; every single column is kept anyway",
                 )
+            # A marginal does not depend on the order of its columns; listed twice, it would
+            # count double.
             first = seen.setdefault(frozenset(marginal), number)
             if first != number:
                 raise SpecError(
@@ -194,6 +196,7 @@ class Workload:
 
 def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
     """Errors: SpecError. A name that is no column's is not repeated: nobody knows what it is."""
+    # Names of the request are checked against the public description alone, before any charge.
     attribute = next(
         (attribute for attribute in domain.attributes if attribute.name == name), None
     )

@@ -41,13 +41,13 @@ __all__ = [
 
 
 def silent(_stage: str, _fraction: float) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def detect(
     path: Path | str, *, kind: Kind | None = None, limits: Limits | None = None
 ) -> Dialect | None:
-    """How a CSV is written, guessed from its content, or which keys JSON objects have; None for other kinds."""
+    """Return how a CSV is written, guessed from its content, or which keys JSON objects have; None for other kinds."""
     path, limits = Path(path), limits or Limits()
     kind = kind or _found_kind(path, limits=limits)
     if kind == "zip":
@@ -172,13 +172,16 @@ def blocks(
         yield from statistical.blocks(path, kind=kind, **given)
     else:
         yield from delimited.blocks(path, packed=kind == "csv.gz", dialect=dialect, **given)
+    # Whether a table has rows is a fact about its records: a run must not fail because of it.
     if not shape.rows and mode == "checked":
         raise TableError("a table without rows", repair="add the rows")
 
 
 def _kind_for(path: Path, *, limits: Limits, dialect: Dialect | None, mode: Mode) -> Kind:
-    """The kind of a file of which nobody said it. Without a header the first bytes are a record's: then a declared
-    delimiter says that it is a CSV, and only packing is looked for."""
+    """Return the kind of a file that nobody declared. Where its first bytes belong to a record, a declared delimiter
+    makes it a CSV, and only the mark of gzip is looked for."""
+    # Guessing the kind from a record's bytes would let that record decide how all others are
+    # read.
     if mode == "total" and dialect is not None and dialect.delimiter and not dialect.header:
         with Meter(path, packed=False, limits=limits) as meter:
             packed = (meter.read(len(formats.GZIP)) or b"") == formats.GZIP

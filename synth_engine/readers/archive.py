@@ -1,7 +1,7 @@
 """An Excel workbook (.xlsx) as a ZIP archive of XML parts, read within bounds.
 
 The archive may unpack to anything, so its own directory is looked at first: what it says that its parts unpack to is
-an upper bound of what is ever unpacked. The work of parsing is bounded beside it: an archive may have so many XML
+an upper bound of what is ever unpacked. The work of parsing is bounded as well: an archive may have so many XML
 elements and no more, in proportion to its size on disk. Both refuse a small file that would keep its reader busy.
 """
 
@@ -69,6 +69,7 @@ class Archive:
             entry.compress_type in _PACKINGS and not entry.flag_bits & _LOCKED
             for entry in entries
         )
+        # Of two parts with one name, programs disagree on which of them counts.
         if len(entries) > MOST_PARTS or len(sizes) < len(entries) or not plain:
             refuse()
         total = sum(sizes.values())
@@ -118,6 +119,8 @@ class Archive:
         parser.EndElementHandler = lambda prefixed: end(local[prefixed])
         if text is not None:
             parser.CharacterDataHandler = text
+        # A document type may declare entities that expand without bound, or that name other
+        # files.
         parser.StartDoctypeDeclHandler = lambda *_: refuse()
         try:
             with self._zip.open(name) as part:

@@ -73,6 +73,8 @@ def _pieces(meter: Meter, *, shape: Shape, limits: Limits, mode: Mode) -> Iterat
         if not data:
             return
         rest += data
+        # A character has at most 4 bytes, so that the line is certainly too long. Memory needs
+        # a bound in a total reading too, which otherwise cuts long lines.
         if len(rest) > 4 * limits.line_characters + 2 * _PIECE:
             raise TableError(
                 "the line is too long", repair="put a basket in each line", line=shape.lines + 1

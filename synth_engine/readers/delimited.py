@@ -165,12 +165,13 @@ def _check_kind(
 
 
 def _usual(path: Path, *, packed: bool, limits: Limits) -> Dialect:
-    """What is read when nobody has said how: UTF-8, or UTF-16 or UTF-32 by its mark, and a header. Rows have no say in it."""
+    """Return the form of a file without a stated one: UTF-8, or UTF-16 or UTF-32 by its mark, and a header. It does not
+    depend on rows."""
     return Dialect(encoding=marked(_head(path, packed=packed, limits=limits)) or "utf-8")
 
 
 def _unpack(path: Path, *, limits: Limits) -> None:
-    """Unpacks once for nothing: a damaged or swollen file is refused before the slow work of parsing begins."""
+    """Unpack the file once and drop the result, to refuse a damaged or swollen one before the slow work of parsing."""
     buffer = bytearray(2**20)
     with Meter(path, packed=True, limits=limits) as meter:
         while meter.readinto(buffer):
@@ -186,6 +187,9 @@ class _Table:
         self._feed, self._shape, self._limits = feed, shape, limits
         self._blank = self._left_out = 0
         self._total = mode == "total"
+        # A total reading cuts a long cell (`_cut`) instead of refusing it, so that the csv
+        # module has to let it pass. Its limit is one for the whole process, hence set for every
+        # table.
         csv.field_size_limit(LONGEST_CELL if self._total else limits.cell_characters)
         first = self._first(dialect.skip)
         declared = declared_delimiter(first)
@@ -212,6 +216,8 @@ class _Table:
             self._header = "" if may_repeat else self._names[0].strip()
         else:
             shape.columns = self._counted(dialect.columns)
+            # Without a header the first record was read only for its width; it is still to
+            # come.
             feed.give_back(read.encode(), lines=feed.lines - line + 1)
         shape.dialect = replace(
             self._dialect, columns=None if dialect.header else len(shape.columns)
@@ -331,6 +337,8 @@ class _Table:
     def _sliced(
         self, piece: fast_csv.Piece, places: dict[str, int]
     ) -> Iterator[tuple[Block, int]]:
+        # In a table of one column a blank line may be an empty cell or no record. Above other
+        # rows it is refused as ambiguous; below the last row it is the end of the file.
         if self._blank and piece.rows and len(self._shape.columns) == 1 and not self._total:
             raise _blank_cell(line=self._feed.lines + 1)
         self._feed.lines += piece.lines
@@ -375,7 +383,11 @@ class _Table:
             if not row or (not text.strip() and self._dialect.delimiter == " "):
                 self._blank += 1
                 continue
+            # The csv module returns cells alone, but these rules concern marks that it has
+            # removed.
             self._rules.check(text, line=before)
+            # From here on the width of the row is judged, which blanks at its end must not
+            # change.
             row = self._rules.cells(row, text)
             line = self._feed.lines
             if len(row) != width or (self._empty_end and row[-1]):
@@ -394,7 +406,7 @@ class _Table:
                 self._left_out += 1
 
     def _cut(self, row: list[str]) -> list[str]:
-        """A cell counts by its first characters, as many as are allowed at upload."""
+        """Cut each cell to as many characters as are allowed at upload."""
         most = self._limits.cell_characters
         return row if max(map(len, row)) <= most else [cell[:most] for cell in row]
 
@@ -434,8 +446,13 @@ class _Pieces:
                 ahead = AHEAD
                 yield parsed
                 continue
+            # The feed stands behind the pieces that were read ahead. They go back in order, so
+            # that the strict parser, whose record may end in the next piece, begins at this
+            # one.
             self._feed.give_back(piece + b"".join(one for one, _ in self._waiting))
             self._waiting.clear()
+            # Irregular pieces often follow each other, and each would waste what is parsed
+            # ahead.
             ahead = 1
             yield piece
 
@@ -454,7 +471,8 @@ def _block(rows: list[list[str]], places: dict[str, int]) -> Block:
 
 
 def _ragged(width: int, *, line: int) -> TableError:
-    """Where it is, which its steward alone is told, and not how many cells there are: the rule is for everybody."""
+    """Return the refusal of such a line. It names the line, which only the steward sees, and never its number of cells,
+    because the text of the rule is shown to everybody."""
     return TableError(
         f"a line with more or fewer cells than the {width} of the header",
         repair="give every line as many cells as the header; quote cells that hold the delimiter",
@@ -489,7 +507,8 @@ def _malformed(message: str, *, line: int) -> TableError:
 
 
 def _not_text(path: Path, dialect: Dialect, *, packed: bool, limits: Limits) -> TableError:
-    """Finds the line again, where a line end is a byte; only a refusal pays for that."""
+    """Return the refusal of a text in another encoding, with the first line that does not fit. The file is decoded again
+    to find it; for UTF-16 and UTF-32, whose line ends are no single bytes, no line is given."""
     line = (
         None
         if dialect.encoding.startswith(("utf-16", "utf-32"))

@@ -1,4 +1,4 @@
-"""Lines of a CSV that can only be read in one way are read many at a time.
+"""Read many lines of a CSV at a time where they can only be read in one way.
 
 A piece of text is *regular* if every quotation mark in it opens or closes a cell, or is doubled inside one, if its
 lines end alike, and if nothing in it has to be refused. Of such a piece a fast parser gives the cells that the strict
@@ -61,7 +61,7 @@ class Form:
 
     @functools.cached_property
     def parsed_names(self) -> list[str]:
-        """With none wanted one is still parsed: it is what tells the number of rows."""
+        """Name the columns to parse. With none wanted one is still parsed, because its length is the number of rows."""
         if self.rules.whole_rows:
             return self.names
         return [str(place) for place in self.wanted] + (
@@ -81,6 +81,8 @@ def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
         return None
     starts = np.append(-1, records)
     longest = np.diff(np.append(starts, len(piece)) if open_end else starts).max(initial=0)
+    # The bytes of the longest record bound the characters of every cell and line in it: below
+    # this length no limit can be exceeded, and cells need not be measured.
     if longest >= form.longest:
         return None
     table = _read(piece, form)
@@ -88,11 +90,14 @@ def parsed(piece: bytes, form: Form, *, last: bool) -> Piece | None:
         return None
     if _has_header(table, form):
         return None
+    # The fast parser skips blank lines: they are the records that are not among its rows.
     blank, left_out = len(records) + open_end - table.num_rows, 0
     if form.rules.whole_rows:
         cells = [table.column(name) for name in form.names[: form.width]]
         extra = form.rules.not_records(cells)
         if extra is not None:
+            # The strict parser refuses such a row with its line number, which this one does not
+            # have.
             if form.rules.refuses:
                 return None
             left_out = table.num_rows
@@ -124,10 +129,12 @@ def _has_header(table: pa.Table, form: Form) -> bool:
 
 
 def _plain(piece: bytes, form: Form, *, last: bool) -> bool:
+    # A piece that does not end with a line, and is not the last, may cut a record in two.
     if b"\0" in piece or not (last or piece.endswith(b"\n")):
         return False
     if piece.startswith(codecs.BOM_UTF8):
         return False  # the fast parser drops this mark at the start of whatever it is given, and it belongs to a cell
+    # Lines are counted and cut at \n alone, which would miss a line that a lone \r ends.
     if b"\r" in piece and piece.count(b"\r") != piece.count(b"\r\n"):
         return False
     ascii_alone = piece.isascii()
@@ -159,8 +166,11 @@ def _record_ends(codes: Bytes, ends: Places, dialect: Dialect) -> Places | None:
     )
     if not len(marks):
         return ends
+    # With an odd number the piece ends inside a quoted cell, or one of the marks is a letter.
     if len(marks) % 2:
         return None
+    # In a regular piece marks alternate. A doubled mark inside a cell closes and opens it
+    # again.
     opening, closing = marks[::2], marks[1::2]
     before = np.where(opening > 0, codes[opening - 1], _LF)
     after = np.where(
@@ -174,6 +184,7 @@ def _record_ends(codes: Bytes, ends: Places, dialect: Dialect) -> Places | None:
     stops = (after == delimiter_code) | (after == _LF) | (after == _CR) | doubled
     if not (starts.all() and stops.all()):
         return None
+    # A line end with an even number of marks before it stands outside quotation marks.
     outside: Places = ends[np.searchsorted(marks, ends) % 2 == 0]
     return outside
 

@@ -113,6 +113,7 @@ class Feed:
         if not self._quote or not cut:
             return cut or end
         odd = self._data.count(self._quote, self._at, cut) % 2
+        # Going back over one line end changes the parity by the marks between the two.
         for _ in range(_FURTHEST):
             if not odd:
                 return cut

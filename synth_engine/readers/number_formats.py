@@ -1,4 +1,4 @@
-"""What the number format of a spreadsheet cell says about the number in it.
+"""Parse the number format of a spreadsheet cell, which decides what the number in it means.
 
 A sheet stores dates as numbers of days and codes with leading zeros as numbers without them; the format alone tells
 them apart (ECMA-376 part 1, 18.8.30 and 18.8.31).
@@ -87,6 +87,7 @@ def section(code: str, value: Decimal) -> tuple[Section, bool]:
     every = sections(code)
     if any(one.condition is not None for one in every):
         return _by_condition(every, value), False
+    # Sections without conditions are, in this order: positive; negative; zero; text.
     if value < 0 and len(every) > 1:
         return every[1], True
     if value == 0 and len(every) > 2:
@@ -122,11 +123,13 @@ def _section(tokens: list[re.Match[str]]) -> Section:
     condition = (conditions[0][1], Decimal(conditions[0][2])) if conditions else None
     letters = "".join((token[5] or "").lower() for token in tokens)
     has_half_days = any((token[4] or "").lower() in ("am/pm", "a/p") for token in tokens)
+    # [h] counts on beyond 24 hours: such a number is no time of day.
     if any(_ELAPSED.fullmatch(text) for text in brackets):
         return Section(shows=Shows.ELAPSED, condition=condition)
     if any((token[4] or "").lower() == "general" for token in tokens):
         return Section(shows=Shows.NUMBER, condition=condition)
     has_time = has_half_days or any(letter in letters for letter in "hs")
+    # "m" is a month in a date, and minutes as soon as hours or seconds are shown.
     has_day = any(letter in letters for letter in "yd") or ("m" in letters and not has_time)
     if has_day:
         return Section(shows=Shows.MOMENT if has_time else Shows.DATE, condition=condition)

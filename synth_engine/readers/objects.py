@@ -242,6 +242,8 @@ def _listed(feed: _Feed) -> Iterator[Record]:
     feed.skip_space()
     while not feed.text.startswith("]", feed.at):
         feed.need(feed.longest)
+        # The parser sees a bounded slice: an object that never ends costs no more than a long
+        # line.
         here = feed.text[feed.at : feed.at + feed.longest]
         decoder = _DECODER if feed.mode == "checked" else _TOTAL_DECODER
         record, length = _record(decoder.raw_decode, here, line=feed.line)
@@ -282,9 +284,11 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(_name: str) -> NoReturn:
+    # Python's parser takes NaN and Infinity, which are no JSON (RFC 8259, section 6).
     raise ValueError("no JSON")
 
 
+# Numbers stay as the file spells them: a float would round them, and 5.0 would become 5.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_float=str, parse_int=str, parse_constant=_constant
 )
@@ -293,6 +297,8 @@ _DECODER = json.JSONDecoder(
 def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
+        # Which value of a repeated key counts is not defined (RFC 8259, section 4). A run
+        # cannot refuse the record, so that the value is missing.
         values[key] = None if key in values else value
     return values
 

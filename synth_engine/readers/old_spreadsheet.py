@@ -1,8 +1,8 @@
 """The sheets of an .xls (Excel 97–2003), through a library that keeps the number formats of cells.
 
 The library lays a whole sheet out in memory and trusts what the file says of itself, so that a process of its own
-tries it out first (`tried`). Numbers are stored in double precision: of a larger whole number all digits are given
-that the stored one has.
+tries it out first (`sandbox.is_deadly`). Numbers are stored in double precision: of a larger whole number all digits
+are given that the stored one has.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class OldWorkbook:
         code = self.book.format_map[self.book.xf_list[cell.xf_index].format_key].format_str
         sheet.percents += "%" in code
         value = float(cell.value)
+        # `repr` turns a large whole number into an exponent, which hides the digits of a code.
         exact = (
             str(int(value))
             if value.is_integer() and abs(value) < 10**stored_values.MOST_DIGITS

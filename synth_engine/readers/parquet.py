@@ -120,6 +120,7 @@ def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> i
     if not pa.types.is_dictionary(column.type) or not pa.types.is_string(
         column.dictionary.type
     ):
+        # Numbers and dates have short texts: 32 bytes a cell are an estimate.
         return 32 * len(column)
     texts = column.dictionary
     texts.validate(full=True)  # text in UTF-8, which Parquet promises and does not check

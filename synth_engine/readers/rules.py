@@ -1,4 +1,4 @@
-"""What is checked of a record beyond its delimiters: marks where they may mean two things, and rows that are no records.
+"""Check what the csv module does not: marks that may mean two things, and rows that are no records.
 
 Each rule looks at one record alone, so that which records are read never depends on others.
 """
@@ -30,12 +30,13 @@ _NOTE = (
 )
 
 
+# `str.lower` would change letters that pyarrow's `ascii_lower` leaves alone (see above).
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 class Rules:
-    """Those of one form. total: of a run, in which nothing of a record may be refused: a mark that may mean two things is a
-    letter, and a row is a record unless the form says that such rows are left out."""
+    """Check records in one form. With `total`, in a run, no record is refused: a mark that may mean two things is a
+    letter, and a row is a record unless the form leaves such rows out."""
 
     def __init__(self, dialect: Dialect, *, total: bool = False) -> None:
         self._dialect, self._total = dialect, total
@@ -51,6 +52,7 @@ class Rules:
     def check(self, text: str, *, line: int) -> None:
         """Refuses the text of one record in which a mark may mean two things."""
         dialect = self._dialect
+        # A run must not fail on what a record holds: whether it succeeds is not protected.
         if self._total:
             return
         if _MARK in text and not dialect.literal:
@@ -92,7 +94,7 @@ class Rules:
         return row
 
     def takes(self, row: Sequence[str], *, line: int) -> bool:
-        """Whether a row is a record. Raises TableError for one of which that is to be said first."""
+        """Whether a row is a record. Raises TableError where the form has to state first what such a row is."""
         if not self.whole_rows or not _is_extra(row):
             return True
         if self.refuses:
@@ -105,6 +107,7 @@ class Rules:
 
     def not_records(self, columns: Sequence[Any]) -> pa.Array | None:
         """Which rows of a block are none, by the same rule; nothing if all are records."""
+        # A row with one cell cannot be told from a record.
         if len(columns) < 2:
             return None
         alone = _all_empty(columns[1:])
@@ -124,6 +127,7 @@ def _has_letters(column: Any) -> bool:
     none, because all bytes behind it are looked at."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     buffers = [chunk.buffers()[2] for chunk in chunks]
+    # 0x20 is the bit in which a capital ASCII letter differs from the small one.
     codes = [
         np.frombuffer(buffer, dtype=np.uint8) | 0x20 for buffer in buffers if buffer is not None
     ]
@@ -143,7 +147,7 @@ def _is_extra(row: Sequence[str]) -> bool:
 
 
 def _all_empty(columns: Sequence[Any]) -> Any:
-    """Of which rows all cells are empty or blank."""
+    """Return, for each row, whether all its cells are empty or blank."""
     all_empty: Any = None
     for column in columns:
         empty = pc.equal(pc.utf8_trim(column, characters=_BLANKS), "")

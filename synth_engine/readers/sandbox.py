@@ -1,4 +1,4 @@
-"""Files that a library may die of, read by a process of its own first."""
+"""Try files that may end the process of their reader in a process of their own first."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LONGEST = 3_600  # seconds
 
 
 def is_deadly(path: Path, *, kind: Kind, cells: int) -> bool:
-    """Whether reading the file ends the process of its reader, or never ends. What it is otherwise, the reader says.
-    `cells`: what `trial` takes for this kind."""
+    """Whether reading the file ends the process of its reader, or takes more than an hour. `cells` is the argument
+    CELLS of `sandbox_child`."""
     command = [
         sys.executable,
         "-I",
@@ -29,6 +29,8 @@ def is_deadly(path: Path, *, kind: Kind, cells: int) -> bool:
     try:
         ended = subprocess.run(  # noqa: S603 - our own script, our own words
             command,
+            # The environment of the worker holds keys; the child, which parses hostile bytes,
+            # gets none.
             env={},
             stdin=nothing,
             stdout=nothing,
@@ -39,6 +41,8 @@ def is_deadly(path: Path, *, kind: Kind, cells: int) -> bool:
         ).returncode
     except subprocess.TimeoutExpired:
         return True
+    # A signal or an exhausted memory gives another status. 1 is an ordinary error of the
+    # library, which the reader meets again and reports.
     return ended not in (0, 1)
 
 

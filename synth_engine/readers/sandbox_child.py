@@ -49,6 +49,8 @@ def _statistical(kind: str, path: str, cells: int) -> None:
     read = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}[kind]
     options: dict[str, Any] = {"user_missing": True, "output_format": "dict"}
     columns = len(read(path, metadataonly=True, **options)[1].column_names)
+    # Blocks are as large as those of the reader, so that both meet the same damage and need the
+    # same memory.
     at_once, start = min(MOST_ROWS, -(-cells // max(1, columns))), 0
     while at_once:
         values = read(path, row_offset=start, row_limit=at_once, **options)[0]
@@ -62,6 +64,7 @@ def _workbook(_kind: str, path: str, cells: int) -> None:
     """The sheets are laid out in memory; where there is not enough, the process ends."""
     import xlrd
 
+    # xlrd allocates the rectangle of a sheet from sizes that the file states.
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
         book = xlrd.open_workbook(path, formatting_info=True, ragged_rows=True)

@@ -1,4 +1,4 @@
-"""What every reader works with: the bytes of a file, what they may cost, and what was found out about the file's form."""
+"""Provide what every reader needs: a file's bytes, the limits on them, and what is learned about the file's form."""
 
 from __future__ import annotations
 
@@ -85,11 +85,14 @@ class Meter(io.RawIOBase):
         """The next so many bytes; fewer only at the end."""
         try:
             data = self._stream.read(size)
+        # `gzip.BadGzipFile` is an OSError, a file that ends too early an EOFError.
         except (OSError, EOFError, zlib.error):
             raise TableError(
                 "the compressed file is damaged or cut short", repair="compress it again"
             ) from None
         self._count += len(data)
+        # The ratio is taken of the bytes read so far, and not of sizes that the file itself
+        # states: a file made to exhaust memory would state whatever passes.
         unpacks_too_far = (
             self._packed and self._count > 2**26 + self._limits.gzip_ratio * self._file.tell()
         )

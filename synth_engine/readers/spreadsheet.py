@@ -1,4 +1,4 @@
-"""The sheets of an .xlsx, read from their XML: exactly what each cell stores, and where it stands.
+"""Read the sheets of an .xlsx from their XML: exactly what each cell stores, and where it stands.
 
 A library that turns cells into numbers has rounded them before anybody can ask; the number format of a cell, which
 tells a code with leading zeros from a number, is in another part of the archive. Cells are read in streams: of a sheet
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 @dataclass(kw_only=True)
 class Sheet:
-    """A sheet of a workbook. What is said below its cells, or beside them, is known once its rows are read."""
+    """A sheet of a workbook. `merged`, `hidden` and `percents` are complete once its rows have been read."""
 
     name: str
     number: int  # from 1, as the tabs stand
@@ -119,6 +119,8 @@ def unescaped(text: str) -> str:
     """The text that a spreadsheet shows: signs that XML cannot hold stand in it as _x000D_."""
     if "_x" not in text:
         return text
+    # A character beyond U+FFFF is escaped as two surrogates. They become one character when
+    # they pass through UTF-16; half of a pair is refused.
     text_units = _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), text)
     try:
         return text_units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
@@ -126,7 +128,7 @@ def unescaped(text: str) -> str:
         archive.refuse()
 
 
-# --- parts beside the sheets ------------------------------------------------------------------------------------------
+# --- parts other than sheets ------------------------------------------------------------------------------------------
 class _Handler:
     """What is called back while a part is parsed."""
 
@@ -151,6 +153,8 @@ def _links(parts: archive.Archive, name: str, *, base: str) -> dict[str, tuple[s
 
     class Links(_Handler):
         def start(self, name: str, attributes: dict[str, str]) -> None:
+            # External targets are never followed: reading a table opens no other file and no
+            # address.
             if name == "Relationship" and attributes.get("TargetMode") != "External":
                 target = attributes.get("Target", "")
                 path = (
@@ -173,6 +177,8 @@ class _Listed(_Handler):
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
+            # The prefix of the namespace of relationships is up to the program that wrote the
+            # file.
             link = next(
                 (value for key, value in attributes.items() if key.rpartition(":")[2] == "id"),
                 "",
@@ -309,6 +315,7 @@ class _Cells(_Handler):
         if place is not None and not _ROW.fullmatch(place):
             archive.refuse()
         before, self._row = self._row, self._row + 1 if place is None else int(place)
+        # A row number that repeats or goes back would put cells of two records into one.
         if self._row <= before:
             archive.refuse()
         self._column = 0
@@ -326,6 +333,8 @@ class _Cells(_Handler):
             archive.refuse()
         self._column = column
         self._width = max(self._width, column)
+        # Rows are filled with empty cells up to their last one: a few cells far out would take
+        # memory out of proportion to the size of the file.
         if self._width * self._row > MOST_CELLS:
             raise TableError(
                 "cells far from each other",

@@ -91,7 +91,12 @@ def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[An
         with path.open("rb") as file:
             formats.check_kind(kind, file.read(formats.HEAD))
         result: tuple[dict[str, list[Any]], Any] = _READERS[kind](
-            str(path), user_missing=True, output_format="dict", **options
+            # Codes that the codebook declares as missing stay codes: the domain decides what
+            # they mean.
+            str(path),
+            user_missing=True,
+            output_format="dict",
+            **options,
         )
     except (TableError, OverflowError):
         raise  # a day that no calendar has is a cell, not damage
@@ -103,8 +108,8 @@ def _read_raw(path: Path, kind: Kind, **options: Any) -> tuple[dict[str, list[An
 def _read_dates_or_nothing(
     path: Path, kind: Kind, **options: Any
 ) -> tuple[dict[str, list[Any]], Any]:
-    """The same; a day or time that the library cannot express is nothing, and no other cell changes for it: rows are read by
-    halves until the row is alone, and then its columns one by one."""
+    """Read like `_read_raw`, with missing for a day or time that the library cannot express. No other cell changes: rows
+    are read by halves until that row is alone, and then its columns one by one."""
     start, count, columns = (
         options["row_offset"],
         options["row_limit"],

@@ -1,4 +1,4 @@
-"""What stands in the cells of a spreadsheet, as the text that a CSV would hold.
+"""Convert what stands in the cells of a spreadsheet to the text that a CSV would hold.
 
 Numbers keep every digit that the file has, codes whose format shows leading zeros keep these, dates and times are in
 ISO form. A cell for which there is no such text is the TableError that refuses it, without its place.
@@ -68,6 +68,9 @@ def plain(value: Decimal) -> str:
     if value == value.to_integral_value() and value.adjusted() < MOST_DIGITS:
         return str(int(value))
     stored = value.normalize()
+    # Spreadsheet programs write a double with up to 17 digits, like 0.10000000000000001: the
+    # shortest decimal that gives the same double is the number that was typed. From 1e300 on,
+    # where `float` may overflow, the spelling of the file stands.
     short = Decimal(repr(float(stored))) if stored.adjusted() < 300 else stored
     spelled = len(stored.as_tuple().digits)
     same = short == stored or (
@@ -102,6 +105,8 @@ def _moment(value: Decimal, shows: Shows, *, since_1904: bool) -> Stored:
 def _day(days: int, *, since_1904: bool) -> Stored:
     if days < (0 if since_1904 else 1):
         return NO_DAY
+    # Day 60 is 29 February 1900, which spreadsheets count and no calendar has. All later days
+    # are one too high, hence the two origins below.
     if not since_1904 and days == _SHORTEST_LEAP:
         return NO_DAY
     first = (

@@ -1,6 +1,6 @@
 """A sheet of an Excel workbook as blocks of text columns.
 
-What each cell becomes is said in `stored`. Formulas count by the result that was saved with them. A cell that has no
+`stored_values` gives the text of each cell. Formulas count by the result that was saved with them. A cell that has no
 text is refused with its sheet, row and column; cells that show an error count as missing where the form says so.
 """
 
@@ -72,6 +72,7 @@ def blocks(
                 progress("read", sheet.fraction)
                 yield _block(waiting, list(places), limits=limits, mode=mode)
                 waiting = []
+        # Merged ranges stand behind the cells in the file, so that they are known only now.
         _refuse_merged(sheet, below=header)
         progress("read", 1.0)
         if waiting:
@@ -112,6 +113,7 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
         raise TableError(
             "the file cannot be opened", repair="check its path and rights"
         ) from None
+    # An encrypted .xlsx is wrapped in the container format of an .xls.
     if kind == "xlsx" and head.startswith(old_spreadsheet.MAGIC):
         raise TableError(
             "the workbook has a password", repair="save it without; it is encrypted on arrival"
@@ -125,7 +127,7 @@ def _opened(path: Path, *, kind: Kind, limits: Limits) -> Iterator[Book]:
 
 
 def _sheet(book: Book, name: str) -> Sheet:
-    """The one that is said, or the only one with cells, hidden or not."""
+    """Return the sheet of this name; without a name the only one with cells, hidden or not."""
     if name:
         candidates = [sheet for sheet in book.sheets if sheet.name == name]
         if not candidates:
@@ -147,6 +149,7 @@ def _sheet(book: Book, name: str) -> Sheet:
 
 def _rows(book: Book, sheet: Sheet, dialect: Dialect, shape: Shape) -> Iterator[Row]:
     """The rows that are not blank, without those above and below the table."""
+    # Which rows are the last is known at the end of the sheet only: that many are held back.
     held: deque[Row] = deque()
     blank, last = 0, 0
     for row in book.rows(sheet):

@@ -25,6 +25,8 @@ def opened(path: Path, *, limits: Limits) -> Iterator[tuple[Path, Kind]]:
         raise TableError(
             "archives are not read on this system", repair="unpack the archive first"
         )
+    # A file of memory has no name in any folder: the unpacked table never reaches the disk, and
+    # is gone when the process ends, however it ends.
     descriptor = os.memfd_create("table", os.MFD_CLOEXEC)
     try:
         name = _unpack(path, descriptor, limits=limits)

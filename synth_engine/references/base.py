@@ -69,7 +69,8 @@ class Roles:
         return tuple(column for column in dict.fromkeys(named) if column is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """As versions are told apart by it: without names where none are given."""
+        """Return the document by which versions of a table are compared; `names` is absent where none are given."""
+        # Roles stored before `names` existed must give the same document as they did then.
         document = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
         return (
             document | {"names": [list(pair) for pair in self.names]}
@@ -124,6 +125,7 @@ class Reference:
             if part:
                 members[part].append(index)
         groups = list(members.values())
+        # A partition that splits a part of this level has no single value for it.
         coarser = {
             name: tuple(parts[group[0]] for group in groups)
             for name, parts in self.parents.items()
@@ -151,6 +153,8 @@ class Reference:
         weights, total = (
             (weights, total) if total > 0 else ([1.0] * len(group), float(len(group)))
         )
+        # A mean of degrees is no mean on the sphere, but parts of a table of codes are small.
+        # Seven decimals are about a centimetre.
         points = [self.at[index] for index in group]
         return (
             round(

@@ -60,7 +60,9 @@ def recognise(names: Sequence[str]) -> Roles | None:
             code=block, latitude="blklatdd", longitude="blklondd", parents=parents, names=called
         )
     if is_origin_destination(names):
+        # One line is a pair of home and work: over all workplaces it sums to workers by home.
         return Roles(code="h_geocode", weight="S000", adds=True)
+    # Reversed, so that of two names that differ in case the first column counts.
     lower = {name.lower(): name for name in reversed(names)}
     code = _first(_CODES, lower)
     latitude, longitude, weight = (

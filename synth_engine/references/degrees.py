@@ -1,4 +1,4 @@
-"""Coordinates as they are written in files: degrees with decimals are taken, all else is told apart and refused."""
+"""Read coordinates in degrees with decimals, and refuse other notations, each with its own repair."""
 
 from __future__ import annotations
 
@@ -94,6 +94,9 @@ def _check_range(
         abs(longitude) <= 180 for longitude in east
     ):
         return
+    # If most latitudes are impossible and all longitudes would be possible latitudes, the
+    # columns were exchanged. Single ones are typing errors, which are named by their lines
+    # below.
     beyond = sum(abs(latitude) > 90 for latitude in north)
     if 2 * beyond > len(north) and max(map(abs, north)) <= 180 and max(map(abs, east)) <= 90:
         raise TableError(

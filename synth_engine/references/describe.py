@@ -1,4 +1,4 @@
-"""What a public reference says about the values of a column, as parts of a description: points and partitions."""
+"""Convert what a public reference says about the values of a column to parts of a description."""
 
 from __future__ import annotations
 
@@ -229,6 +229,7 @@ def described(
     if not attribute.get("values"):
         attribute |= {"values": list(reference.codes)}
         if not {"other", "missing", "outside"} & attribute.keys():
+            # A record may have a code that the reference lacks: it needs a value too.
             attribute["other"] = True
     values, missing = list(attribute["values"]), attribute.get("missing") or ()
     fitted = fitting(reference, values, column=column, missing=missing)
@@ -290,6 +291,7 @@ def _not_there(
     codes = set(_codes(reference, level))
     first = next(number for number, value in enumerate(values, start=1) if value not in codes)
     longest = max(map(len, codes), default=0)
+    # Spreadsheet programs drop leading zeros, the most frequent reason why codes do not match.
     if values and all(
         value.isdigit() and (value in codes or value.zfill(longest) in codes)
         for value in values

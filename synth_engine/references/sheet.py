@@ -36,6 +36,8 @@ def unpacked(data: bytes) -> bytes:
     while data.startswith(_GZIP):  # a packed file may have several members
         member = zlib.decompressobj(wbits=31)
         try:
+            # One byte more than is allowed is enough to refuse a file, however far it would
+            # unpack.
             unpacked_data += member.decompress(data, MOST_BYTES + 1 - len(unpacked_data))
         except zlib.error:
             raise TableError("the packed file is damaged", repair="pack it again") from None

@@ -134,9 +134,11 @@ def _weights(texts: Sequence[str], *, column: str) -> list[float]:
     weights = []
     for line, text in enumerate(texts, start=2):
         try:
+            # `float` also reads digits of other scripts, which no other program would.
             weight = float(text) if text.isascii() else -1.0
         except ValueError:
             weight = -1.0
+        # NaN fails this comparison too.
         if not 0 <= weight <= LARGEST_WEIGHT:
             raise TableError(
                 "a weight is no number of 0 or more",

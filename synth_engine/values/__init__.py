@@ -21,7 +21,7 @@ KINDS: dict[str, type[ValueSet]] = {
 }
 MAX_DEPTH = 5
 MAX_CACHED_LENGTH = 4_096
-"""Characters of the JSON of a set that is kept; a list of its own is made anew, as it may be large."""
+"""Characters of the JSON of a set that is cached. Longer ones, which are lists, would fill the cache."""
 
 __all__ = [
     "KINDS", "MAX_SIZE", "SOURCES", "Dates", "Decimals", "Integers", "Known", "Listed", "Pattern", "ProductSet", "Strings",
@@ -57,7 +57,7 @@ def from_json(document: object) -> ValueSet:
 
 @lru_cache(maxsize=64)
 def _remembered(text: str) -> ValueSet:
-    """A set never changes; one that is made of words takes a third of a second to make."""
+    """Return a set by its JSON, cached: a set never changes, and one of English words takes a third of a second."""
     document = json.loads(text)
     return KINDS[document["set"]].from_json(document)
 

@@ -77,7 +77,7 @@ class ValueSet(ABC):
 
 
 def refuse(rule: str, *, repair: str) -> NoReturn:
-    """A set that cannot be."""
+    """Raise DomainError for a set that cannot be."""
     raise DomainError(rule, repair=repair)
 
 
@@ -104,6 +104,7 @@ def fields(document: Mapping[str, Any], **expected: type | tuple[type, ...]) -> 
     known = {}
     for name, kind in expected.items():
         value = document.get(name)
+        # `bool` is a subclass of `int`: true must not pass for 1.
         if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
             refuse(
                 f"{name} of a set of values is missing or of another type",

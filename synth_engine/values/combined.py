@@ -57,6 +57,7 @@ class ProductSet(ValueSet):
         if len(pieces) != len(self.parts):
             return None
         rank = 0
+        # Mixed radix: each part is a digit to the base of its size, the last one counting one.
         for part, piece in zip(self.parts, pieces, strict=True):
             part_rank = part.rank(piece)
             if part_rank is None:
@@ -127,6 +128,7 @@ class Union(ValueSet):
         """The ranks within a part whose texts an earlier part has, sorted."""
         part, repeated = self.parts[place], set[int]()
         for other in self.parts[:place]:
+            # The smaller of the two is looked through, which bounds the work by MAX_COMPARED.
             if part.size <= other.size:
                 repeated.update(
                     rank
@@ -160,6 +162,8 @@ class Union(ValueSet):
         rank = self.in_range(rank)
         place = sum(rank >= start for start in self._starts[1:])
         rest = rank - self._starts[place]
+        # Ranks that belong to an earlier part are skipped. They are sorted, so that each skip
+        # is made before the next rank is compared.
         for other in self._gone[place]:
             rest += other <= rest
         return self.parts[place].unrank(rest)

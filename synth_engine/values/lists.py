@@ -74,6 +74,7 @@ class Known(Listed):
         self._folded = {value.casefold(): rank for rank, value in enumerate(self.values)}
 
     def rank(self, text: str) -> int | None:
+        # An exact match wins: two values of a list may differ in case alone.
         rank = self._ranks.get(text)
         return self._folded.get(text.strip().casefold()) if rank is None else rank
 
@@ -88,6 +89,7 @@ class Known(Listed):
     def from_json(cls, document: Mapping[str, Any]) -> Known:
         given = fields({"sha256": "", **document}, name=str, sha256=str)
         known = _known(given["name"])
+        # Ranks of another version of the list would give measured counts to other texts.
         if given["sha256"] not in ("", known.sha256):
             refuse(
                 "the public list has changed since it was declared",

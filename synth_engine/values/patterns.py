@@ -1,4 +1,4 @@
-"""Sets that are regular expressions with a finite language.
+"""Define sets by regular expressions with a finite language.
 
 The expression becomes a deterministic automaton without dead ends, in which each state knows how many texts can still
 follow; walking down those counts ranks and unranks. Size and work are bounded before anything is built.
@@ -30,8 +30,8 @@ _BOUND = "give every repetition an upper end, such as {0,8}"
 
 @contextmanager
 def few_steps_together() -> Iterator[None]:
-    """Inside the block all patterns together may take MOST_STEPS steps: for documents of strangers, which may hold
-    thousands of patterns that each take nearly as many as one may."""
+    """Let all patterns together take MAX_STEPS steps inside the block. Documents of strangers may hold thousands of
+    patterns, each of which takes nearly as many as one may."""
     token = _left_together.set([MAX_STEPS])
     try:
         yield
@@ -118,7 +118,7 @@ class _Nfa:
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """Of the deterministic automaton: steps sorted by code point, and how many texts follow from here."""
+    """A state of the deterministic automaton: steps sorted by code point, and how many texts follow from here."""
 
     accepts: bool
     steps: tuple[tuple[int, int, int], ...]
@@ -161,6 +161,7 @@ class Pattern(ValueSet):
         if len(text) > self.longest:
             return None
         for character in text:
+            # The text that ends here comes before all longer ones that begin with it.
             rank += state.accepts
             for first, last, following in state.steps:
                 texts = self._states[following].texts
@@ -217,6 +218,8 @@ def _parsed(pattern: str) -> Any:
 def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
     """Subset construction, then the counts from the back. The first state is where texts begin. Nothing repeats
     without end in `nfa`, so a state never comes back to itself."""
+    # Subset construction (Rabin and Scott, 1959): a state is the set of states that the
+    # expression may be in.
     numbers = {nfa.closure(frozenset((start,))): 0}
     transitions: list[tuple[bool, list[tuple[int, int, int]]]] = []
     waiting = list(numbers)
@@ -240,6 +243,7 @@ def _determined(nfa: _Nfa, *, start: int, end: int) -> list[_State]:
 
 def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[int]]]:
     """Overlapping ranges of characters cut into ranges that do not overlap, each with all that it leads to."""
+    # A range begins wherever one of the given ranges begins or has just ended.
     ends = sorted({first for first, _, _ in steps} | {last + 1 for _, last, _ in steps})
     reached: list[set[int]] = [set() for _ in ends]
     for first, last, target in steps:
@@ -255,6 +259,8 @@ def _cut(steps: list[tuple[int, int, int]]) -> list[tuple[int, int, frozenset[in
 
 def _counted(automaton: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_State]:
     done: dict[int, _State] = {}
+    # States are counted behind all that follow them. The path is a list because an expression
+    # may be deeper than Python's recursion.
     path = [0]
     while path:
         number = path[-1]
@@ -262,6 +268,7 @@ def _counted(automaton: list[tuple[bool, list[tuple[int, int, int]]]]) -> list[_
         if open_ones := [target for _, _, target in steps if target not in done]:
             path.append(open_ones[0])
             continue
+        # Without dead ends each rank is reached by a walk that never turns back.
         alive = tuple(step for step in steps if done[step[2]].texts)
         done[number] = _State(
             accepts=accepts,

@@ -101,6 +101,7 @@ class Strings(ValueSet):
         for length in range(self.min_length, self.max_length + 1):
             starts.append(total)
             total += len(self.alphabet) ** length
+            # The powers of a long text would take time, although the set is refused anyway.
             if total > MAX_SIZE:
                 break
         return [*starts, total]
@@ -118,6 +119,8 @@ class Strings(ValueSet):
             text
         ):
             return None
+        # `int` takes no base below 2. An alphabet of one character has the digit 0 alone, so
+        # that any base will do.
         if self._digits and text:  # as a number is read, which is quicker
             value = int(text.translate(self._digits), max(2, len(self.alphabet)))
         else:

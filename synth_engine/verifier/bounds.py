@@ -13,15 +13,19 @@ _BITS = 220
 
 
 def epsilon_bound(rho: Fraction, delta: Fraction) -> Fraction:
-    """Canonne, Kamath and Steinke 2020, Corollary 13, at one alpha; any alpha above 1 is a proof."""
+    """An epsilon that rho-zCDP implies at delta: Canonne, Kamath and Steinke 2020, Corollary 13, at one alpha.
+
+    Any alpha above 1 is a proof, so that floats may choose it.
+    """
     alpha = _alpha(float(rho), math.log(delta.numerator) - math.log(delta.denominator))
+    # Each logarithm is taken from the side that raises the bound.
     logs = log_bounds(alpha)[0] + log_bounds(delta)[0]
     bound = alpha * rho + log_bounds((alpha - 1) / alpha)[1] - logs / (alpha - 1)
     return max(Fraction(0), bound)
 
 
 def _alpha(rho: float, log_delta: float) -> Fraction:
-    """Near the minimum, by bisection on the slope in alpha: rho + (ln alpha + ln delta) / (alpha - 1)²."""
+    """An alpha near the minimum, by bisection on the slope in alpha: rho + (ln alpha + ln delta) / (alpha - 1)²."""
     low, high = 1e-6, 1e9
     for _ in range(200):
         middle = math.sqrt(low * high)
@@ -36,10 +40,12 @@ def log_bounds(value: Fraction) -> tuple[Fraction, Fraction]:
     """Bounds of the natural logarithm below and above: k ln 2 + 2 atanh((m - 1) / (m + 1)) for value = 2^k m."""
     k = value.numerator.bit_length() - value.denominator.bit_length()
     m = value / Fraction(2) ** k
+    # m lies in (1/2, 4/3] then, so |z| <= 1/3 and each term of the series adds three bits.
     if m > Fraction(4, 3):
         k, m = k + 1, m / 2
     low, high = _atanh_bounds((m - 1) / (m + 1))
     two = _atanh_bounds(Fraction(1, 3))  # ln 2 is twice atanh(1/3)
+    # A negative k swaps the bounds of ln 2.
     below, above = two if k >= 0 else two[::-1]
     return 2 * (low + k * below), 2 * (high + k * above)
 
@@ -87,6 +93,8 @@ def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
     high += (
         2 * term_high
     )  # what is left of the series, each term less than half of the one before
+    # The series was that of exp(+small), all of whose terms are positive; its inverse swaps the
+    # bounds.
     low, high = unit * unit // high, ceil_div(unit * unit, low)
     for _ in range(halvings):
         low, high = low * low >> precise, -(-high * high >> precise)

@@ -1,4 +1,4 @@
-"""What the verifier makes of single calls: sensitivities from unit and relation, costs and losses from the noise.
+"""The verifier recomputes single calls: sensitivities from unit and relation, costs and losses from the noise.
 
 Standard library only, and nothing shared with what writes receipts.
 """
@@ -81,8 +81,11 @@ _RATIO = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Of a call or of several; epsilon is None where noise has no pure guarantee, mu_squared where it has no mu. variance:
-    of discrete Gaussian noise on a table, whose privacy-loss distribution is known. delta: that comes with epsilon."""
+    """The loss of one call or of several.
+
+    epsilon: None where noise has no pure guarantee. mu_squared: None where it has no mu. variance: that of discrete
+    Gaussian noise on a table, whose privacy-loss distribution is known. delta: the one that comes with epsilon.
+    """
 
     epsilon: Fraction | None
     rho: Fraction
@@ -97,10 +100,12 @@ def refuse(reason: str) -> NoReturn:
 
 @dataclass(frozen=True, kw_only=True)
 class Allowed:
-    """What unit and relation allow calls to be: how far a table of records moves, how far the numbers of units by size
-    do, and how many sizes there are; none where nothing says to whom a record belongs. many: the most records of a
-    unit; replaced: whether the records of one unit are replaced, not added or removed; kept: columns whose
-    totals are public."""
+    """The bounds that unit and relation set to calls.
+
+    records: how far a table of records moves. units: how far the numbers of units by size move. sizes: how many sizes
+    there are; 0 where no column names the unit of a record. max_records: the most records of a unit. replaced: whether
+    the records of one unit are replaced, and not added or removed. public_totals: columns whose totals are public.
+    """
 
     records: Mapping[str, int]
     units: Mapping[str, int]
@@ -111,8 +116,8 @@ class Allowed:
 
 
 def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
-    """For a unit of at most m records: a table of records moves as far as m of them can, the table of units by size as
-    far as one record can."""
+    """The bounds for a unit of at most m records: a table of records moves as far as m of them can, the table of units
+    by size as far as one record can."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     records = _table_sensitivities(receipt)
     one = (
@@ -136,7 +141,7 @@ def allowed_by(receipt: Mapping[str, Any]) -> Allowed:
 
 
 def _table_sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
-    """Of a table of counts, for a unit of at most m records."""
+    """The sensitivities of a table of counts, for a unit of at most m records. Errors: VerificationError."""
     m, column = receipt["unit"]["max_records"], receipt["unit"]["column"]
     if (
         type(m) is not int
@@ -158,14 +163,17 @@ def _table_sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
     if receipt["relation"] == "add-remove":
         if receipt["invariants"]:
             refuse("the number of rows is no invariant when records are added or removed")
+        # All m records of a unit may fall into one cell.
         return {"l1": m, "l2_squared": m * m, "linf": m}
     if receipt["relation"] == "replace-one":
+        # The difference b - a of two changes whose inner product is not negative: |b - a|² <= 2
+        # m².
         return {"l1": 2 * m, "l2_squared": 2 * m * m, "linf": 2 * m}
     refuse("the neighbouring relation is unknown")
 
 
 def amount(holder: Mapping[str, Any], name: str) -> Fraction:
-    """An exact amount: a ratio in lowest terms, as text, and not above the largest that is computed with."""
+    """Read an exact amount: a ratio in lowest terms, as text, not above what is computed with. Errors: VerificationError."""
     text = holder.get(name)
     if isinstance(text, str) and len(text) > MAX_RATIO_LENGTH:
         refuse(f"{name} has more than {MAX_RATIO_LENGTH} signs")
@@ -173,6 +181,7 @@ def amount(holder: Mapping[str, Any], name: str) -> Fraction:
     if match is None:
         refuse(f"{name} is no ratio of whole numbers")
     numerator, denominator = int(match[1]), int(match[2])
+    # One spelling for each amount, because digests are over texts.
     if math.gcd(numerator, denominator) != 1:
         refuse(f"{name} is not in lowest terms")
     value = Fraction(numerator, denominator)
@@ -182,7 +191,7 @@ def amount(holder: Mapping[str, Any], name: str) -> Fraction:
 
 
 def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
-    """The recomputed cost of one call."""
+    """Recompute the cost of one call. Errors: VerificationError if the call states another one."""
     if not isinstance(call, dict) or set(call) != {"query", "noise", "sensitivity", "cost"}:
         refuse(f"call {number} has missing or unknown parts")
     if not all(isinstance(part, dict) for part in call.values()):
@@ -197,10 +206,12 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     kind, sensitivities = _SENSITIVITY[law], _query_sensitivities(query, allowed)
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
+    # A stated sensitivity that is too small would make the cost too small.
     if call["sensitivity"][kind] != sensitivities[kind]:
         refuse(f"the sensitivity of call {number} does not follow from unit and relation")
     if query["verb"] == "grow" and not noise_fits(query, noise, _tree_scale(noise)):
         refuse(f"the noise of call {number} does not fit the rule by which the tree is grown")
+    # Monotonic scores halve the loss, so the claim has to follow from the verb.
     if law in _LAWS["refine"] and noise.get("monotonic") is not (query["verb"] == "refine"):
         refuse(
             f"call {number} claims monotonic scores or none: classes of groups are, distances from a reference are not"
@@ -216,13 +227,15 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
 
 
 def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> Cost:
-    """Of groups drawn anew, whose totals have to be the same in neighbouring tables."""
+    """The cost of resampled groups, whose totals have to be the same in neighbouring tables."""
     query, noise = call["query"], call["noise"]
     if call["sensitivity"] or not is_prior(noise) or query["cells"] % noise["origins"]:
         refuse(f"the prior of call {number} is malformed")
     parting = query.get("parting", "of values")
     if not isinstance(parting, str) or not 0 < len(parting) <= _MAX_PARTING_NAME_LENGTH:
         refuse(f"the parts of call {number} have no name")
+    # The proof compares groups of one size, so their sizes are invariant
+    # (docs/proofs/resample.md).
     if len(query["clique"]) != 2 or query["clique"][0] not in allowed.public_totals:
         refuse(f"call {number} draws groups anew whose totals are not public")
     epsilon, delta = amount(noise, "epsilon"), amount(noise, "delta")
@@ -239,8 +252,8 @@ def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> C
 
 
 def _query_sensitivities(query: Mapping[str, Any], allowed: Allowed) -> Mapping[str, int]:
-    """How far an answer moves between neighbours. Of m scores each moves as far as a table does in L1, all of them at once;
-    weighted counts of items move as far as a table does, in parts of a vote."""
+    """How far an answer moves between neighbours. Each of m scores moves as far as a table does in L1, all of them at
+    once; weighted counts of items move as far as a table does, in parts of a vote."""
     if query["verb"] == "items":
         of_one = allowed.records
         return {"l1": _VOTE * of_one["l1"], "l2_squared": _VOTE**2 * of_one["l2_squared"]}
@@ -266,8 +279,12 @@ def _query_sensitivities(query: Mapping[str, Any], allowed: Allowed) -> Mapping[
 
 
 def _interaction_sensitivities(bins: Sequence[int], allowed: Allowed) -> dict[str, int]:
-    """Of one record, at cell 0 of each axis: the product of vectors (K - 1, -1, -1, …), one for each axis. Of two records
-    that differ along some axes: the difference of two such products, longest if it is one axis, that of fewest cells."""
+    """The sensitivities of the interaction contrast of a table with these bins (docs/proofs/interaction.md).
+
+    One record, at cell 0 of each axis, contributes the product of vectors (K - 1, -1, -1, …), one for each axis. Two
+    records that differ contribute the difference of two such products, which is longest if they differ along one axis,
+    the one of fewest cells.
+    """
     ones = [(size - 1) ** 2 + (size - 1) for size in bins]
     sums = [2 * (size - 1) for size in bins]
     l2_squared, l1 = math.prod(ones), math.prod(sums)
@@ -276,6 +293,7 @@ def _interaction_sensitivities(bins: Sequence[int], allowed: Allowed) -> dict[st
             "l1": allowed.max_records * l1,
             "l2_squared": allowed.max_records**2 * l2_squared,
         }
+    # Two vectors (K - 1, -1, …) of different cells have the inner product -K.
     crossed = max(math.prod(ones[:at] + ones[at + 1 :]) * size for at, size in enumerate(bins))
     return {
         "l1": 2 * allowed.max_records * l1,
@@ -284,7 +302,7 @@ def _interaction_sensitivities(bins: Sequence[int], allowed: Allowed) -> dict[st
 
 
 def _tree_scale(noise: Mapping[str, Any]) -> Fraction | None:
-    """Of noise under which nodes are opened and not counted."""
+    """The scale of noise that decides which nodes are split; None where nodes are counted."""
     return amount(noise, "scale") if noise["law"] == "threshold-tree" else None
 
 
@@ -329,7 +347,7 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
 
 
 def _check_column(query: Mapping[str, Any], number: int) -> None:
-    """Values of one column are discovered, items of one are counted."""
+    """Check that values are discovered, or items counted, in one column."""
     if query["verb"] == "items" and len(query["clique"]) != 1:
         refuse(f"the query of call {number} counts the items of not one column")
     if query["verb"] == "discover" and (
@@ -339,7 +357,7 @@ def _check_column(query: Mapping[str, Any], number: int) -> None:
 
 
 def _check_division(query: Mapping[str, Any], number: int) -> None:
-    """Groups of the same columns are divided by one column more, another one each time."""
+    """Check that groups of the same columns are divided by one column more, another one each time."""
     first, *others = query["candidates"]
     more = [clique[-1] for clique in query["candidates"]]
     if (
@@ -353,7 +371,7 @@ def _check_division(query: Mapping[str, Any], number: int) -> None:
 
 
 def _check_leaves(query: Mapping[str, Any], number: int) -> None:
-    """Parts of a hierarchy are counted, each by every cell of further columns."""
+    """Check that parts of a hierarchy are counted, each by every cell of further columns."""
     by, parts = query["by"], query["parts"]
     if (
         not isinstance(by, list)
@@ -412,9 +430,12 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
         variance = amount(noise, "sigma_squared")
         roots = math.isqrt(variance.numerator), math.isqrt(variance.denominator)
         _check_float(Fraction(*roots), number)
+        # The sampler takes sigma as a float: no other noise can have been drawn.
         if Fraction(*roots) ** 2 != variance:
             refuse(f"the noise of call {number} is not what a sampler can draw exactly")
         rho = Fraction(sensitivity) / (2 * variance)
+        # Rounding is post-processing of Gaussian noise, so mu² is exact; discrete noise has no
+        # mu.
         if law == "rounded-gaussian":
             return Cost(epsilon=None, rho=rho, mu_squared=2 * rho)
         return Cost(epsilon=None, rho=rho, variance=variance)
@@ -433,6 +454,8 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
     scale = amount(noise, "scale")
     _check_float(scale, number)
     epsilon = (2 if choosing and not noise["monotonic"] else 1) * sensitivity / scale
+    # A loss of bounded range epsilon costs epsilon² / 8 (Cesar and Rogers 2021), any other pure
+    # loss epsilon² / 2 (Bun and Steinke 2016).
     rho = epsilon**2 / (8 if law == "gumbel" else 2)
     return Cost(epsilon=epsilon, rho=rho, mu_squared=2 * rho * _HALF_PI)
 
@@ -445,9 +468,12 @@ def _check_float(value: Fraction, number: int) -> None:
 def losses(
     costs: Sequence[Cost], receipt: Mapping[str, Any]
 ) -> Counter[PureLoss | GaussianLoss]:
-    """What dominates the privacy loss of each call. Where a unit has one record, one cell of a table moves by exactly
-    one (two cells where a record is replaced), and the loss is that of noise on single counts; discrete Laplace noise
-    has the two losses of randomised response there. Where it has more, only pure losses are known to be dominated."""
+    """The losses that dominate the calls, and how often each occurs (docs/proofs/accounting.md).
+
+    Where a unit has one record, one cell of a table moves by exactly one (two cells where a record is replaced), and the
+    loss is that of noise on single counts; discrete Laplace noise has the two losses of randomised response there. Where
+    a unit has more records, only pure losses are known to be dominated. Errors: VerificationError for other noise.
+    """
     moved_cells = (
         None
         if receipt["unit"]["max_records"] > 1

@@ -39,7 +39,10 @@ class GaussianMasses:
             sums.append(sums[-1] + value)
             value = value * ratio >> width
             ratio = ratio * fall >> width
+        # At least (x + 1)² for every x that is summed.
         slack = (radius + 3) ** 2
+        # The tail: from radius + 1 on, neighbours have a ratio of at most `last`, and a
+        # geometric series with that ratio bounds the sum.
         last = exp_bounds(Fraction(2 * radius + 3) / (2 * sigma_squared), width)[1]
         beyond = ceil_div((sums[-1] - sums[-2] + slack) << width, (1 << width) - last)
         return cls(radius=radius, width=width, sums=sums, slack=slack, beyond=beyond)
@@ -48,6 +51,7 @@ class GaussianMasses:
         """Probability of first..last, rounded up, and of one less each, rounded down."""
         number = last - first + 1
         total = self._sum(first, last) + number * self.slack
+        # The smallest normaliser rounds a probability up, the largest rounds it down.
         return ceil_div(total << self.width, self._low), (
             self._sum(first - 1, last - 1) << self.width
         ) // self._high

@@ -21,7 +21,7 @@ _STEPS = 36
 
 
 def epsilon_of_mu(mu_squared: Fraction, delta: Fraction, *, near: Fraction) -> Fraction:
-    """An epsilon that mu-GDP implies at delta, the least one up to 2⁻³⁶ of what is found first by doubling `near`."""
+    """An epsilon that mu-GDP implies at delta: the least one, up to 2⁻³⁶ of the bound that doubling `near` reaches first."""
     if mu_squared == 0 or _delta(mu_squared, Fraction(0)) <= delta:
         return Fraction(0)
     low, high = Fraction(0), max(near, Fraction(1, 10**18))
@@ -35,7 +35,7 @@ def epsilon_of_mu(mu_squared: Fraction, delta: Fraction, *, near: Fraction) -> F
 
 
 def _delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
-    """At least delta at epsilon; it rises with mu, which is rounded up."""
+    """An upper bound of delta at epsilon. Delta rises with mu, which is rounded up."""
     bits = max(0, 200 - mu_squared.numerator.bit_length() + mu_squared.denominator.bit_length())
     mu = Fraction(math.isqrt(math.ceil(mu_squared * 4**bits)) + 1, 2**bits)
     a = epsilon / mu - mu / 2
@@ -44,10 +44,12 @@ def _delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def _shifted_upper_tail(a: Fraction, b: Fraction, epsilon: Fraction) -> Fraction:
-    """At most exp(epsilon) Q(b)."""
+    """A lower bound of exp(epsilon) Q(b)."""
     if b * b < _SERIES_LIMIT:
         width = _WIDTH + 2 * math.ceil(epsilon)
         return _upper_tail(b)[0] * Fraction(1 << width, exp_bounds(epsilon, width)[1])
+    # 0 is a valid lower bound, and a density below exp(-500) matters to no delta that is
+    # accepted.
     if a * a >= _SERIES_LIMIT:
         return Fraction(0)
     unit = 1 << _WIDTH
@@ -55,6 +57,7 @@ def _shifted_upper_tail(a: Fraction, b: Fraction, epsilon: Fraction) -> Fraction
         exp_bounds(a * a / 2, _WIDTH)[0] * _root_of_two_pi(_WIDTH)[0], unit * unit
     )
     square, term, total, count = b * b, Fraction(1, 1) / b, Fraction(0), 0
+    # Mills' ratio lies above every partial sum that ends with a negative term.
     while count % 2 or term > Fraction(1, unit):
         total += -term if count % 2 else term
         count += 1
@@ -117,6 +120,7 @@ def _root_of_two_pi(width: int) -> tuple[int, int]:
             )
             power //= of * of
             count += 1
+        # A term is a quotient of a rounded power, times 16 at most: off by less than 64 units.
         low, high = low - 64 * count, high + 64 * count
     return math.isqrt((unit << 2 * width - 1) // high), math.isqrt(
         (unit << 2 * width - 1) // low

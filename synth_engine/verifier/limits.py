@@ -1,4 +1,4 @@
-"""What the verifier refuses before it reads a receipt: text that cannot be printed as it is, and more than it can compute with.
+"""The verifier refuses text that cannot be printed as it is, and sizes beyond what it computes with, before it reads a receipt.
 
 Standard library only, and nothing shared with what writes receipts. The report of the verifier is lines of text that hold
 names from the receipt: a name with a line break, or with a sign that turns the direction of writing, would add lines of its
@@ -64,6 +64,7 @@ def check_limits(receipt: Mapping[str, Any]) -> None:
                 waiting.append((inner, (*path, key)))
         elif isinstance(value, list):
             waiting += [(inner, (*path, "")) for inner in value]
+        # Before any arithmetic, which huge numbers could make arbitrarily slow.
         elif type(value) is int and abs(value) > MAX_INTEGER:
             raise VerificationError(
                 "the receipt holds a whole number that is larger than the verifier counts"

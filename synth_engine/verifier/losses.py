@@ -45,15 +45,15 @@ _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Ro
 
 @dataclass(frozen=True)
 class PureLoss:
-    """Of anything that is epsilon-DP: randomised response has the largest, and discrete Laplace noise of sensitivity
-    one has exactly that. Its loss is epsilon or -epsilon."""
+    """The loss of randomised response, epsilon or -epsilon. It dominates the loss of anything that is epsilon-DP, and
+    discrete Laplace noise of sensitivity one has exactly this loss."""
 
     epsilon: Fraction
 
 
 @dataclass(frozen=True)
 class GaussianLoss:
-    """Of discrete Gaussian noise on a count that moves by exactly one."""
+    """The loss of discrete Gaussian noise on a count that moves by exactly one."""
 
     sigma_squared: Fraction
 
@@ -88,6 +88,7 @@ def composed_epsilon(
         _refuse()
     grid = _grid(calls, delta, near)
     epsilon = _on_grid(calls, delta, grid)
+    # Refined only while the distribution still fits on the largest grid.
     span = sum(min(_largest(call, grid) * number, 4 * near) for call, number in calls.items())
     while epsilon > near and _REFINEMENT * span < _MAX_GRID_POINTS // 2 * grid.step:
         grid = replace(grid, step=grid.step / _REFINEMENT)
@@ -168,7 +169,7 @@ def _call_losses(call: PureLoss | GaussianLoss, grid: _Grid) -> _LossMasses:
 
 
 def _pure(epsilon: Fraction, grid: _Grid) -> _LossMasses:
-    """Loss epsilon with probability 1 / (1 + exp(-epsilon)), else -epsilon."""
+    """The losses of randomised response: epsilon with probability 1 / (1 + exp(-epsilon)), else -epsilon."""
     width = grid.bits + 64
     low, high = exp_bounds(epsilon, width)
     unit = 1 << width
@@ -177,6 +178,8 @@ def _pure(epsilon: Fraction, grid: _Grid) -> _LossMasses:
         mass = ceil_div(weight << grid.bits, unit + low)
         index = math.floor(loss / grid.step)
         beyond = loss - index * grid.step
+        # Mass between two points is split so that the mean of exp(-loss) stays: Jensen, as
+        # delta is the mean of a convex function of it (docs/proofs/accounting.md).
         share = ceil_div(
             (unit - exp_bounds(beyond, width)[0]) << width,
             unit - exp_bounds(grid.step, width)[1],
@@ -188,7 +191,7 @@ def _pure(epsilon: Fraction, grid: _Grid) -> _LossMasses:
 
 
 def _radius(sigma_squared: Fraction, grid: _Grid) -> int:
-    """Noise beyond it has less than about 2^-bits of mass; if it has more, the bound says so by itself."""
+    """The radius beyond which noise has less than about 2^-bits of mass; more mass there only makes the bound larger."""
     return math.isqrt(math.ceil(2 * sigma_squared * grid.bits * Fraction(7, 10))) + 2
 
 
@@ -205,6 +208,8 @@ def _gaussian(sigma_squared: Fraction, grid: _Grid) -> _LossMasses:
     while x <= noise.radius:
         index = (1 - 2 * x) * up // down
         last = min(noise.radius, (up - down * index) // (2 * up))
+        # p, the chance of these x, and q, that of the same x on the neighbour: q is the sum of
+        # p exp(-loss), so a split that preserves both sums preserves the mean of exp(-loss).
         total, shifted = noise.mass(x, last)
         left = shifted * growth.at(index) >> noise.width
         upper = min(total, ceil_div(max(0, total - left) << noise.width, falls))
@@ -274,7 +279,7 @@ def _self_convolve(losses: _LossMasses, number: int, grid: _Grid) -> _LossMasses
 
 
 def _convolve_all(parts: list[_LossMasses], grid: _Grid) -> _LossMasses:
-    """Short ones first, so that few products are long."""
+    """The sum of all losses. Short distributions are convolved first, so that few products are long."""
     order = count()
     waiting = [(len(part.masses), next(order), part) for part in parts]
     heapq.heapify(waiting)
@@ -290,6 +295,7 @@ def _convolve(left: _LossMasses, right: _LossMasses, grid: _Grid) -> _LossMasses
     if len(left.masses) + len(right.masses) > 2 * _MAX_GRID_POINTS:
         _refuse()
     masses = [-(-mass >> grid.bits) for mass in _product(left.masses, right.masses, grid)]
+    # The total is infinite where either of the losses is.
     totals = sum(left.masses) + left.infinite, sum(right.masses)
     infinite = -(
         -(left.infinite * (totals[1] + right.infinite) + sum(left.masses) * right.infinite)
@@ -303,6 +309,7 @@ def _convolve(left: _LossMasses, right: _LossMasses, grid: _Grid) -> _LossMasses
 def _product(left: list[int], right: list[int], grid: _Grid) -> list[int]:
     """The coefficients of the product of two polynomials, by one product of long numbers with room in each slot.
     Decimal numbers, because Python multiplies long ones fast; a context that raises if a digit were rounded."""
+    # The largest coefficient fits into a slot, so that no slot carries into the next.
     slot = len(str(max(left) * max(right) * min(len(left), len(right)))) + 1
     grid.digits_left[0] -= (len(left) + len(right)) * slot
     if grid.digits_left[0] < 0:
@@ -317,7 +324,8 @@ def _product(left: list[int], right: list[int], grid: _Grid) -> list[int]:
 
 
 def _trim(losses: _LossMasses, limit: int) -> _LossMasses:
-    """Little mass at the low end moves up to the first point that is kept, little at the high end to infinity."""
+    """Shorten a distribution: at most `limit` of mass at the low end moves up to the first remaining point, as much at the
+    high end to infinity."""
     masses = losses.masses
     low, moved = 0, 0
     while low < len(masses) - 1 and moved + masses[low] <= limit:
@@ -337,9 +345,11 @@ def _trim(losses: _LossMasses, limit: int) -> _LossMasses:
 def _least_epsilon(losses: _LossMasses, delta: Fraction, grid: _Grid) -> Fraction:
     """The least epsilon with sum of m_j max(0, 1 - exp(epsilon - loss_j)) + infinite <= delta, rounded up.
 
-    From the largest loss down: `above` is the mass above a point, `kept` the sum of m_j exp(point - loss_j) from below.
+    From the largest loss down: `above` is the mass above a point, `discounted` the sum of m_j exp(point - loss_j), rounded
+    down.
     """
     width = grid.bits + 64
+    # Rounded down, so that epsilon can only come out larger.
     allowed = math.floor(delta * (1 << grid.bits))
     fall = exp_bounds(grid.step, width)[0]
     above, discounted = losses.infinite << width - grid.bits, 0

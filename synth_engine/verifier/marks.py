@@ -1,4 +1,4 @@
-"""What the verifier makes of the marks beside a receipt, of its signature, and of the head of its chain.
+"""The verifier checks the marks of a receipt, its signature, and the head of its chain.
 
 Standard library only, and nothing shared with what writes receipts. The core of a receipt never changes; what is learned
 later (that somebody looked at real data before the release was shared) is a mark in a chain, each with the digest of the
@@ -33,8 +33,8 @@ _MAX_MARKS, _MAX_MARK_LENGTH = 500, 1_000
 
 @dataclass(kw_only=True)
 class MarksReport:
-    """What stands beside the core. looked: whether a mark says that a choice was made after a look. signed_by: the name of
-    the key that signed all of it, or nothing."""
+    """The findings about marks and signature. looked: whether a mark states that a choice was made after somebody looked
+    at real data. signed_by: the name of the key that signed all of it, or empty."""
 
     sentences: list[str] = field(default_factory=list)
     looked: bool = False
@@ -64,13 +64,14 @@ def check_marks_and_seal(
 
 
 def core_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
-    """What the digest covers. Beside a chain of marks that is all but the sample, the marks and the signature; in receipts
-    without one, of the first three versions, everything."""
+    """The part of a receipt that its digest covers: all but the sample, the marks and the signature; in receipts without
+    a chain of marks, of the first three versions, everything."""
     core = {
         name: value
         for name, value in receipt.items()
         if name not in ("digest", "marks", "seal")
     }
+    # The digest is the same for every table that is drawn from the release.
     return core | {"sample": None} if "marks" in receipt else core
 
 
@@ -97,10 +98,11 @@ def _without_chain(
 def _check_chain(
     receipt: Mapping[str, Any], summary: MarksReport, *, key: bytes | None
 ) -> list[str]:
-    """The digest before the first mark, which is that of the core, and that of every mark."""
+    """Check the chain. Returns the digest of the core, which stands before the first mark, and that of every mark."""
     marks = receipt["marks"]
     if len(marks) > _MAX_MARKS:
         refuse(f"there are more than {_MAX_MARKS} marks")
+    # The chain starts from the core, so that marks of one release fit no other.
     hashes: list[str] = [receipt["digest"]]
     for number, mark in enumerate(marks, start=1):
         if not isinstance(mark, dict) or set(mark) != _MARK_FIELDS | {"hash", "signed"}:
@@ -109,6 +111,8 @@ def _check_chain(
         _check_mark(statement, number, previous=hashes[-1], core=receipt["digest"])
         if mark["hash"] != hashlib.sha256(signed_bytes(MARK, statement)).hexdigest():
             refuse(f"mark {number} does not give its digest; it was changed")
+        # A mark may be unsigned: the signature of the receipt names the last digest and covers
+        # them all.
         if mark["signed"] is not None:
             _check_mark_signature(mark["signed"], statement, number, key=key)
         hashes.append(mark["hash"])
@@ -151,7 +155,9 @@ def _check_mark_signature(
 def _check_seal(
     receipt: Mapping[str, Any], hashes: list[str], summary: MarksReport, *, key: bytes | None
 ) -> None:
-    """The signature over all of the receipt: core, sample and marks."""
+    """Check the signature over all of the receipt: core, sample and marks."""
+    # With a key given, a missing signature is a failure: otherwise removing it would pass the
+    # check.
     if receipt["seal"] is None:
         if key is not None:
             refuse("the receipt is not signed, and a public key was given")
@@ -238,6 +244,8 @@ def statement_of(document: Any, *, schema: str, what: str, key: bytes | None) ->
         or signature is None
     ):
         refuse(f"the signed document of {what} is malformed")
+    # The name of the key is signed too: a statement signed again by another key is another
+    # statement.
     named = statement.get("key")
     if not isinstance(named, str) or not SHA256.fullmatch(named) or named != key_name(public):
         refuse(f"the signature of {what} names another key than the one that signed it")
@@ -253,7 +261,7 @@ def statement_of(document: Any, *, schema: str, what: str, key: bytes | None) ->
 
 
 def digest_of_sample(sample: Any) -> str | None:
-    """What a signature names of the table that was drawn."""
+    """The digest by which a signature names the sample; None without a sample."""
     if sample is None:
         return None
     text = json.dumps(

@@ -49,6 +49,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parse_arguments(arguments: Sequence[str]) -> dict[str, str] | None:
     """The receipt and the options; None for a wrong call."""
+    # argparse would accept abbreviated options, and end with 2, which is none of the two exit
+    # codes.
     options: dict[str, str] = {}
     waiting = list(arguments)
     while waiting:
@@ -77,7 +79,7 @@ def read_key(path: Path) -> bytes:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Errors: VerificationError."""
+    """Read a receipt or a head from a JSON file. Errors: VerificationError."""
     try:
         if path.stat().st_size > MAX_RECEIPT_BYTES:
             refuse("the file is too large for a receipt")

@@ -120,6 +120,7 @@ def verify(
     key with which the receipt and the head have to be signed; without it, any key will do, and none. core: the digest that
     a citation names. Errors: VerificationError with the first reason found.
     """
+    # Shape and limits first: everything below indexes fields and computes with the numbers.
     _check_shape(receipt)
     check_limits(receipt)
     if head is not None:
@@ -208,8 +209,8 @@ def _check_digest(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_size(receipt: Mapping[str, Any]) -> None:
-    """No more than can be recomputed in moderate time. Groups are drawn anew once in a run, and only there is a single call long
-    work."""
+    """Refuse a receipt that cannot be recomputed in moderate time. Groups are resampled once in a run, and no other single
+    call takes long."""
     calls = receipt["calls"]
     if len(calls) > MAX_CALLS:
         refuse(f"the receipt lists more than {MAX_CALLS} calls")
@@ -226,10 +227,11 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_kind(receipt: Mapping[str, Any]) -> None:
-    """Static: the calls are the ones that were fixed beforehand. Adaptive: there is a cap that was."""
+    """Check the kind. Static: the calls are the ones that were fixed beforehand. Adaptive: a cap was fixed beforehand."""
     name, kind, plan = receipt["mechanism"]["id"], receipt["mechanism"]["kind"], receipt["plan"]
     if name not in KINDS:
         refuse("the mechanism is unknown")
+    # An adaptive mechanism that passed for a static one would need no cap.
     if kind not in ("static", "adaptive") or (kind == "static" and KINDS[name] != kind):
         refuse("the mechanism is not of the kind that it says: static or adaptive")
     if not receipt["calls"]:
@@ -247,9 +249,9 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
-    """One table of each column at most, or, of `random`, the number of records alone, which `weak-domain` may ask as well;
-    of `dpsyn`, tables of groups of columns, none of them a part of another; of `on-the-map`, one draw. Any of them may ask
-    for group sizes first."""
+    """Check that a static mechanism asks what it may ask: one table of each column at most. `random` asks for the number of
+    records alone, and `weak-domain` may ask for it too; `dpsyn` asks for tables of groups of columns, none of them a part
+    of another; `on-the-map` draws once. Any of them may ask for group sizes first."""
     if any("bins" in query for query in queries):
         refuse("a static mechanism counts by codes: bins would have to be fixed in its plan")
     if (name == "on-the-map") != (queries[0]["verb"] == "resample") or (
@@ -286,8 +288,8 @@ def _check_views(queries: list[dict[str, Any]]) -> None:
 
 
 def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> None:
-    """What a mechanism that is static by itself may have asked where columns were learned first: no choices or
-    scores, and, unless it measures groups, tables of single columns."""
+    """Check the calls of a static mechanism that ran after columns were learned: no choices or scores, and, unless it
+    measures groups, tables of single columns."""
     if any(
         query["verb"] in ("select", "refine", "score", "interaction", "leaves")
         or (len(query["clique"]) > 1 and name != "dpsyn")
@@ -297,7 +299,7 @@ def _check_calls_after_learning(name: str, queries: list[dict[str, Any]]) -> Non
 
 
 def _check_plan(receipt: Mapping[str, Any]) -> None:
-    """The digest that was fixed when the run was paid for is the one of what the receipt says of it."""
+    """Check that the receipt gives the digest of the plan that was fixed when the run was paid for."""
     target, static = receipt["target"], receipt["mechanism"]["kind"] == "static"
     plan = {
         "schema": PLANS[receipt["schema"]],
@@ -320,7 +322,7 @@ def _check_plan(receipt: Mapping[str, Any]) -> None:
 
 
 def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
-    """The sum for a static mechanism; for an adaptive one its cap, which the sum must not pass."""
+    """The total cost: the sum for a static mechanism; for an adaptive one its cap, which the sum must not pass."""
     total = Cost(
         epsilon=_sum(cost.epsilon for cost in costs),
         rho=sum((cost.rho for cost in costs), Fraction(0)),
@@ -329,6 +331,8 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
     )
     if total.delta and receipt["plan"]["cap"] is not None:
         refuse("no cap counts the delta of groups drawn anew")
+    # The claim of an adaptive run is its cap: where a run stops may depend on the data, and the
+    # sum at such a point is no guarantee (docs/proofs/accounting.md).
     cap = receipt["plan"]["cap"]
     if cap is None:
         return total
@@ -336,11 +340,13 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
         limit = amount(cap, "epsilon")
         if total.epsilon is None or total.epsilon > limit:
             refuse("the calls pass the cap")
+        # Bun and Steinke 2016, Proposition 1.4: epsilon-DP implies (epsilon² / 2)-zCDP.
         return Cost(epsilon=limit, rho=limit**2 / 2)
     if set(cap) == {"mu_squared"}:
         limit = amount(cap, "mu_squared")
         if total.mu_squared is None or total.mu_squared > limit:
             refuse("the calls pass the cap")
+        # mu-GDP implies (mu² / 2)-zCDP (docs/proofs/rounded-gaussian.md).
         return Cost(epsilon=None, rho=limit / 2, mu_squared=limit)
     if set(cap) != {"rho"}:
         refuse("the cap is malformed")
@@ -350,7 +356,7 @@ def _composed(receipt: Mapping[str, Any], costs: list[Cost]) -> Cost:
 
 
 def _sum(amounts: Iterable[Fraction | None]) -> Fraction | None:
-    """None if one of them is."""
+    """The sum of the amounts; None if one of them is None."""
     total = Fraction(0)
     for part in amounts:
         if part is None:
@@ -360,7 +366,7 @@ def _sum(amounts: Iterable[Fraction | None]) -> Fraction | None:
 
 
 def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
-    """By which rule epsilon follows. Where the receipt names none, the better of the two that there were."""
+    """The rule by which epsilon follows. Where the receipt names none (version 1), the better of basic and zcdp."""
     if "certificate" not in receipt["guarantee"]:
         delta = amount(receipt["guarantee"], "delta")
         by_sum = total.epsilon is not None and not (
@@ -370,6 +376,8 @@ def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
     named = receipt["guarantee"]["certificate"]
     if not isinstance(named, str) or named not in ("basic", "zcdp", "pld", "gdp"):
         refuse("the certificate is unknown")
+    # Losses of calls that depend on earlier answers are not independent and must not be
+    # convolved.
     if named == "pld" and receipt["mechanism"]["kind"] != "static":
         refuse(
             "privacy-loss distributions certify calls that were fixed beforehand, so no adaptive mechanism"
@@ -401,6 +409,7 @@ def _epsilon(
             refuse("discrete Gaussian noise, or a cap on another sum, has no mu")
         return epsilon_of_mu(total.mu_squared, delta, near=amount(claim, "epsilon"))
     composed = composed_epsilon(losses(costs, receipt), delta, near=amount(claim, "epsilon"))
+    # Basic composition of the same calls is a proof as well, and the smaller bound may be used.
     return composed if total.epsilon is None else min(composed, total.epsilon)
 
 
@@ -416,6 +425,7 @@ def _check_claim(
         refuse("the calls add up to more than the verifier computes with")
     if epsilon > amount(claim, "epsilon"):
         refuse("the claimed epsilon is below what the calls add up to")
+    # Equality, because the ledger holds the same integer for the run.
     if amount(claim, "rho") != _round_up(rho, _NANO):
         refuse("the claimed rho is not what the calls add up to")
     if amount(target, "epsilon") < amount(claim, "epsilon") or amount(target, "delta") < delta:

@@ -1,4 +1,4 @@
-"""What the verifier makes of groups drawn anew: the delta of a Dirichlet-multinomial draw, from whole-number arithmetic alone.
+"""The verifier recomputes the delta of resampled groups, which are Dirichlet-multinomial, in whole-number arithmetic alone.
 
 Standard library only, and nothing shared with what writes receipts. One record of a group of n leaves an origin of x records.
 With w / unit as the prior of each of k origins, M of the n new records have that origin, M of the beta-binomial law whose masses
@@ -24,8 +24,8 @@ _Mass = tuple[int, int]
 
 
 def is_prior(noise: Mapping[str, Any]) -> bool:
-    """Whether the draw is described as it has to be: positive whole numbers, sizes in order. Groups of a size that have fewer
-    origins than others say how many."""
+    """Whether the noise of a resampling is well formed: positive whole numbers, sizes in order. Groups of a size that have
+    fewer origins than others state how many."""
     if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(
         noise["priors"], list
     ):
@@ -43,8 +43,9 @@ def is_prior(noise: Mapping[str, Any]) -> bool:
 
 
 def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
-    """At least the delta of every group at epsilon, rounded up; None if that would take too long to find out."""
+    """An upper bound of the delta of every group at epsilon; None if it would take too many steps to compute."""
     width = _MASS_DIGITS + 2 * (epsilon.numerator // epsilon.denominator + 1)
+    # Delta falls in exp(epsilon), so a power that is too small gives a delta that is too large.
     power = Fraction(
         1 << width, exp_bounds(epsilon, width)[1]
     )  # a little less than exp(epsilon)
@@ -65,10 +66,15 @@ def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
 def _delta_of_group(
     n: int, weight: int, unit: int, origins: int, *, power: Fraction, max_steps: int
 ) -> tuple[int, int]:
-    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next. It stops
-    after more than `left` steps, and what it returns then is no bound."""
+    """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next.
+
+    n: records of the group. weight: the prior of one origin, in parts of 1 / unit. It stops after more than `max_steps`
+    steps, and what it returns then is no bound.
+    """
+    # Machanavajjhala et al. 2008, Theorem 4.1: with alpha >= n / (exp(epsilon) - 1) delta is 0.
     if weight * (power - 1) >= unit * n:
         return 0, 1
+    # Refused before the work is done, so that a hostile receipt costs no more than the limit.
     if 2 * n > max_steps:
         return 0, max_steps + 1
     grown = power - 1
@@ -143,7 +149,7 @@ def _mass_times(mass: _Mass, up: int, down: int) -> _Mass:
 
 
 def _mass_in_grid(mass: _Mass) -> int:
-    """In 2^-160, rounded up."""
+    """The mass in 2^-160, rounded up."""
     value, exponent = mass
     shift = exponent + _DELTA_GRID
     return (

@@ -33,12 +33,15 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
         return False
     key, start = _decode_point(public), _decode_point(signature[:32])
     scalar = int.from_bytes(signature[32:], "little")
+    # RFC 8032, 5.1.7, step 1: S lies below the order, or S + order would be a second signature
+    # of the same message.
     if key is None or start is None or scalar >= _ORDER:
         return False
     challenge = (
         int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little")
         % _ORDER
     )
+    # Step 3 without the cofactor: S B = R + k A, which is stricter than eight times both sides.
     left, right = (
         _multiply_point(scalar, _BASE_POINT),
         _add_points(start, _multiply_point(challenge, key)),
@@ -89,9 +92,12 @@ def _decode_point(encoded: bytes) -> _Point | None:
     """A point from its y and the sign of its x; None where there is none on the curve."""
     number = int.from_bytes(encoded, "little")
     sign, y = number >> 255, number & (1 << 255) - 1
+    # Only the canonical encoding of a point is accepted, so that a key has one name.
     if y >= _PRIME:
         return None
     square = (y * y - 1) * pow(_CURVE_D * y * y + 1, -1, _PRIME) % _PRIME
+    # RFC 8032, 5.1.3: as the prime is 5 modulo 8, this is a root of the square or of its
+    # negative.
     x = pow(square, (_PRIME + 3) // 8, _PRIME)
     if (x * x - square) % _PRIME:
         x = x * _ROOT_OF_MINUS_ONE % _PRIME
@@ -103,6 +109,8 @@ def _decode_point(encoded: bytes) -> _Point | None:
 
 
 def _add_points(left: _Point, right: _Point) -> _Point:
+    # RFC 8032, 5.1.4: the formulas are complete on this curve, so doubling needs none of its
+    # own.
     a = (left[1] - left[0]) * (right[1] - right[0]) % _PRIME
     b = (left[1] + left[0]) * (right[1] + right[0]) % _PRIME
     c = 2 * left[3] * right[3] * _CURVE_D % _PRIME

@@ -1,4 +1,4 @@
-"""What the verifier checks of a receipt beside its numbers, and what it says in the end.
+"""The verifier checks the parts of a receipt that are not numbers, and writes the sentences of its report.
 
 Standard library only, and nothing shared with what writes receipts.
 """
@@ -38,6 +38,7 @@ after the measurement."""
 def _check_facts(facts: Mapping[Any, Any]) -> None:
     if not all(isinstance(k, str) and type(v) is int and v >= 0 for k, v in facts.items()):
         refuse("the domain facts are malformed")
+    # The guarantee holds for a domain that does not depend on the table.
     if facts.get("suggested"):
         refuse("the domain holds facts that were only suggested by the data")
     if not set(facts) <= _ORIGINS | {"suggested"}:
@@ -45,7 +46,7 @@ def _check_facts(facts: Mapping[Any, Any]) -> None:
 
 
 def _check_premise(receipt: Mapping[str, Any]) -> None:
-    """Both are words of the receipt that nothing else in it confirms, so only those that the verifier knows are taken."""
+    """Check premise and spelling: nothing else in the receipt confirms these words, so only known ones are accepted."""
     if receipt.get("premise", _PREMISE) != _PREMISE:
         refuse("the receipt states a premise that the verifier does not know")
     unit = receipt["unit"]
@@ -63,6 +64,7 @@ def check_rest(receipt: Mapping[str, Any]) -> None:
     if edited is not None and not (isinstance(edited, str) and SHA256.fullmatch(edited)):
         refuse("the edited description is no SHA-256")
     sample = receipt["sample"]
+    # People read the sentence and not the numbers, so it is built again and compared.
     if receipt["guarantee"]["sentence"] != _guarantee_sentence(receipt):
         refuse("the sentence says something else than the numbers")
     if sample is not None:
@@ -70,7 +72,7 @@ def check_rest(receipt: Mapping[str, Any]) -> None:
 
 
 def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
-    """beside_core: whether the sample stands beside the core of the receipt, where it says more than in older ones."""
+    """Check the sample. has_marks: whether it stands outside the core, where it has fields that older receipts lack."""
     if type(sample.get("rows")) is not int or sample["rows"] < 0:
         refuse("the sample has no number of rows")
     parts = {"rows", "seed", "seed_commitment", "table_sha256"}
@@ -79,6 +81,8 @@ def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
         refuse("the sample has unknown parts")
     if sample.get("chosen_after_looking", True) is not True:
         refuse("the sample's mark of a look is malformed")
+    # With both, a secret seed would be public; with neither, nothing would tie the table to a
+    # seed.
     if ("seed" in sample) == ("seed_commitment" in sample):
         refuse("the sample must show either its seed or a commitment to it")
     if not isinstance(sample.get("seed", ""), str):
@@ -123,8 +127,8 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
 
 
 def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
-    """What the guarantee does not cover of how this release, or this table, came about. looked: whether a mark says that a
-    choice was made after a look."""
+    """Sentences about what the guarantee does not cover. looked: whether a mark states that a choice was made after
+    somebody looked at real data."""
     caveats = []
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):

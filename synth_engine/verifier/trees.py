@@ -1,4 +1,4 @@
-"""What the verifier makes of trees: whether rule and noise fit each other, and what opening nodes costs.
+"""The verifier checks trees: whether rule and noise fit each other, and the privacy loss of splitting nodes.
 
 Standard library only, and nothing shared with what writes receipts.
 """
@@ -52,7 +52,7 @@ def is_grown(query: Mapping[str, Any]) -> bool:
 def noise_fits(
     query: Mapping[str, Any], noise: Mapping[str, Any], scale: Fraction | None
 ) -> bool:
-    """Whether the noise is the one of the rule. scale: of noise under which nodes are opened and not counted."""
+    """Whether the noise is the one of the rule. scale: that of noise which decides about splits; None where nodes are counted."""
     rule = query["grown"]
     if rule["rule"] == "basic":
         return scale is None
@@ -63,6 +63,7 @@ def noise_fits(
     threshold, discount = noise["threshold"], noise["discount"]
     if (
         min(threshold, discount) < 1
+        # From this share on the terms of the loss nearly halve, on which tree_epsilon relies.
         or discount < _TREE_MIN_DISCOUNT_SHARE * scale
         or discount != rule["discount"]
     ):
@@ -77,14 +78,19 @@ def noise_fits(
 
 
 def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
-    """What one record more can say by which nodes are opened: along a path it has the counts 0, t, 2t, … before it at
-    the least, and at each the logarithm of how much likelier a node is opened; rounded up to 12 places."""
+    """The loss of one record by the choice of the nodes that are split, rounded up to 12 places (docs/proofs/grow.md).
+
+    Along a path the counts before it are at least 0, t, 2t, …; at each the loss is the logarithm of how much likelier the
+    node is split with the record than without.
+    """
     with decimal.localcontext(prec=_TREE_DIGITS):
         unit = decimal.Decimal(1)
         epsilon, total, count = unit / _as_decimal(scale), decimal.Decimal(0), 0
         tiny = decimal.Decimal(10) ** -50
         part = unit
         while part > tiny:
+            # Both chances lie below the threshold, where one record more is worth exactly 1 /
+            # scale.
             if count < threshold:
                 total += epsilon
             else:
@@ -95,6 +101,8 @@ def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
                 part = ((1 - stays[1]) / (1 - stays[0])).ln()
                 total += part
             count += discount
+        # The terms left out add up to little more than `tiny`; the rest covers the decimal
+        # rounding.
         exact = Fraction(total + 4 * tiny)
     return Fraction(math.ceil(exact * _TREE_PLACES), _TREE_PLACES)
 

@@ -10,15 +10,7 @@ import jsonschema
 import pytest
 
 from synth_engine import cli, domain
-from synth_engine.kinds import (
-    date_time as timestamps,
-)
-from synth_engine.kinds import (
-    fields as reading,
-)
-from synth_engine.kinds import (
-    identifier as identifiers,
-)
+from synth_engine.kinds import KINDS, date_time, identifier
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = re.findall(r"```json\n(.*?)```", (DOCS / "domain.md").read_text(), flags=re.DOTALL)
@@ -34,10 +26,10 @@ def test_every_domain_shown_is_one(block: str) -> None:
 def test_every_kind_and_origin_is_explained() -> None:
     text = (DOCS / "domain.md").read_text()
     for word in [
-        *reading.KINDS,
+        *KINDS,
         *domain.PROVENANCES,
-        *timestamps.UNITS,
-        *(f'"{word}"' for word in identifiers.REGENERATE),
+        *date_time.UNITS,
+        *(f'"{word}"' for word in identifier.REGENERATE),
     ]:
         assert f"`{word}`" in text
 

@@ -445,14 +445,14 @@ def test_many_different_values_get_the_suggestion_that_few_get(
 ) -> None:
     """When texts are too many to be kept, ends, steps and spellings are kept up from block to block."""
     expected = suggestion(file, values)
-    monkeypatch.setattr(summary, "MOST_DIFFERENT", 1)
+    monkeypatch.setattr(summary, "MAX_DISTINCT_TEXTS", 1)
     monkeypatch.setattr(summary, "CANDIDATES", 1)
     monkeypatch.setattr(readers.Limits, "rows_at_once", lambda *_: 2)
     assert suggestion(file, values) == expected
 
 
 def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary, "MOST_DIFFERENT", 2)
+    monkeypatch.setattr(summary, "MAX_DISTINCT_TEXTS", 2)
     monkeypatch.setattr(readers.Limits, "rows_at_once", lambda *_: 3)
     for first in (
         ["1", "2", "3"],

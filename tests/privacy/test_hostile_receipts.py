@@ -182,7 +182,7 @@ def test_a_number_or_a_list_without_end_is_refused(path: str, value: object) -> 
 
 def test_more_calls_than_a_run_makes_are_refused() -> None:
     document = adaptive()
-    document["calls"] = [document["calls"][1]] * (verifier_limits.MOST_CALLS + 1)
+    document["calls"] = [document["calls"][1]] * (verifier_limits.MAX_CALLS + 1)
     with pytest.raises(VerificationError, match="calls"):
         verifier.verify(resealed(document))
 

@@ -66,7 +66,7 @@ def test_the_runs_of_a_dataset_are_a_page_and_a_part_of_one(cast: Cast, browser:
     part = client.get(
         re.search(rf'{address}\?state=[^"]+', page.text)[0], headers={"HX-Request": "true"}
     )  # type: ignore[index]
-    assert part.text.startswith('<section id="runs"')
+    assert part.text.strip().startswith('<section id="runs"')
     stale = client.get(f"{address}?state=before", headers={"HX-Request": "true"})
     assert stale["HX-Refresh"] == "true"
 

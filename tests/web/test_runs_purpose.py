@@ -235,7 +235,7 @@ def test_columns_that_were_picked_and_not_added_are_not_dropped_in_silence(
 ) -> None:
     given = typed(pick_1="age", pick_2="works", request_key="")
     page = page_of(browser(cast.steward).post(reverse("runs:new", args=[dataset.code]), given))
-    assert "was not added" in page
+    assert "did not add it" in page
     assert not SynthesisRun.objects.exists()
 
 

@@ -22,6 +22,8 @@ def question(
     if noise.law != "discrete-laplace":
         raise PrivacyError("values are discovered with discrete Laplace noise")
     size = attribute.population
+    # Refused by public numbers alone, before the question is charged: a refusal reveals
+    # nothing.
     discovery.require(size=size, threshold=threshold, scale=noise.scale)
     return Question(
         query=Query(verb="discover", clique=(name,), cells=size, threshold=threshold),

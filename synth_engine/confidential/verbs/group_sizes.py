@@ -19,6 +19,7 @@ def question(facts: PublicFacts, *, noise: Noise) -> Question[Counts, GroupSizes
         raise PrivacyError("group sizes need a column that says to whom a record belongs")
     return Question(
         query=Query(verb="group-sizes", cells=unit.max_records),
+        # Not the histogram's sensitivity: a unit is one group, however many records it has.
         event=noise.event(group_sizes_sensitivity(facts.domain.relation)),
         count=lambda cache: counts.group_sizes(cache.rows),
         answer=lambda sizes, sampler: GroupSizes(

@@ -41,10 +41,14 @@ def question(
 
 
 def _event(facts: PublicFacts, rule: Rule, noise: Noise) -> Event:
+    # A record lies in at most one node of each depth, so what is released is one histogram a
+    # depth.
     if rule.name == "basic":
         return noise.event(levels_sensitivity(facts.sensitivity, levels=rule.depth))
     if noise.law != "discrete-laplace":
         raise PrivacyError("nodes are opened without counts under discrete Laplace noise alone")
+    # From this discount on, t >= b + ln(1 + q) s, the loss over all depths is at most twice
+    # that of one decision (docs/proofs/grow.md).
     if rule.name == "improved" and rule.discount < trees.least_discount(
         scale=noise.scale, threshold=rule.threshold
     ):

@@ -18,6 +18,7 @@ def question(
     facts: PublicFacts, clique: Clique, *, noise: Noise, merged: Merged | None
 ) -> Question[Counts, Measurement]:
     shape = facts.shape(clique, merged)
+    # One record moves every cell of the contrast, so the sensitivity depends on the shape.
     sensitivity = interaction_sensitivity(facts.domain.unit, facts.domain.relation, sizes=shape)
     return Question(
         query=Query(verb="interaction", clique=clique, cells=prod(shape), bins=shape),

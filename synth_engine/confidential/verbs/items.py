@@ -18,6 +18,8 @@ def question(facts: PublicFacts, name: str, *, noise: Noise) -> Question[Counts,
     attribute = facts.domain.attribute(name)
     if not isinstance(attribute, WeakBasket):
         raise PrivacyError("only the items of a weak basket are counted")
+    # Gaussian noise is calibrated in L2, so the squares of a record's shares add up to one;
+    # Laplace noise in L1.
     squared = noise.law != "discrete-laplace"
     return Question(
         query=Query(verb="items", clique=(name,), cells=attribute.values.size),

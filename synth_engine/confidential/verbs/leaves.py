@@ -29,6 +29,8 @@ def question(
     together: bool,
 ) -> Question[Counts, Leaves]:
     hierarchy = prefixes.hierarchy(facts.domain, partition.columns, together=together)
+    # Disjoint nodes: were one inside another, a record would be counted twice and the
+    # sensitivity would be too small.
     partition.check(hierarchy)
     shape = (len(partition), *facts.shape(by))
     cells = prod(shape)
@@ -40,6 +42,8 @@ def question(
         raise PrivacyError("leaves are kept from 1 on, with discrete Laplace noise")
 
     def count(cache: CountCache) -> Counts:
+        # Sorted codes have lost the order of the records, so other columns cannot be counted
+        # beside them.
         known = None if by else cache.leaves(hierarchy, together=together)
         return counts.by_part(cache.rows, hierarchy, partition, by=by, leaves=known)
 

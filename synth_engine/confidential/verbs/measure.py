@@ -16,6 +16,7 @@ from synth_engine.measurement import Clique, Counts, Measurement, Merged, Noise,
 def question(
     facts: PublicFacts, clique: Clique, *, noise: Noise, merged: Merged | None
 ) -> Question[Counts, Measurement]:
+    # The shape follows from the description alone: which cells are empty must not show.
     shape = facts.shape(clique, merged)
     return Question(
         query=Query(

@@ -40,6 +40,7 @@ def query(
     if not candidates:
         raise PrivacyError("a selection needs candidates")
     for candidate in candidates:
+        # References come from public facts or paid answers, so checking them reads no record.
         reference = candidate.reference
         shape = facts.shape(candidate.clique, candidate.merged)
         if not candidate.clique or reference.shape != shape:

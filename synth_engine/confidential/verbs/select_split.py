@@ -25,6 +25,8 @@ def question(
     facts: PublicFacts, chosen: Clique, candidates: Sequence[str], *, scale: Fraction
 ) -> Question[Counts, int]:
     cliques = tuple((*chosen, name) for name in candidates)
+    # A column that the groups have already divides none of them: it would always have the
+    # largest score.
     if not cliques or any(len(set(clique)) != len(clique) for clique in cliques):
         raise PrivacyError("groups are divided by columns that they do not have yet")
     law, event = law_under(facts.cap)

@@ -10,6 +10,7 @@ from pkgutil import iter_modules
 
 from synth_engine.evaluation.figure import ComparisonFigure
 
+# `position` decides the order of fields and cards: that of files would change with a name.
 FIGURES: tuple[ComparisonFigure, ...] = tuple(
     sorted(
         (

@@ -62,6 +62,8 @@ class Cells(ComparisonFigure):
         tiles = []
         for entry in report.get(self.field, ()):
             moved = entry["moved"]["synthetic"][-1]
+            # Stored reports are shown again by later versions, so a field that was added later
+            # may be missing.
             diagonal = entry.get("diagonal_km")  # earlier reports lack it
             value = f"{diagonal * moved:.3g} km" if diagonal else f"{moved:.3f}"
             names = ", ".join(entry["places"] or entry["columns"])
@@ -77,6 +79,7 @@ def _entry(
     hierarchy: SpatialHierarchy, real: OccupiedCells, synthetic: OccupiedCells, domain: Domain
 ) -> Json:
     depths = range(1, min(trees.MAX_DEPTH, hierarchy.depth) + 1)
+    # Indyk and Thaper (2003): the L1 distance at each depth, weighted by the side of its cells.
     weights = np.array([2.0**-depth for depth in depths])
     at = [(real.at(depth), synthetic.at(depth)) for depth in depths]
     lines = {

@@ -62,6 +62,7 @@ def _entry(column: Attribute, sides: Sides) -> Json:
         "synthetic": sides.synthetic[clique].dense(),
     }
     share = {side: np.round(distances.shares(table), DIGITS) for side, table in counts.items()}
+    # "Other" and missing take part: losing the missing values is a difference like any other.
     gap = int(np.argmax(np.abs(share["real"] - share["synthetic"])))
     missing = column.missing_code
     distance = sides.distance(clique)

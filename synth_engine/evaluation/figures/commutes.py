@@ -55,6 +55,7 @@ def unpack_tables(
 
 def _entry(commute: Commute, tables: dict[str, ContingencyTable]) -> Json:
     sides = {side: Flows.of(commute, table) for side, table in tables.items()}
+    # Both sides or none: a page cannot compare one tally with nothing.
     few = all(table.cells.size <= MAX_PACKED_CELLS for table in tables.values())
     return {
         "ends": list(commute.pair),
@@ -69,6 +70,7 @@ def _entry(commute: Commute, tables: dict[str, ContingencyTable]) -> Json:
 
 def _packed(table: ContingencyTable) -> dict[str, str]:
     """Steps between the cells, and their counts: 64-bit numbers, least byte first, zlib, base64."""
+    # Cells increase, and steps between them are small numbers that compress well.
     steps = np.diff(table.cells, prepend=0)
     return {
         name: _text(values) for name, values in (("steps", steps), ("counts", table.counts))

@@ -49,6 +49,7 @@ class Constraints(ComparisonFigure):
             for constraint in sides.domain.constraints
         ]
         if len(labels) > 1:
+            # A record may break several constraints, so the lines do not add up to this one.
             labels.append((ANY, "any", []))
         return [
             {
@@ -85,6 +86,7 @@ class Constraints(ComparisonFigure):
 
 def verdict(entries: Sequence[Json]) -> str:
     """In one line, what the numbers say."""
+    # The last line covers all constraints: it is "any", or the only one.
     whole = entries[-1]["records"]
     if whole["synthetic"]:
         return "The synthetic table breaks some of the constraints."

@@ -63,6 +63,8 @@ def nmi_heatmap(report: Report, which: Which) -> Figure:
         scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
         words = "Difference of normalised mutual information, synthetic minus real, for every pair of columns."
     else:
+        # A scale of its own for each map would make a weakened dependence look as strong as the
+        # real one.
         largest = (max(pair["nmi_real"], pair["nmi_synthetic"]) for pair in pairs)
         scale = {
             "colorscale": style.MAGNITUDE,

@@ -68,6 +68,8 @@ def histogram(report: Report) -> Figure:
 
 def _entry(sides: dict[str, NDArray[np.int64]]) -> Json:
     """In the form of an entry of a column, with persons counted instead of records."""
+    # Sizes that occur on neither side are cut off. Two bins at least: bars on a scale need a
+    # width.
     last = max(
         2, *(int(np.flatnonzero(counts)[-1]) + 1 for counts in sides.values() if counts.any())
     )

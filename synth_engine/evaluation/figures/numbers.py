@@ -88,6 +88,8 @@ def _measures(centres: Array, share: Array) -> Mapping[str, float | None]:
     """Measures of one side. centres: the number of each code, NaN for codes without one; share: of records by code."""
     known = ~np.isnan(centres)
     held = float(share[known].sum())
+    # "Other" and missing have no number. Both count here, so that the measures are of numbers
+    # alone.
     missing = round(float(share[~known].sum()), DIGITS)
     if not held:
         return {**dict.fromkeys(_MEASURES), "missing": missing}
@@ -115,6 +117,8 @@ def _verdict(entries: list[Json]) -> str:
         entry["name"]: abs(entry["mean"]["synthetic"] - entry["mean"]["real"])
         / entry["standard_deviation"]["real"]
         for entry in entries
+        # In units of the real spread, columns of different units can be compared; a constant
+        # column has none.
         if entry["standard_deviation"]["real"] and entry["mean"]["synthetic"] is not None
     }
     if not moved:

@@ -47,6 +47,8 @@ def tvd_heatmap(report: Report) -> Figure:
 def _entry(clique: Clique, sides: Sides) -> Json:
     real = normalised_mutual_information(sides.real[clique].dense())
     synthetic = normalised_mutual_information(sides.synthetic[clique].dense())
+    # Values inside one wide bin may depend on the other column however similar the two tables
+    # look.
     hidden = sides.hidden(clique)
     return {
         "attributes": list(clique),

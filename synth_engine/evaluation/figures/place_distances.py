@@ -144,6 +144,7 @@ def _round_rows(edges: list[float], within: Json) -> list[int]:
         next((i for i, share in enumerate(side) if share > 0.9999), len(side) - 1)
         for side in within.values()
     )
+    # Steps of 1, 2 and 5: rows then stand at round distances, which the edges of the bins are.
     step = next(
         size
         for size in (1, 2, 5, 10, 20, 50, 100, 200, 400)

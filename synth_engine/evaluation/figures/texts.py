@@ -107,6 +107,7 @@ def count_texts(
     one with a mark behind it, counts nowhere.
     """
     counts = np.bincount(places, minlength=len(texts)).astype(np.int64)
+    # A marked prefix is not a text that anybody has; without its mark it would count as found.
     known = np.array([words.member(str(text)) for text in texts], dtype=np.bool_)
     return aggregate(words, words.encode([str(text) for text in texts[known]]), counts[known])
 
@@ -124,10 +125,13 @@ def entries(real: Iterable[OccupiedCells], synthetic: Iterable[OccupiedCells]) -
 
 
 def _entry(words: StringHierarchy, real: OccupiedCells, synthetic: OccupiedCells) -> Json:
+    # A text cannot be found more often than it is there, so a smaller synthetic table would
+    # look worse for its size alone.
     scale = real.records / max(1, synthetic.records)
     first = strings.tally(real.codes, real.counts)
     second = strings.tally(synthetic.codes, np.rint(synthetic.counts * scale).astype(np.int64))
     common, rare = strings.from_the_common(first, second), strings.from_the_rare(first, second)
+    # Symbol 0 is the end of a text: the symbols above it are its characters.
     lengths = (words.path(first.texts) > 0).sum(axis=1).astype(np.int64)
     share = strings.intersection(first, second)
     return {
@@ -141,6 +145,8 @@ def _entry(words: StringHierarchy, real: OccupiedCells, synthetic: OccupiedCells
         "records_below": np.round(rare.records, DIGITS).tolist(),
         "found_below": np.round(rare.matched, DIGITS).tolist(),
         "lengths": [list(each) for each in strings.by_group(first, second, lengths)],
+        # No chance level: what two samples would share depends on the unknown tail of rare
+        # texts.
         "verdict": wording.distance_verdict(1.0 - share, chance=0.0),
         **({} if real.read is None else {"read": dict(real.read)}),
     }

@@ -31,6 +31,8 @@ class Triples(ComparisonFigure):
         ]
 
     def cards(self, report: Report) -> list[Card]:
+        # Fewer than three columns, or private answers without tables of three, leave no
+        # triples.
         if not report["triples"]:
             return []
         return [heatmaps.group_card(report, "triples", mean="tvd3", figure=None)]

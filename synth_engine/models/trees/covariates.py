@@ -52,6 +52,7 @@ class Covariates:
             sound &= (
                 weights.min() >= 0
                 and weights.sum() == WHOLE
+                # Every area needs a row of weights, or drawing would read beyond the table.
                 and len(weights) > self.areas.max()
             )
             sizes[one.column] = weights.shape[-1]
@@ -70,6 +71,8 @@ class Covariates:
         self, cells: npt.NDArray[np.int64], rng: np.random.Generator
     ) -> dict[str, Codes]:
         """Codes of records that lie in these cells of the tree."""
+        # The area acts as a parent in a network: given it, the columns do not depend on where
+        # in the area a record lies.
         areas = self.areas[cells].astype(np.uint16)
         codes: dict[str, Codes] = {}
         for one in self.columns:

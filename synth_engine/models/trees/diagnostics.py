@@ -85,6 +85,8 @@ def of_growth(
         for level, opened in zip(grown.levels(hierarchy), grown.opened, strict=True)
     ]
     tables = [*counted, *((counts, noise) for counts in grown.counts)]
+    # Under the null hypothesis no record is in the node, so it opens if noise alone reaches the
+    # threshold.
     by_noise = noise.reaches(rule.least)
     return TreeDiagnostics(
         noise=not (opens_more_than_noise(levels, chance=by_noise) or stands_out(tables)),
@@ -106,6 +108,8 @@ def opens_more_than_noise(levels: Sequence[tuple[int, int]], *, chance: float) -
     from scipy.special import bdtrc  # slow to import
 
     return any(
+        # bdtrc(k - 1, n, p) is the probability of k or more successes of n: the p-value of this
+        # depth.
         opened and bdtrc(opened - 1, looked, chance) <= within
         for (looked, opened), within in zip(levels, _shares(), strict=False)
     )
@@ -116,6 +120,7 @@ def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
     return any(
         values.size
         and values.max() > 0
+        # Union bound over the cells of a table.
         and values.size * noise.reaches(int(values.max())) <= within
         for (values, noise), within in zip(tables, _shares(), strict=False)
     )
@@ -123,6 +128,8 @@ def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
 
 def _shares() -> Iterator[float]:
     """Of the chance to be wrong: a half for counts and a half for nodes, and of that a half, a quarter …"""
+    # The two families of tests have 1/(2 * ONCE_IN) each, split geometrically because the depth
+    # is not known before.
     return (1 / (2 * ONCE_IN) / 2**place for place in count(1))
 
 
@@ -138,6 +145,8 @@ def stop_reason(
         return None
     least = rule.threshold + depth * rule.discount
     prefixes, deepest = ends.prefixes[last], depth == hierarchy.depth
+    # Cells that the description cannot divide further are no sign of a tree that ended too
+    # early.
     divisible = (
         hierarchy.divides_beyond(prefixes) if deepest else hierarchy.divides(prefixes, depth)
     )

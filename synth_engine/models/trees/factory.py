@@ -84,6 +84,7 @@ def read(obj: Mapping[str, Any], domain: Domain) -> ModelTree:
 
 def root_alone(tree: ModelTree) -> bool:
     """Whether a tree has its root and nothing below: it says of no record where it lies, or how its text begins."""
+    # Cells are disjoint, so a tree that has its root has nothing else.
     return bool(tree.levels.tolist() == [0])
 
 

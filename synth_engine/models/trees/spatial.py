@@ -106,6 +106,7 @@ class SpatialTree:
                 [points.halvings(level, axis) for level in range(points.depth + 1)]
             )
             last = first[:, axis] + (points.parts >> halved[self.levels[chosen]])
+            # Cells divide the list of bins evenly, so the bins of a cell are a range of codes.
             size = domain.sizes[name]
             low, high = (
                 prefixes.first_bins(points, ends, size=size) for ends in (first[:, axis], last)
@@ -125,6 +126,8 @@ class SpatialTree:
             gazetteers.sites(domain, points.columns), points.supports, strict=True
         ):
             if site.of_codes or self.placed != "anywhere":
+                # All columns of a place take their codes from one point, or latitude and
+                # longitude would not belong together.
                 points_of_records = support.order[self._picked(points, support, chosen, rng)]
                 codes |= {
                     name: of[points_of_records].astype(np.uint16)
@@ -146,6 +149,7 @@ class SpatialTree:
         low, high = first[chosen], last[chosen]
         if self.placed == "points":
             return rng.integers(low, high)
+        # Inverse transform sampling, restricted to the range of points that lie in the cell.
         reached = np.append(0.0, np.cumsum(support.weights))
         at = reached[low] + rng.random(low.size) * (reached[high] - reached[low])
         picked: npt.NDArray[np.intp] = np.clip(

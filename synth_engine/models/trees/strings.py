@@ -88,6 +88,8 @@ class StringTree:
             fits = (
                 len(text) < longest if cut else self.hierarchy.shortest <= len(text) <= longest
             )
+            # The mark is a character outside the alphabet: a text that had it could not be told
+            # from a marked prefix.
             if not fits or not signs >= set(text):
                 raise malformed()
 
@@ -150,6 +152,8 @@ class StringTree:
         if self.incomplete_prefixes != "completed" or self.completions is None:
             return self.written, places
         texts, reached, first, last = self._public
+        # Prefixes without a public completion stay as they are: a made-up ending would look
+        # like a text that somebody has.
         some = np.flatnonzero(reached[last[places]] > reached[first[places]])
         low, high = reached[first[places[some]]], reached[last[places[some]]]
         at = (
@@ -177,6 +181,7 @@ class StringTree:
         codes = self.hierarchy.encode(texts)
         order = np.argsort(codes)
         ends = self.hierarchy.path(self.cells).copy()
+        # 255 is above every symbol, so this is the largest code that may begin like the node.
         ends[np.arange(self.hierarchy.width) >= self.levels[:, None]] = 255
         first = np.searchsorted(codes[order], self.cells)
         last = np.searchsorted(codes[order], self.hierarchy.code(ends), side="right")

@@ -49,6 +49,8 @@ class ProductTree:
             IncompletePrefixes
         ):
             raise malformed()
+        # A stored model is input like any other file: a cell that is no node would be decoded
+        # to a value of another class.
         for level in range(int(self.levels.max()) + 1):
             cells, below = self.cells[self.levels == level], self.cells[self.levels >= level]
             there = self.hierarchy.exists(np.unique(self.hierarchy.prefix(below, level)), level)
@@ -78,6 +80,7 @@ class ProductTree:
             levels, cells = self._nodes_of(index)
             if isinstance(component, TaxonomyHierarchy):
                 first, last = component.inside(cells, levels)
+                # Uniform within the node: below it the tree has measured nothing.
                 values = component.order[rng.integers(first[chosen], last[chosen])]
                 codes[component.columns[0]] = values.astype(np.uint16)
             elif isinstance(component, SpatialHierarchy):
