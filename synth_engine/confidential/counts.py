@@ -25,8 +25,10 @@ _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
 def contingency(
     rows: Rows, clique: tuple[str, ...], *, merged: Merged | None = None
 ) -> NDArray[np.int64]:
-    """How many records fall into each cell: int64, one axis for each attribute of the clique. Exact, so what calls
-    this must add noise, or mark the result as not private. merged: attributes that are counted by bins."""
+    """Counts the records in each cell: int64, one axis for each attribute of the clique.
+
+    The counts are exact, so the caller must add noise, or mark the result as not private.
+    merged: attributes that are counted by bins."""
     bins = {name: np.asarray(codes, dtype=np.intp) for name, codes in (merged or {}).items()}
     sizes = dict(zip(clique, rows.domain.shape(clique), strict=True)) | {
         n: int(b.max()) + 1 for n, b in bins.items()
@@ -42,8 +44,8 @@ def _tally(
     *,
     records: int,
 ) -> NDArray[np.int64]:
-    """How many records fall into each cell, in one row. columns: codes, and the bin of each code, if it is counted by
-    bins."""
+    """Counts the records in each cell, in one row. columns: codes, and the bin of each code, if
+    it is counted by bins."""
     cells = prod(shape)
     table = np.zeros(cells, dtype=np.int64)
     for start in range(0, records, _BLOCK):
@@ -62,7 +64,8 @@ def _tally(
 
 
 def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of exact counts, and exact as they are: along each axis of K cells, K times every entry less the sum of all."""
+    """Computes the interaction contrast of exact counts, in whole numbers: along each axis of K
+    cells, K times every entry less the sum of all."""
     for axis, size in enumerate(table.shape):
         # Whole numbers throughout: division by `size` would leave the integers on which the
         # noise is exact.
@@ -71,26 +74,26 @@ def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def largest_classes(table: NDArray[np.int64]) -> int:
-    """How many records are in the largest class of their group: classes along the last axis, groups along the others.
-    Exact counts make it exact."""
+    """Counts the records that are in the largest class of their group, exactly: classes along
+    the last axis, groups along the others."""
     return int(table.max(axis=-1).sum())
 
 
 def distances(rows: Rows, pair: tuple[str, str]) -> NDArray[np.int64]:
-    """How many records have their two places how far apart, in public bins, and last, how many lack one. Exact like
-    `contingency`, and never to be released."""
+    """Counts records by the distance of their two places, in public bins; last, those that lack
+    a place. Exact like `contingency`, and never to be released."""
     return places.histogram(rows.codes, domain=rows.domain, pair=pair)
 
 
 def commutes(rows: Rows, commute: Commute) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """From where to where records go, by public points: the cells that occur, and how many have each. Exact, and never to be
-    released."""
+    """Counts records by origin and destination at public points: the cells that occur, and how
+    many have each. Exact, and never to be released."""
     return commute.tally(rows.codes)
 
 
 def group_sizes(rows: Rows) -> NDArray[np.int64]:
-    """How many units have 1, 2, … records, up to the most that one may have: of the rows that truncation left, and with
-    those that lack an id as one unit. Exact like `contingency`."""
+    """Counts the units that have 1, 2, … records, up to the most that one may have: of the rows
+    that truncation left, and with those that lack an id as one unit. Exact like `contingency`."""
     records = np.bincount(rows.units())
     most = rows.domain.unit.max_records
     return np.bincount(records[records > 0], minlength=most + 1)[1:].astype(np.int64)
@@ -122,8 +125,8 @@ def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
 
 
 def by_rank(rows: Rows, name: str) -> dict[int, int]:
-    """How many records have each value that occurs in a weak attribute, by its number within the public set. Exact, and
-    it tells what occurs: for `discovery` alone."""
+    """Counts the records of each value that occurs in a weak attribute, by its number within
+    the public set. Exact, and it reveals what occurs: for `discovery` alone."""
     value_indices, ranks = rows.ranked(name)
     tally = np.bincount(value_indices, minlength=len(ranks))
     return {rank: int(count) for rank, count in zip(ranks, tally, strict=True) if count}
@@ -154,8 +157,11 @@ def by_part(
     by: tuple[str, ...] = (),
     leaves: Sorted | None = None,
 ) -> NDArray[np.int64]:
-    """How many records lie in each part and each cell of the table of `by`, in one row; those in no part, nowhere. leaves: of
-    the same rows, where nothing else is counted by: neighbours are found side by side."""
+    """Counts the records in each part and each cell of the table of `by`, in one row; those in
+    no part, nowhere.
+
+    leaves: the sorted codes of the same rows, where nothing else is counted by; neighbours are
+    then side by side."""
     if leaves is not None and not by:
         lie = partition.places(hierarchy, leaves[0])
         # Sums of whole numbers below 2^53, which floats hold.
@@ -176,7 +182,7 @@ def by_part(
 
 
 def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] | None]:
-    """Of every record, and which of them lie nowhere."""
+    """Returns the code of every record, and which records lie nowhere."""
     columns: dict[str, NDArray[Any]] = {name: rows.codes(name) for name in hierarchy.columns}
     lacking = prefixes.nowhere(hierarchy, columns, rows.domain)
     if (words := hierarchy.component(StringHierarchy)) is not None:
@@ -189,7 +195,8 @@ def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] |
 def _texts(
     rows: Rows, words: StringHierarchy
 ) -> tuple[NDArray[np.int32], Codes, NDArray[np.bool_]]:
-    """Of every record the place of its text, and of those texts the codes, and which of them are of the set at all."""
+    """Returns for every record the index of its text, and for those texts the codes and whether
+    they are in the set at all."""
     (name,) = words.columns
     values, times = rows.ranked(name)
     return values, *prefixes.ranked(words, rows.domain, times)
@@ -202,8 +209,8 @@ def occupied(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.int64]
 
 
 def unread(rows: Rows, name: str) -> tuple[int, int]:
-    """Of a weak attribute: how many records have a value outside its public set, kept as "other", and how many have none. Exact,
-    and never to be released."""
+    """Counts the records of a weak attribute that have a value outside its public set, encoded
+    as "other", and those that have none. Exact, and never to be released."""
     values, times = rows.ranked(name)
     attribute = rows.domain.attribute(name)
     if not isinstance(attribute, Weak):
@@ -217,5 +224,6 @@ def unread(rows: Rows, name: str) -> tuple[int, int]:
 
 
 def count_violations(rows: Rows) -> tuple[int, ...]:
-    """How many records break each declared constraint. Exact like `contingency`, and never to be released."""
+    """Counts the records that break each declared constraint. Exact like `contingency`, and
+    never to be released."""
     return counting.count_violations(rows.codes, domain=rows.domain)

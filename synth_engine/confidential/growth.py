@@ -28,7 +28,8 @@ from synth_engine.privacy import thresholds
 _AT_ONCE = 30
 """Nodes without records that are expected to pass at once: how many do is drawn in steps."""
 _SELDOM = 300
-"""Where one of fewer passes, a choice for each is quicker."""
+"""Where fewer than one in so many pass, their number and their choice are drawn instead of
+noise for each."""
 
 
 class TreeSampler(Protocol):
@@ -141,8 +142,9 @@ def passing(
     noise: Noise,
     noisy: Callable[[Counts, Noise], Counts],
 ) -> NDArray[np.bool_]:
-    """Which scores reach the threshold with noise. Of scores of 0, each passes with one chance: where it is small, how many
-    do is drawn, and which; the law is the same."""
+    """Draws which scores reach the threshold with noise. All scores of 0 pass with the same
+    probability: where it is small, their number is drawn, and then which they are; the law is
+    the same."""
     some, passed = np.flatnonzero(scores), np.zeros(scores.size, dtype=np.bool_)
     passed[some] = noisy(scores[some], noise) >= threshold
     if thresholds.expected_by_chance(_SELDOM, threshold=threshold, scale=noise.scale) > 1:

@@ -35,8 +35,9 @@ THREADS = 2  # columns of a block are looked at side by side
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Reading:
-    """What the steward sees of a table. `suggestions` have the form of attributes in a domain's JSON, each fact
-    marked "suggested", with a sentence under "why". `unique` are columns that seem to be different in every row."""
+    """The reading of a table for its steward. `suggestions` have the form of attributes in a
+    domain's JSON, each fact marked "suggested", with a sentence under "why". `unique` are
+    columns that seem to be different in every row."""
 
     columns: tuple[str, ...]
     suggestions: list[dict[str, Any]]

@@ -49,7 +49,8 @@ def noisy(vector: Counts, noise: Noise) -> Counts:
 
 
 def reaching(size: int, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
-    """Of so many independent discrete Laplace noises, which ones reach a threshold of 1 or more."""
+    """Draws which of so many independent discrete Laplace noises reach a threshold of 1 or
+    more."""
     return laplace.reaching(size, scale=noise.scale, threshold=threshold, source=_uniform)
 
 

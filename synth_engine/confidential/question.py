@@ -38,7 +38,8 @@ class Question(Generic[Exact, Answer]):
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """All that a verb may use to state a question: the public description and the cap, and no row."""
+    """The only facts by which a verb may state a question: the public description and the cap,
+    and no row."""
 
     domain: Domain
     cap: Loss

@@ -22,7 +22,8 @@ from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import Block, Limits, Progress, Shape
 
 Ranked = tuple[NDArray[np.int32], list[int]]
-"""Of a weak attribute: for each record a place in the list, and the list: different numbers within the public set."""
+"""The values of a weak attribute: for each record an index into a list, and the list: different
+numbers within the public set."""
 
 
 class Rows:
@@ -71,7 +72,8 @@ class Rows:
         return self.__codes[name]
 
     def units(self) -> NDArray[np.integer[Any]]:
-        """To which unit each record belongs, as numbers that say nothing else, for `counts` alone."""
+        """Returns to which unit each record belongs, as numbers without further meaning, for
+        `counts` alone."""
         if self.__units is None:
             raise PrivacyError("the privacy unit of these rows has no column")
         return self.__units
@@ -193,7 +195,7 @@ def open_tables(
 
 
 class _Opened:
-    """What blocks of text have become: codes of records, and to which unit each belongs."""
+    """The result of encoding blocks of text: codes of records, and to which unit each belongs."""
 
     def __init__(self, domain: Domain, dialect: Dialect | None) -> None:
         self._domain, self._dialect = domain, dialect
@@ -239,7 +241,8 @@ class _Opened:
             )
 
     def rows(self, *, random_bytes: Callable[[int], bytes]) -> Rows:
-        """All of them; of each unit at most so many, chosen by chance."""
+        """Joins all blocks and truncates: of each unit at most so many records, chosen by
+        chance."""
         domain = self._domain
         # One column at a time is there twice.
         columns = {
@@ -286,8 +289,10 @@ def count_fits(
     limits: Limits | None = None,
     progress: Progress = readers.silent,
 ) -> dict[str, codec.Fit]:
-    """How the cells of each column fit its description, over all rows of the table. Exact counts of real cells: not private, for
-    the data steward's report alone. Raises TableError as `open_table` does."""
+    """Counts how the cells of each column fit its description, over all rows of the table.
+
+    Exact counts of real cells: not private, for the data steward's report alone. Raises
+    TableError as `open_table` does."""
     _require_form(path, kind=kind, dialect=dialect)
     wanted = _wanted(domain)
     marks = None if dialect is None else dialect.marks
@@ -344,7 +349,8 @@ def require_columns(
 
 
 def _require_form(path: Path | str, *, kind: Kind | None, dialect: Dialect | None) -> None:
-    """Without a header the first line is a record, and how all others are read must not be guessed from it."""
+    """Refuses a table without a header whose delimiter is not declared: its first line is a
+    record, and how all others are read must not be guessed from it."""
     if dialect is None or dialect.header or dialect.delimiter:
         return
     if readers.is_delimited(path, kind=kind):
@@ -382,7 +388,7 @@ def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
 def _truncate(
     units: NDArray[np.int32], *, most: int, random_bytes: Callable[[int], bytes]
 ) -> NDArray[np.intp]:
-    """At most so many records of each unit, every one with the same chance."""
+    """Selects at most so many records of each unit, every one with the same chance."""
     # Records in a random order within each unit: which ones are retained must not depend on what they hold.
     keys = np.frombuffer(random_bytes(8 * len(units)), dtype=np.uint64)
     order = np.lexsort((keys, units))

@@ -1,4 +1,4 @@
-"""Where the randomness of the room comes from."""
+"""The source of all randomness of the room."""
 
 from __future__ import annotations
 

@@ -97,7 +97,8 @@ def _draft_from_codebook(column: Column, codebook: Mapping[str, Any]) -> dict[st
 
 
 def _within(draft: Mapping[str, Any], code: str) -> bool:
-    """Whether a code is also a value of what is drafted, which no marker of missing values may be."""
+    """Returns whether a code is also a value of what is drafted, which no marker of missing
+    values may be."""
     if draft["kind"] in ("integer", "number"):
         return numbers.within(code, draft["low"], draft["high"])
     return code in draft.get("values", [draft.get("true"), draft.get("false")])

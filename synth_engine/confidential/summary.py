@@ -1,8 +1,9 @@
-"""What a column looks like, taken in block by block in bounded memory, for the suggestions that its steward is shown.
+"""Summaries of columns, taken in block by block in bounded memory, for the suggestions that a
+steward is shown.
 
-While a column has few different texts they are all counted. When they become many, what a draft needs is kept up
-instead: which kinds of values still fit, the ends of the range, how the frequent texts are called.
-"""
+While a column has few different texts they are all counted. When they become many, what a draft
+needs is kept up instead: which kinds of values still fit, the ends of the range, how the
+frequent texts are called."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _MARKER_LENGTHS = sorted({len(marker) for marker in MARKERS})
 
 
 class Column:
-    """All texts of a column while they are few; see `wide` when they are many."""
+    """A column whose texts are all counted while they are few; see `wide` when they are many."""
 
     def __init__(self, marks: Marks, *, of: int = 1) -> None:
         """One of so many columns."""
@@ -73,8 +74,8 @@ class Column:
 
     @property
     def unique(self) -> bool:
-        """Whether no two records share a text, missing values aside: looked at in full while texts are few, within
-        blocks when they are many."""
+        """Returns whether no two records share a text, missing values aside: looked at in full
+        while texts are few, within blocks when they are many."""
         if self.wide is None:
             most = max(
                 (times for text, times in self.times.items() if text not in MARKERS), default=0
@@ -141,11 +142,11 @@ class Wide:
         return None
 
     def sample(self) -> NDArray[np.float64]:
-        """Some of the numbers, evenly spread over the rows."""
+        """Returns some of the numbers, evenly spread over the rows."""
         return np.concatenate(self._sample)
 
     def _without_markers(self, texts: pa.Array) -> pa.Array:
-        """Without markers of missing values, which are short and counted."""
+        """Removes markers of missing values, which are short, and counts them."""
         # Lengths are compared first: comparing every long text with all markers costs far more.
         short = np.isin(pc.binary_length(texts).to_numpy(), _MARKER_LENGTHS)
         if not short.any():
@@ -186,7 +187,8 @@ class Wide:
         return self.days or not times.days
 
     def _texts(self, texts: pa.Array) -> None:
-        """Which are frequent, as long as they repeat at all; of a long table, a look at some of its blocks."""
+        """Counts which texts are frequent, as long as they repeat at all; of a long table, in
+        some of its blocks."""
         self.longest = max(self.longest, pc.max(pc.binary_length(texts)).as_py())
         self._blocks += 1
         if self._blocks > LOOKED_AT and self._blocks % LOOKED_AT:

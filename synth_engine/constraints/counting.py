@@ -1,4 +1,5 @@
-"""How many records break each constraint, from codes: two values of one bin count as in order."""
+"""Counts of records that break each constraint, from codes: two values of one bin count as in
+order."""
 
 from __future__ import annotations
 

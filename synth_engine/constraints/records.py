@@ -179,8 +179,9 @@ def _borrow_columns(
     was_bad: Places,
     rng: np.random.Generator,
 ) -> None:
-    """What is left takes all columns of the component from a record that needed no mending, or, if there is none, the
-    one that the search found when the domain was declared."""
+    """Copies all columns of the component from a record that needed no repair into each that
+    still breaks it; if there is none, uses the one that the search found when the domain was
+    declared."""
     bad = _breaking(codes, component)
     if not bad.size:
         return

@@ -28,7 +28,8 @@ CLOSE = 1e-6
 
 
 def possible(domain: Domain, clique: Clique) -> Truth:
-    """Which cells of a table the constraints allow, as far as they can be judged from its columns."""
+    """Returns which cells of a table the constraints allow, as far as they can be judged from
+    its columns."""
     shape = domain.shape(clique)
     axes = np.meshgrid(*map(np.arange, shape), indexing="ij", sparse=True)
     codes = dict(zip(clique, axes, strict=True))

@@ -33,7 +33,7 @@ def enforce_order(
 
 
 def breaking(domain: Domain, orders: Orders, frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which records have values that are not in order."""
+    """Returns which records have values that are not in order."""
     values = {name: domain.attribute(name).comparable(frame[name]) for name in orders.columns}
     broken = np.zeros(len(frame), dtype=np.bool_)
     for name, edges in orders.below.items():

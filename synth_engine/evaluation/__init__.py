@@ -1,1 +1,2 @@
-"""How well a synthetic table stands for the real one: distances, reports, figures. Pure functions of tallies."""
+"""The comparison of a synthetic table with the real one: distances, reports, figures. Pure
+functions of tallies."""

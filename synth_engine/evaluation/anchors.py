@@ -21,7 +21,8 @@ MAX_SUGGESTIONS = 500  # names, at most: more are found when they are typed
 
 
 def find(text: str, *, commute: Commute, domain: Domain) -> NamedPoint | None:
-    """By its code or its name, whatever its letters' case, or by latitude and longitude; None if there is no such point."""
+    """Finds a public point by its code or name, in any case, or by latitude and longitude; None
+    if there is no such point."""
     if (degrees := DEGREES.fullmatch(text)) is not None:
         north, east = float(degrees[1]), float(degrees[2])
         return (
@@ -52,7 +53,8 @@ def names(*, commute: Commute, domain: Domain) -> list[str]:
 
 
 def busiest_destination(flows: Flows) -> NamedPoint:
-    """Where most synthetic records end; the middle of all ends if there is no record."""
+    """Returns the point where most synthetic records end; the middle of all ends if there is no
+    record."""
     # Only the synthetic side is passed in: a default that followed the real records would show
     # on the page of a private release.
     averages, end = by_destination(flows), flows.commute.destination

@@ -130,14 +130,15 @@ def _on_a_scale(entry: Json) -> tuple[Traces, Layout]:
 
 
 def _bins(entry: Json) -> tuple[list[float], list[float]]:
-    """Where the bins of a number begin and end on its scale."""
+    """Returns the lower and the upper edges of the bins of a number on its scale."""
     shift = 0.5 if entry["kind"] == "integer" else 0.0  # whole number 7 covers 6.5 … 7.5
     edges = [cut - shift for cut in entry["cuts"]]
     return edges[:-1], edges[1:]
 
 
 def _is_evenly_binned(entry: Json) -> bool:
-    """Whether the bins of a number are so nearly equal that their shares may stand on its scale."""
+    """Returns whether the bins of a number are so nearly equal that their shares may stand on
+    its scale."""
     if entry["cuts"] is None or len(entry["cuts"]) < 3:
         return False
     widths = [b - a for a, b in pairwise(entry["cuts"])]

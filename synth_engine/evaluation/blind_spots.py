@@ -1,8 +1,9 @@
-"""Where a comparison in the bins of the description cannot see, and says so instead of calling a column kept.
+"""Limits of a comparison in the bins of the description: a column that it cannot judge is not
+called kept.
 
-A column is compared after it was encoded. If most real values lie in one bin, or many were moved to a bound or could not be
-read, both sides agree whatever the values within are: a small distance means nothing then.
-"""
+A column is compared after it was encoded. If most real values lie in one bin, or many were
+moved to a bound or could not be read, both sides agree whatever the values within are: a small
+distance means nothing then."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ SMALL_LEVELS = ("same", "small")
 
 
 def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
-    """Why the distance of a column says too little, in words; nothing if it can be judged. real: tallies of the real table."""
+    """Returns why the distance of a column says too little, in words; nothing if it can be
+    judged. real: tallies of the real table."""
     reasons = []
     share = largest_bin(attribute, real)
     if share > MAX_BIN_SHARE:
@@ -71,7 +73,7 @@ def largest_bin(attribute: Attribute, real: Tallies) -> float:
 
 
 def _wide_bins(attribute: Attribute) -> list[bool]:
-    """Of each bin, whether it holds more than one value of its column."""
+    """Returns for each bin whether it holds more than one value of its column."""
     match attribute:
         case Number():
             return [

@@ -26,12 +26,12 @@ class CardTable:
 
     @property
     def columns(self) -> list[tuple[str, bool]]:
-        """Of each column its head, and whether it is aligned as a number."""
+        """Returns the head of each column, and whether it is aligned as a number."""
         return list(zip(self.head, self.numeric, strict=True))
 
     @property
     def cells(self) -> list[list[tuple[str, bool]]]:
-        """Row by row, each cell with the same."""
+        """Returns the cells row by row, each with whether it is aligned as a number."""
         return [list(zip(row, self.numeric, strict=True)) for row in self.rows]
 
 
@@ -90,7 +90,8 @@ def make_table(
     words: bool = False,
     names: int = 1,
 ) -> CardTable:
-    """So many texts, then numbers, and with `words` a text in the last column."""
+    """Makes a table with `names` columns of text, then columns of numbers and, with `words`, a
+    text in the last column."""
     last = len(head) - words
     numeric = tuple(names <= index < last for index in range(len(head)))
     return CardTable(

@@ -1,5 +1,5 @@
-"""How large a cell of a tree of places is at each depth, on the ground. Public facts alone: the box, and how often each of its sides
-has been halved."""
+"""The size of a cell of a tree of places on the ground, by depth. It follows from public facts
+alone: the box, and how often each of its sides has been halved."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def describe(sizes: Sequence[Size]) -> str:
 
 
 def describe_depths(hierarchy: Hierarchy, domain: Domain) -> str:
-    """Some depths of a tree, the first and the last among them, in a sentence; empty for a tree without places."""
+    """Describes the cells of some depths, the first and the last among them, in a sentence;
+    empty for a tree without places."""
     last = hierarchy.depth
     depths = sorted(
         {

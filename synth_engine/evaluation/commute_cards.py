@@ -97,7 +97,8 @@ def _curve_sheet(view: CommuteView, entry: dict[str, Any], kind: str) -> FullTab
 
 
 def averages(view: CommuteView, *, short: bool) -> tuple[Card, FullTable]:
-    """By destination against its number of records: of all commutes, or of short ones."""
+    """Makes the card of average distances by destination against its number of records: of all
+    commutes, or of short ones."""
     kind = "short" if short else "averages"
     chosen = {
         side: flows.up_to(view.short_km) if short else flows
@@ -226,7 +227,7 @@ def _get(workers: Any, position: int) -> int:
 
 
 def errors(view: CommuteView) -> tuple[Card, FullTable]:
-    """Of the averages, by bands of workers; of a comparison alone."""
+    """Makes the card of errors of the averages, by bands of workers; for a comparison alone."""
     error_rows = commutes.error_rows(
         view.sides["real"], view.sides["synthetic"], short_km=view.short_km
     )

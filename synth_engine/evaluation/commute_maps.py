@@ -23,7 +23,7 @@ CardAndTable = tuple[Card, FullTable]
 
 
 def make_all(view: CommuteView) -> list[CardAndTable]:
-    """All figures of commutes with their whole tables, in the order of reading."""
+    """Makes all figures of commutes with their whole tables, in the order of reading."""
     whole: list[Callable[[CommuteView], CardAndTable]] = [
         commute_cards.all_records,
         commute_cards.near_records,
@@ -77,7 +77,7 @@ def _name_flows(view: CommuteView, largest: list[regions.Flow]) -> str:
 
 
 def density(view: CommuteView, *, near: bool) -> CardAndTable:
-    """Where records end: of all, or of those who start near the point."""
+    """Makes the map of where records end: of all, or of those who start near the point."""
     kind = "density-near" if near else "density"
     sides = view.nearby if near else view.sides
     end = view.commute.destination

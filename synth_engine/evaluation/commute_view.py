@@ -1,4 +1,5 @@
-"""What is shown of commutes: which ones, how they are divided, and each figure's whole table."""
+"""The view of commutes that a reader chose: which ones, how they are divided, and each figure's
+whole table."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ class CommuteView:
 
     @cached_property
     def nearby(self) -> dict[str, Flows]:
-        """Of those who start near the point."""
+        """Selects the records of each side that start near the point."""
         spot = self.near
         return {
             side: flows.homes_within(self.within_km, north=spot.north, east=spot.east)
@@ -87,7 +88,7 @@ class CommuteView:
         return regions.box(self.commute)
 
     def distance(self, kilometres: float) -> str:
-        """In the unit of the reader, to three digits."""
+        """Writes a distance in the unit of the reader, to three digits."""
         return f"{self.unit.of(kilometres):.3g} {self.unit.short}"
 
     def figure(
@@ -122,7 +123,7 @@ class CommuteView:
 
     @property
     def _report(self) -> dict[str, Any]:
-        """What a figure says of itself."""
+        """Returns the fields of a report by which a figure states whether it is private."""
         return {
             "private": self.private,
             "notice": wording.PRIVATE if self.private else wording.NOT_PRIVATE,

@@ -1,8 +1,9 @@
-"""How far records go: from tallies of where they start and where they end, and nothing else of them.
+"""Distances of commutes, computed from tallies of where records start and where they end, and
+nothing else of them.
 
-Definitions in docs/comparison.md. Distances are great circles between public points; a destination is a position of
-its end, so with public points one value of the column, and with latitude and longitude one public cell.
-"""
+Definitions in docs/comparison.md. Distances are great circles between public points; a
+destination is a position of its end, so with public points one value of the column, and with
+latitude and longitude one public cell."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Flows:
 
     @classmethod
     def of(cls, commute: Commute, table: ContingencyTable) -> Flows:
-        """From the counts of the cells of a commute that occur."""
+        """Makes the flows of the counts of those cells of a commute that occur."""
         distance_km = kilometres(commute, table.cells)
         located = ~np.isnan(distance_km)
         origins, destinations = commute.split(table.cells[located])
@@ -68,11 +69,11 @@ class Flows:
         return float(self.counts @ self.km) / max(1, self.total)
 
     def up_to(self, km: float) -> Flows:
-        """Of records that go at most so many kilometres."""
+        """Selects records that go at most so many kilometres."""
         return self._where(self.km <= km)
 
     def homes_within(self, km: float, *, north: float, east: float) -> Flows:
-        """Of records that start at most so many kilometres from a point."""
+        """Selects records that start at most so many kilometres from a point."""
         latitudes, longitudes = self.commute.origin.at(self.origins)
         away = places.great_circle(
             latitudes,
@@ -125,8 +126,11 @@ def _share_within(flows: Flows, at: Floats) -> Floats:
 
 
 def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
-    """Between which cumulative shares nine of ten implicates lie at the upper edge of each bin: tables of the same size
-    drawn anew from the bins of the one given, which is synthetic. No record is looked at for it."""
+    """Returns the bounds between which the cumulative shares of nine of ten implicates lie, at
+    the upper edge of each bin.
+
+    Implicates are tables of the same size, resampled from the bins of the given one, which is
+    synthetic. No record is read."""
     total = int(counts.sum())
     if not total:
         return np.zeros(len(counts)), np.zeros(len(counts))
@@ -141,7 +145,7 @@ def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
 
 
 def curve(sides: Mapping[str, Flows], *, seed: str) -> Entry:
-    """As `compared`, with the band of implicates."""
+    """Compares the curves as `compare_curves` does, and adds the band of implicates."""
     low, high = band(
         bin_distances(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed
     )
@@ -174,7 +178,8 @@ def compare_curves(sides: Mapping[str, Flows]) -> Entry:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Averages:
-    """By destination that occurs: its position, its records and how far they came on average, in kilometres."""
+    """Destinations that occur: their positions, their records and how far these came on
+    average, in kilometres."""
 
     positions: Whole
     records: Whole
@@ -199,8 +204,11 @@ def by_destination(flows: Flows) -> Averages:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Errors:
-    """How far the average commute of each destination is from the truth, in kilometres: of destinations with records on both
-    sides. `workers`: of the real table. `without`: records of destinations that the synthetic table lacks."""
+    """Absolute errors of the average commute, in kilometres, of destinations with records on
+    both sides.
+
+    `workers`: real records of each destination. `without`: real records of destinations that
+    the synthetic table lacks."""
 
     workers: Whole
     km: Floats
@@ -219,8 +227,8 @@ class Errors:
 
 
 def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Errors:
-    """Of all commutes, or of those up to so many kilometres on either side; destinations are told apart by all of their
-    workers. Computed on real data."""
+    """Computes the errors of all commutes, or of those up to so many kilometres on either side,
+    from real data. Destinations are ranked by all of their workers."""
     # Bands are by all real workers even for short commutes, so that a destination stays in its
     # band in both columns.
     workers = by_destination(real)
@@ -243,8 +251,11 @@ def errors(real: Flows, synthetic: Flows, *, up_to: float | None = None) -> Erro
 
 
 def error_rows(real: Flows, synthetic: Flows, *, short_km: float) -> list[Entry]:
-    """By bands of workers, and of all: how many destinations, and of all and of short commutes the mean error, its quartiles
-    and the mean with each worker counted once, in kilometres; None where there are no destinations."""
+    """Returns one row for each band of workers, and one for all.
+
+    A row has the number of destinations and, of all and of short commutes, the mean error and
+    its quantiles in kilometres; None where there are no destinations. The last row has the mean
+    with each worker counted once as well."""
     by_kind = {"all": errors(real, synthetic), "short": errors(real, synthetic, up_to=short_km)}
     rows: list[Entry] = []
     for low, high in (*BANDS, (1, None)):

@@ -17,7 +17,7 @@ AXIS_COVERAGE = 0.9999  # of the records of either side: the scale ends there, n
 
 @dataclass(frozen=True)
 class Unit:
-    """In which distances are shown; `km` of them are one."""
+    """A unit of distances on a page; `km`: its length in kilometres."""
 
     short: str
     name: str

@@ -1,4 +1,4 @@
-"""How far apart two places of a record are: real beside synthetic, as one entry of a report."""
+"""Distances between two places of a record, real beside synthetic, as one entry of a report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def entry(
     counts: Mapping[str, NDArray[np.int64]],
     missing: Mapping[str, int],
 ) -> wording.Json:
-    """Of tables by bins of distance, for each side. What compares both is None where a side has no record, or is not there."""
+    """Makes the entry of tables by bins of distance, one for each side. What compares both is
+    None where a side has no record, or is not there."""
     within = {side: np.cumsum(shares(table)) for side, table in counts.items()}
     totals = {side: int(table.sum()) for side, table in counts.items()}
     document: wording.Json = {

@@ -35,11 +35,13 @@ def total_variation(p: Array, q: Array) -> float:
 
 
 def chance_distance(first: Counts, second: Counts) -> float:
-    """What the total variation distance of two tables of counts would be by chance alone: its mean, had the records of
-    both been thrown together and dealt out again at random, as many to each side as it has.
+    """Returns the total variation distance of two tables of counts that chance alone would
+    give.
 
-    Of the c records in a cell, X fall to the first side, w being its share of all N records, and the cell adds
-    ½ (1/n + 1/m) E|X − cw|: that of a Binomial(c, w), times √((N − c)/(N − 1)) for dealing without replacement."""
+    It is the mean over random divisions of the pooled records into two tables of these sizes.
+    Of the c records in a cell, X fall to the first side, w being its share of all N records,
+    and the cell adds ½ (1/n + 1/m) E|X − cw|: that of a Binomial(c, w), times √((N − c)/(N −
+    1)) for dealing without replacement."""
     a, b = np.maximum(first, 0), np.maximum(second, 0)
     n, m = float(a.sum()), float(b.sum())
     if n == 0 or m == 0:

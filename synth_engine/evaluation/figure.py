@@ -1,4 +1,5 @@
-"""What a figure of the comparison is: what it counts, its entry in a report, its cards, and how to read them."""
+"""The interface of a figure of the comparison: what it counts, its entry in a report, its
+cards, and how to read them."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class Sides:
     unenforced: Sequence[int] = ()
 
     def counted(self, name: str) -> dict[str, Any] | None:
-        """What the figure of this field counted, by side; None unless both sides were counted."""
+        """Returns what the figure of this field counted, by side; None unless both sides were
+        counted."""
         real, synthetic = self.real.figures.get(name), self.synthetic.figures.get(name)
         if real is None or synthetic is None:
             return None
@@ -91,7 +93,7 @@ class Sides:
 
     @cached_property
     def limits(self) -> dict[str, list[str]]:
-        """Why the distance of a column says too little, by column."""
+        """Returns why the distance of a column says too little, by column."""
         return {
             column.name: blind_spots.limits(column, self.real, self.fits.get(column.name))
             for column in self.columns

@@ -1,4 +1,5 @@
-"""What the figures of pairs and triples share: a map with a square for each pair, and a table of groups of columns."""
+"""Shared parts of the figures of pairs and triples: a map with a square for each pair, and a
+table of groups of columns."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.wording import Json
 
 MAX_NAMED_COLUMNS = 40
-"""With more columns a map names only some of them."""
+"""Columns that a map names one by one; of more it names only some."""
 
 
 def pair_map(report: Report, field: str, scale: Json, *, words: str) -> Figure:
@@ -63,7 +64,7 @@ def pair_map(report: Report, field: str, scale: Json, *, words: str) -> Figure:
 
 
 def _hover_text(pair: Json | None, field: str) -> str:
-    """What a square says when pointed at."""
+    """Returns the text of a square, shown under the pointer."""
     if pair is None:
         return ""
     head = " × ".join(escape(name) for name in pair["attributes"])

@@ -219,7 +219,7 @@ def layout(box: Box) -> dict[str, Any]:
 
 
 def _is_between(flow: Flow, parts: tuple[Regions, Regions]) -> bool:
-    """Whether it leads from one point to another; a part that lies nowhere has none."""
+    """Returns whether it leads from one point to another; a part that lies nowhere has none."""
     return _ends(flow, parts)[0] != _ends(flow, parts)[1]
 
 

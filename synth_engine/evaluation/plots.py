@@ -28,7 +28,8 @@ def frame_release(
 def frame(
     report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
 ) -> Figure:
-    """What all figures share. One made on real data says so in itself, so that a saved picture does too."""
+    """Adds what all figures share. A figure made on real data has a red notice inside, so that
+    a saved picture has it too."""
     base: dict[str, Any] = {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",

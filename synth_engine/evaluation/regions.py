@@ -29,8 +29,8 @@ Flow = tuple[int, int, int]  # part of the origin, part of the destination, reco
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Regions:
-    """Of one end. `of` gives the part of each position, -1 for those of none; `north` and `east` are the middle of a part in
-    degrees, NaN of one that lies nowhere."""
+    """The public parts of one end. `of` gives the part of each position, -1 for those of none;
+    `north` and `east` are the middle of a part in degrees, NaN of one that lies nowhere."""
 
     labels: tuple[str, ...]
     north: Floats
@@ -84,8 +84,9 @@ def largest(counts: Whole, *, limit: int) -> list[Flow]:
 
 
 def outlines(commute: Commute, domain: Domain) -> list[Ring]:
-    """What is drawn below a map: around the points of each part of the first declared partition, or else around all points,
-    or the box of a place. Rings of latitudes and longitudes, closed."""
+    """Returns the outlines below a map: around the points of each part of the first declared
+    partition, or else around all points, or the box of a place. Rings of latitudes and
+    longitudes, closed."""
     rings = []
     for end in (commute.origin, commute.destination):
         if not end.named:
@@ -153,7 +154,7 @@ def _numbers(end: End, partition: Partition) -> Whole:
 
 
 def _middle(end: End, codes: Whole) -> tuple[float, float]:
-    """Of the codes that lie somewhere."""
+    """Returns the mean point of the codes that have one."""
     located = codes[~np.isnan(end.north[codes])]
     if not located.size:
         return float("nan"), float("nan")
@@ -235,7 +236,7 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 
 
 def _unique_rings(rings: Sequence[Ring]) -> list[Ring]:
-    """Without those that both ends have."""
+    """Removes repeated rings, such as those that both ends have."""
     return list(
         {(north.tobytes(), east.tobytes()): (north, east) for north, east in rings}.values()
     )

@@ -19,7 +19,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tally:
-    """How many records have each text. `texts`: different ones, increasing; texts or codes of them, anything that sorts."""
+    """Counts of records by text. `texts`: different ones, increasing; texts or codes of them,
+    anything that sorts."""
 
     texts: Texts
     counts: Counts
@@ -30,12 +31,13 @@ class Tally:
 
     @property
     def records(self) -> int:
-        """How many there are in all."""
+        """Counts all records."""
         return int(self.counts.sum())
 
 
 def tally(texts: Texts, counts: Counts | None = None) -> Tally:
-    """Of records, or of texts that come with counts, in any order, some of them twice."""
+    """Counts records by text, or adds up texts that come with counts, in any order, some of
+    them twice."""
     unique, places = np.unique(texts, return_inverse=True)
     return Tally(
         texts=unique,
@@ -44,7 +46,8 @@ def tally(texts: Texts, counts: Counts | None = None) -> Tally:
 
 
 def count_matches(real: Tally, synthetic: Tally) -> Counts:
-    """Of each real text, how many of its records are found among the synthetic ones: the smaller of the two counts."""
+    """Counts for each real text how many of its records are found among the synthetic ones: the
+    smaller of the two counts."""
     matched = np.zeros(real.texts.size, dtype=np.int64)
     if synthetic.texts.size:
         # A text beyond the last one is clipped to it, and fails the comparison below.
@@ -65,8 +68,10 @@ def intersection(real: Tally, synthetic: Tally, *, records: int | None = None) -
 def by_group(
     real: Tally, synthetic: Tally, groups: npt.NDArray[np.int64]
 ) -> list[tuple[int, int, float]]:
-    """For each group of real texts, such as those of one length: its number, its records, and the share that is found.
-    groups: of each real text."""
+    """Returns for each group of real texts, such as those of one length, its number, its
+    records, and the share that is found.
+
+    groups: the group of each real text."""
     matched = count_matches(real, synthetic)
     records, shared = (np.bincount(groups, weights=counts) for counts in (real.counts, matched))
     return [

@@ -40,7 +40,8 @@ class ContingencyTable:
     def of(
         cls, counts: NDArray[np.int64], *, shape: tuple[int, ...] | None = None
     ) -> ContingencyTable:
-        """From an array of counts, flat ones with their shape. Counts of a noisy answer may be negative."""
+        """Makes the table of an array of counts, flat ones with their shape. Counts of a noisy
+        answer may be negative."""
         flat = counts.ravel()
         cells = np.flatnonzero(flat)
         return cls(shape or counts.shape, cells, flat[cells].astype(np.int64))
@@ -64,11 +65,11 @@ class TallySource(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """Its public description."""
+        """Returns the public description of the table."""
 
     @property
     def private(self) -> bool:
-        """Whether nothing but released noisy answers went in."""
+        """Returns whether nothing but released noisy answers went in."""
 
     @property
     def records(self) -> int:

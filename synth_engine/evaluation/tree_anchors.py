@@ -27,7 +27,7 @@ class AnchorPoints:
     last: NDArray[np.intp]
 
     def squares(self, mass: Floats, *, halvings: int) -> Floats:
-        """What cells with this mass hold, by squares of a map."""
+        """Spreads the mass of cells over the squares of a map."""
         # Cells are ranges of points that may nest, so each adds its density at its first point
         # and takes it off after its last (a difference array): linear in cells and points.
         reached = np.append(0.0, np.cumsum(self.weights))
@@ -47,7 +47,7 @@ class AnchorPoints:
         return by_square.reshape(size, size)
 
     def within(self, *, halvings: int, north: int, east: int) -> Floats:
-        """Which share of each cell lies in one square."""
+        """Returns the share of each cell that lies in one square."""
         shift = self.resolution - halvings
         inside = (self.north >> shift == north) & (self.east >> shift == east)
         all_of, part = (
@@ -61,7 +61,8 @@ class AnchorPoints:
 
 
 def of(tree: Any, axes: tuple[int, int]) -> AnchorPoints | None:
-    """None for a place without public points, or whose records the model has anywhere in a cell."""
+    """Returns the public points of a place; None where it has none, or where the model puts
+    records anywhere in a cell."""
     points = tree.hierarchy
     if not isinstance(points, GazetteerHierarchy):
         return None

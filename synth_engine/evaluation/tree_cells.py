@@ -1,7 +1,8 @@
-"""What the tree of a model says by itself: how deep it goes, where its records lie, which beginnings are how frequent.
+"""Facts of the tree of a model by itself: how deep it goes, where its records lie, how frequent
+prefixes are.
 
-Functions of the model alone, which is noisy answers made to agree: as private as the release. Shares are of all records.
-"""
+Functions of the model alone, which is noisy answers made to agree: as private as the release.
+Shares are of all records."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
 from synth_engine.hierarchy.base import PathHierarchy
 
 MAX_HALVINGS = 7
-"""Of each side of a map: 16,384 squares, as many as a screen can tell apart."""
+"""Halvings of each side of a map: 16,384 squares, as many as a screen can tell apart."""
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class PlaceAxes:
 
     @property
     def axes(self) -> tuple[int, int]:
-        """Those of the hierarchy: north, then east."""
+        """Returns the axes of the hierarchy: north, then east."""
         return self.north, self.east
 
 
@@ -73,7 +74,7 @@ class Map:
 
     @property
     def areas_km2(self) -> Floats:
-        """Of each square, on a sphere."""
+        """Returns the area of each square, on a sphere."""
         height = np.diff(np.sin(np.radians(self.latitudes)))
         areas: Floats = EARTH_RADIUS_KM**2 * np.outer(
             height, np.diff(np.radians(self.longitudes))
@@ -114,7 +115,8 @@ class PrefixNode:
 
 
 def shares(tree: TreeCells) -> Floats:
-    """Of all records, the share in each cell; shape (n,), 0 each where there is no weight."""
+    """Returns the share of all records in each cell; shape (n,), 0 each where there is no
+    weight."""
     share: Floats = tree.weights / max(1, int(tree.weights.sum()))
     return share
 
@@ -153,7 +155,7 @@ def _has(points: SpatialHierarchy, place: Place) -> bool:
 
 
 def max_halvings(tree: TreeCells, site: PlaceAxes) -> int:
-    """How often the finest cell has been halved along the sides of a place."""
+    """Returns how often the finest cell has been halved along the sides of a place."""
     last = int(tree.levels.max())
     return max(_points(tree).halvings(last, axis) for axis in site.axes)
 
@@ -166,8 +168,10 @@ def place_map(
     halvings: int,
     within: Floats | None = None,
 ) -> Map:
-    """Where records lie, by squares of `2^halvings` along each side. What a larger cell holds is at its public points, as the
-    model has it, or evenly in all of its squares. within: the share of each cell that is looked at, all of it if left out."""
+    """Maps where records lie, by squares of `2^halvings` along each side. A larger cell has its
+    records at its public points, as in the model, or evenly in all of its squares.
+
+    within: the share of each cell that is mapped, all of it if left out."""
     points = _points(tree)
     mass = shares(tree) * (1.0 if within is None else within)
     halvings = min(halvings, points.resolution)
@@ -206,7 +210,8 @@ def _spread(tree: TreeCells, site: PlaceAxes, mass: Floats, *, halvings: int) ->
 
 
 def edges(points: SpatialHierarchy, domain: Domain, axis: int, *, halvings: int) -> Floats:
-    """Where parts of a side begin and end: at edges of the bins that are counted, or evenly where points are public ones."""
+    """Returns the edges of the parts of a side: edges of the bins that are counted, or even
+    ones where points are public."""
     attribute = domain.attribute(points.axes[axis])
     starts = np.arange((1 << halvings) + 1) << (points.resolution - halvings)
     if not isinstance(attribute, Number | Integer):
@@ -259,8 +264,8 @@ def square(
 
 
 def within(tree: TreeCells, site: PlaceAxes, chosen: Square) -> Floats:
-    """Which share of each cell lies in a square of a place: all or nothing of finer cells; of coarser ones the public points in
-    it, as the model has them, or an even part."""
+    """Returns the share of each cell that lies in a square of a place: all or nothing of finer
+    cells; of coarser ones the public points in it, as in the model, or an even part."""
     points, anchors = _points(tree), tree_anchors.of(tree, site.axes)
     if anchors is not None:
         return anchors.within(halvings=chosen.halvings, north=chosen.north, east=chosen.east)
@@ -281,7 +286,7 @@ def within(tree: TreeCells, site: PlaceAxes, chosen: Square) -> Floats:
 
 
 def node(tree: TreeCells, symbols: Sequence[int]) -> PrefixNode:
-    """What lies below a sequence of symbols, none of which ends it."""
+    """Describes the node below a sequence of symbols, none of which ends it."""
     paths = tree.hierarchy
     assert isinstance(paths, PathHierarchy)  # noqa: S101 - the caller looked
     codes, mass, depth = paths.path(tree.cells), shares(tree), len(symbols)

@@ -153,7 +153,7 @@ def explore_class(tree: TreeCells, path: Path) -> Class | None:
 
 
 def all_classes(tree: TreeCells) -> Iterator[tuple[Path, Part]]:
-    """All classes and values, each before its parts."""
+    """Lists all classes and values, each before its parts."""
     paths = _paths_by_code(tree)
     by_value, *resolved = (_by_value(tree, least) for least in range(_taxonomy(tree).depth + 1))
 

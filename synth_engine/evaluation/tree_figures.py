@@ -13,7 +13,8 @@ from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable, count
 from synth_engine.evaluation.tree_cells import Depth, Floats, Map, Square
 
 DECADES = 5
-"""Of density, from the fullest square down: what is emptier has the faintest tone."""
+"""Decades of density on the scale, from the fullest square down: what is emptier has the
+faintest tone."""
 _QUIET = {"gridcolor": style.QUIET, "zeroline": False}
 _MAP_HOW = (
     "The darker a square, the more records for each square kilometre; each step of the scale is ten times as many. "
@@ -29,8 +30,9 @@ SIDES = "A cell is told by its sides on the ground, from south to north and from
 def depth_card(
     depths: Sequence[Depth], *, rows: int, sizes: Mapping[int, str] | None = None
 ) -> Card:
-    """How deep the tree goes: shares of records and of cells by depth. sizes: of trees of places, how large a cell of a depth
-    is, in words."""
+    """Makes the card of how deep the tree goes: shares of records and of cells by depth.
+
+    sizes: for trees of places, how large a cell of a depth is, in words."""
     sizes = sizes or {}
     names = [f"{depth.depth}" for depth in depths]
     cells = sum(depth.cells for depth in depths)
@@ -134,7 +136,7 @@ def _bars(
 def place_card(
     share_map: Map, *, name: str, key: str, rows: int, chosen: Square | None = None
 ) -> Card:
-    """Where records have a place."""
+    """Makes the map of where records have a place."""
     return _map(
         share_map,
         rows=rows,
@@ -149,7 +151,8 @@ def place_card(
 def conditional_place_card(
     share_map: Map, *, start: str, name: str, key: str, rows: int
 ) -> Card:
-    """Where records have a second place, of those with a first one in a chosen square."""
+    """Makes the map of where records have a second place, of those with a first one in a chosen
+    square."""
     return _map(
         share_map,
         rows=rows,
@@ -207,7 +210,7 @@ def _where(share_map: Map, density: Floats) -> str:
 
 
 def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, Any]:
-    """On a scale of powers of ten."""
+    """Draws densities on a scale of powers of ten."""
     some = density > 0
     log = np.full(density.shape, np.nan)
     log[some] = np.log10(density[some])

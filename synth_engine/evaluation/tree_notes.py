@@ -1,4 +1,5 @@
-"""In words what there is to say of the tree of a model: that it is noise, or what ended it. As private as the release."""
+"""Notes on the tree of a model in words: that it is noise, or what ended it. As private as the
+release."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from synth_engine.models.trees import factory, taxonomy
 from synth_engine.models.trees.diagnostics import TreeDiagnostics, Why
 
 Of = Literal["points", "texts", "classes"]
-"""What lies in a tree."""
+"""The kind of values in a tree."""
 _WHAT: Mapping[Of, str] = {
     "points": "where they lie",
     "texts": "the texts they hold",
@@ -68,7 +69,7 @@ def of_what(kind: str | None) -> Of:
 
 
 def sentences(model: Model) -> tuple[str, ...]:
-    """All there is to say; empty for a model without a tree."""
+    """Returns all notes on a model; empty for one without a tree."""
     if model.tree is None:
         return ()
     hierarchy = model.tree.hierarchy
@@ -99,7 +100,7 @@ def tree_statements(
 
 
 def root_only_note(of: Of) -> str:
-    """Of a tree that has its root alone."""
+    """Describes a tree that has its root alone."""
     return _BARE.format(what=_WHAT[of]) + _HELPS.format(coarser=_COARSER[of])
 
 

@@ -40,7 +40,7 @@ class OccupiedCells:
 
     @property
     def records(self) -> int:
-        """How many there are in all."""
+        """Counts all records."""
         return int(self.counts.sum())
 
     def at(self, depth: int) -> OccupiedCells:
@@ -60,7 +60,8 @@ class OccupiedCells:
 def aggregate(
     hierarchy: Hierarchy, codes: Codes, counts: Counts | None = None
 ) -> OccupiedCells:
-    """Of codes in any order, some of them twice; each stands for one record, or for as many as `counts` says."""
+    """Counts codes in any order, some of them twice; each stands for one record, or for as many
+    as in `counts`."""
     unique, index = np.unique(codes, return_inverse=True)
     whole = np.bincount(index, weights=counts, minlength=unique.size).astype(np.int64)
     return OccupiedCells(hierarchy=hierarchy, codes=unique, counts=whole)

@@ -1,4 +1,5 @@
-"""What each figure shows, how to read it, and a verdict in words: one place for report, pages and documents."""
+"""Texts of the comparison: what each figure shows, how to read it, and a verdict in words; one
+place for report, pages and documents."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def per_hundred(value: float) -> str:
 
 
 def distance_verdict(value: float, *, chance: float, of: str = "records") -> FigureVerdict:
-    """On a total variation distance, judged by its excess over what chance alone would give."""
+    """Judges a total variation distance by its excess over what chance alone would give."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     words = f"{_LEVEL_WORDS[level]}: {per_hundred(value)} of 100 {of} would have to change"
     if chance >= 0.0005:
@@ -84,7 +85,7 @@ def distance_verdict(value: float, *, chance: float, of: str = "records") -> Fig
 
 
 def gap_verdict(value: float, *, chance: float) -> FigureVerdict:
-    """On the largest gap between two curves of cumulative shares, judged like a distance."""
+    """Judges the largest gap between two curves of cumulative shares like a distance."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     words = (
         f"{_LEVEL_WORDS[level]}: the curves are up to {per_hundred(value)} of 100 records apart"
@@ -93,8 +94,9 @@ def gap_verdict(value: float, *, chance: float) -> FigureVerdict:
 
 
 def moved_verdict(value: float, *, chance: float, kilometres: float) -> FigureVerdict:
-    """On the earth mover's distance, as a part of the diagonal of the box, which is so many kilometres long; judged by its
-    excess over a plain resample."""
+    """Judges the earth mover's distance by its excess over a plain resample.
+
+    value, chance: parts of the diagonal of the box. kilometres: its length."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)
     far, by_chance = (f"{kilometres * part:.3g} km" for part in (value, chance))
     words = f"an average record would have to be moved by at most {far}"
@@ -111,7 +113,7 @@ PRICE_OF_COMPARISON = (
 
 
 def dependence_verdict(*, real: float, synthetic: float) -> FigureVerdict:
-    """On how the dependence of one pair of columns came through."""
+    """Judges how well the dependence of one pair of columns is preserved."""
     # Not reduced by chance, unlike distances: the words follow the difference that is on the
     # map.
     level = _level(abs(synthetic - real), DEPENDENCE_STEPS)
@@ -137,7 +139,7 @@ def dependence_verdict(*, real: float, synthetic: float) -> FigureVerdict:
 
 
 def mean_dependence_verdict(value: float) -> FigureVerdict:
-    """On the mean difference of normalised mutual information over all pairs."""
+    """Judges the mean difference of normalised mutual information over all pairs."""
     level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))
     words = {
         "same": "Dependences between columns are kept.",

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from synth_engine.errors import DomainError
 
 Codes = npt.NDArray[Any]
-"""Of records, in an order in which those of every node stand together: uint64, or bytes of fixed width."""
+"""Codes of records, in an order in which those of every node are adjacent: uint64, or bytes of
+fixed width."""
 Prefixes = npt.NDArray[Any]
-"""Of nodes of one depth: the smallest code that may lie below each. The same type as codes."""
+"""Nodes of one depth: the smallest code that may lie below each. The same type as codes."""
 MAX_SYMBOLS = 255
 """Children of a node of a `PathHierarchy`: a symbol is a byte, and 0 marks the end of a path."""
 Kind = TypeVar("Kind", bound="Hierarchy")
@@ -39,7 +40,8 @@ class Hierarchy(ABC):
     is_complete: ClassVar[bool] = False
     """Whether every node exists and can be divided."""
     component_offset: ClassVar[int] = 0
-    """What a product adds to a symbol, in which 0 stands for a path that has ended: 1 where 0 is a symbol."""
+    """Number that a product adds to a symbol, because 0 stands there for a path that has ended:
+    1 where 0 is a symbol."""
 
     @property
     @abstractmethod
@@ -96,7 +98,7 @@ class Hierarchy(ABC):
 
     @property
     def joint_halving(self) -> bool:
-        """Whether points are halved along all coordinates at once."""
+        """Returns whether points are halved along all coordinates at once."""
         return True
 
     @property
@@ -118,31 +120,33 @@ class Hierarchy(ABC):
         return max(1.0, float(min(self.cells(depth), 2**64)) / values)
 
     def divides_beyond(self, prefixes: Prefixes) -> npt.NDArray[np.bool_]:
-        """Whether the deepest nodes would be divided, were there a further depth."""
+        """Returns whether the deepest nodes would be divided, were there a further depth."""
         return np.zeros(prefixes.shape, dtype=np.bool_)
 
     # ---- nodes ---------------------------------------------------------------------------
 
     def opens(self, level: int) -> npt.NDArray[np.bool_]:
-        """Of the children of a node of depth `level`, by symbol: whether they have children themselves."""
+        """Returns for the children of a node of depth `level`, by symbol, whether they have
+        children themselves."""
         return np.full(self.symbols(level).size, level + 1 < self.depth)
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that have gaps
-        """Whether public nodes of depth `level` are there at all, below a node that is."""
+        """Returns whether public nodes of depth `level` are there at all, below a node that is."""
         return np.ones(prefixes.shape, dtype=np.bool_)
 
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that know
-        """Whether public nodes of depth `level` have anything to tell apart below them."""
+        """Returns whether public nodes of depth `level` have anything to tell apart below them."""
         return np.ones(prefixes.shape, dtype=np.bool_)
 
     def branching(self, depth: int | None = None) -> tuple[int, ...]:
-        """How many children a node has, by depth from 0 on."""
+        """Returns the number of children of a node, by depth from 0 on."""
         return tuple(
             self.symbols(level).size for level in range(self.depth if depth is None else depth)
         )
 
     def cells(self, depth: int | None = None) -> int:
-        """At most so many nodes has that depth; may be beyond all machine words."""
+        """Returns an upper bound on the number of nodes of that depth; may be beyond all
+        machine words."""
         return prod(self.branching(depth))
 
     def prefix(self, codes: Codes, level: int) -> Prefixes:

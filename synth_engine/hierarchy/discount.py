@@ -39,8 +39,11 @@ def discount_cells(
     *,
     fullest: bool,
 ) -> Counts:
-    """What is left in each cell when each range of cells, from starts to ends, gives so many records, or all it has. Evenly:
-    all cells give one, then all that have some left, and so on. fullest: the one with the most gives one, and again."""
+    """Takes so many records, or all there are, out of each range of cells, from starts to ends,
+    and returns what is left in each cell.
+
+    Evenly: all cells give one, then all that have some left, and so on. fullest: the one with
+    the most gives one, and again."""
     sizes = ends - starts
     node = np.repeat(np.arange(sizes.size), sizes)
     cells = (
@@ -85,14 +88,15 @@ def discount_cells(
 
 
 def _sums(counts: Counts, node: Counts, nodes: int) -> Counts:
-    """Of whole numbers that a float holds."""
+    """Adds up the counts of each node; whole numbers that a float holds."""
     return np.bincount(node, weights=counts, minlength=nodes).astype(np.int64)
 
 
 def _last(
     holds: Callable[[Counts], npt.NDArray[np.bool_]], counts: Counts, node: Counts, nodes: int
 ) -> Counts:
-    """For each node the least whole number, from 0 on, for which that does not hold; at most one above its fullest cell."""
+    """Finds for each node the least whole number, from 0 on, for which the condition fails; at
+    most one above its fullest cell."""
     low, high = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     np.maximum.at(high, node, counts + 1)
     while (low < high).any():

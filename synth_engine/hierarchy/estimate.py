@@ -119,7 +119,8 @@ def leaves(
 def _own(
     levels: Sequence[Level], growth: Growth, *, variance: float, counted: Sequence[CountTable]
 ) -> list[_Estimate]:
-    """Of each depth, from the first on: every node's own count; of infinite variance where it was not counted."""
+    """Returns the own count of every node, by depth from the first on; of infinite variance
+    where it was not counted."""
     if not counted:
         return [
             _Estimate(
@@ -153,7 +154,8 @@ def _own(
 def _from_below(
     levels: Sequence[Level], growth: Growth, own: Sequence[_Estimate]
 ) -> list[_Estimate]:
-    """Of each depth, from the first on: every node's count by itself and all that lies below it."""
+    """Estimates the count of every node from its own and all counts below it, by depth from the
+    first on."""
     estimates: list[_Estimate] = []
     deeper: tuple[Floats, Floats] | None = None
     for level, mine, opened in zip(

@@ -1,4 +1,5 @@
-"""By which rule a tree is grown over a hierarchy, and what is learned by it: the nodes that were opened, and counts."""
+"""Rules by which a tree is grown over a hierarchy, and the result: the nodes that were opened,
+and counts."""
 
 from __future__ import annotations
 
@@ -15,23 +16,25 @@ Name = Literal["basic", "improved", "privtree"]
 Spread = Literal["chance", "evenly", "fullest"]
 Counts = npt.NDArray[np.int64]
 MAX_NODES = 20_000_000
-"""Of one depth, with their siblings: where more would be drawn, none is opened. It is opened nodes that are counted, which
-are public once the tree is."""
+"""Largest number of nodes of one depth, siblings included: where there are more, none of them
+is opened. It depends on the nodes opened above, which are public once the tree is."""
 
 _SIDE_BY_SIDE = 256
-"""Of so many numbers or fewer each is compared with all before it, of many nodes at once."""
+"""Largest sample in which each number is compared with all before it, for many nodes at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Which nodes are opened, so that their children are looked at. The root is, whatever it holds; nodes of depth `depth`
-    and ended texts never are.
+    """A rule for which nodes are opened, so that their children are examined. The root always
+    is; nodes of depth `depth` and ended texts never are.
 
-    basic: a noisy count of `threshold` or more. improved: the same, of the records that are left when every opened node
-    takes `discount` of its records away: by chance, evenly from all cells of the finest depth, or from the fullest of them (`spread`). Each
-    record counts `parts`, of which a few may be taken; threshold and discount are in parts then. privtree: the count less `discount` for each level, but at least the threshold
-    less `discount`, plus noise.
-    """
+    basic: a noisy count of `threshold` or more.
+    improved: the same, of the records that are left when every opened node takes `discount` of
+    its records away: by chance, evenly from all cells of the finest depth, or from the fullest
+    of them (`spread`). Each record counts `parts`, of which a few may be taken; threshold and
+    discount are in parts then.
+    privtree: the count less `discount` for each level, but at least the threshold less
+    `discount`, plus noise."""
 
     name: Name
     depth: int
@@ -65,11 +68,13 @@ class Rule:
 
     @property
     def least(self) -> int:
-        """What noise alone has to reach for a node without records to be opened."""
+        """Returns the number that noise alone has to reach for a node without records to be
+        opened."""
         return self.discount if self.name == "privtree" else self.threshold
 
     def scores(self, counts: Counts, *, level: int) -> Counts:
-        """How far counts of nodes of that depth are above what a node without records has; never below 0."""
+        """Returns how far counts of nodes of that depth are above what a node without records
+        has; never below 0."""
         if self.name != "privtree":
             return counts
         scores: Counts = np.maximum(counts - (level - 1) * self.discount - self.threshold, 0)
@@ -128,8 +133,9 @@ def child_level(hierarchy: Hierarchy, prefixes: Prefixes, level: int, *, depth: 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Growth:
-    """What `grow` says. `opened`: for each depth from 1 on, as long as there are nodes, which of the children of the depth
-    above were opened, by their places in `children`. `counts`: of the basic rule, the noisy count of each of them."""
+    """The answer of `grow`. `opened`: for each depth from 1 on, as long as there are nodes, the
+    indices of those children of the depth above that were opened. `counts`: under the basic
+    rule, the noisy count of each child."""
 
     columns: tuple[str, ...]
     rule: Rule
@@ -160,7 +166,8 @@ class Growth:
             prefixes = level.prefixes[opened]
 
     def arrays(self) -> dict[str, Counts]:
-        """For a file: opened nodes and counts in one row each, and how many there are at each depth."""
+        """Returns arrays for a file: opened nodes and counts in one row each, and how many
+        there are at each depth."""
         sizes = [len(one) for one in self.opened], [len(one) for one in self.counts]
         return {
             "opened": np.concatenate(self.opened),
@@ -173,7 +180,7 @@ class Growth:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Mapping[str, Counts]) -> Growth:
-        """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
+        """Reads what `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, ends = header["levels"], arrays["sizes"]
         opened = np.split(arrays["opened"], np.cumsum(ends[:levels])[:-1])
         counted = (
@@ -190,8 +197,10 @@ class Growth:
 
 
 def draw_distinct(sizes: Counts, number: int, *, uniform: Callable[[Counts], Counts]) -> Counts:
-    """For each of these sizes, different numbers below it, each set of them as likely as another (Floyd 1987): shape
-    (sizes, number). Of smaller sizes, all numbers below `number`. uniform: a number below each bound, from whoever asks."""
+    """Draws for each of these sizes different numbers below it, each set of them as likely as
+    another (Floyd 1987): shape (sizes, number). Of smaller sizes, all numbers below `number`.
+
+    uniform: draws a number below each bound; the caller chooses the source."""
     taken = np.tile(np.arange(number), (sizes.size, 1))
     large = np.flatnonzero(sizes > number)
     if number > _SIDE_BY_SIDE:

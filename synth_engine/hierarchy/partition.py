@@ -65,7 +65,7 @@ class NodeSet:
             raise PrivacyError("parts stand in the order of their codes")
 
     def places(self, hierarchy: Hierarchy, codes: Codes) -> npt.NDArray[np.intp]:
-        """In which part each code lies; in none, the number of parts."""
+        """Finds the part in which each code lies; in none, the number of parts."""
         nodes = np.searchsorted(self.prefixes, codes, side="right") - 1
         inside = np.zeros(nodes.size, dtype=np.bool_)
         for level, mine in self._by_level(nodes):

@@ -124,7 +124,7 @@ class SpatialHierarchy(Hierarchy):
 
     @property
     def _shifts(self) -> Codes:
-        """How far the bits of each symbol are from the end of a code."""
+        """Returns how far the bits of each symbol are from the end of a code."""
         return np.arange(self.depth - 1, -1, -1, dtype=np.uint64) * np.uint64(self._step)
 
     def root(self) -> Prefixes:
@@ -194,13 +194,13 @@ class SpatialHierarchy(Hierarchy):
         return low + first * width, upper
 
     def holds(self, prefixes: Prefixes, level: int, points: Floats) -> npt.NDArray[np.bool_]:
-        """Whether the i-th node of that depth holds the i-th point."""
+        """Returns whether the i-th node of that depth holds the i-th point."""
         own = self.prefix(self.encode(points), level)
         held: npt.NDArray[np.bool_] = own == np.asarray(prefixes)
         return held
 
     def halvings(self, level: int, axis: int) -> int:
-        """How often a node of that depth has been cut along a coordinate."""
+        """Returns how often a node of that depth has been cut along a coordinate."""
         return (
             level if self.together else (level + self.dimensions - 1 - axis) // self.dimensions
         )

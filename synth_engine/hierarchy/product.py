@@ -36,7 +36,8 @@ class ProductHierarchy(PathHierarchy):
 
     @cached_property
     def schedule(self) -> tuple[tuple[int, int], ...]:
-        """For each depth of the product, the component that goes deeper, and from which of its own depths."""
+        """Returns for each depth of the product the component that goes deeper, and from which
+        of its own depths."""
         schedule: list[tuple[int, int]] = []
         for level in range(max(component.depth for component in self.components)):
             # Coarse before fine: the components with the fewest children have the first turns of a round.

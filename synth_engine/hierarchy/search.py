@@ -1,4 +1,4 @@
-"""Where among sorted codes each node begins and ends, if where the node above does is known."""
+"""Search for the range of sorted codes of each node within the known range of its parent."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
 def _tallied(
     codes: Codes, first: Any, shift: int, low: int, end: int, places: Places, tally: Places
 ) -> None:
-    """Of few codes: each is looked at once, and no branch depends on where it is."""
+    """Finds the ranges of few codes: each is read once, and no branch depends on where it is."""
     while low < end and codes[low] < first:
         low += 1
     tally[: places.size] = 0

@@ -59,8 +59,8 @@ class GazetteerHierarchy(SpatialHierarchy):
         return present
 
     def divides(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-        """Whether a node has two public points of a gazetteer that are not in one smallest cell; of coordinates without a
-        gazetteer that is not known to be otherwise."""
+        """Returns whether a node has two public points of a gazetteer that are not in one
+        smallest cell; of coordinates without a gazetteer that is not known to be otherwise."""
         divided = np.full(prefixes.shape, len(self._supported_axes) < self.dimensions)
         for support in self.supports:
             first, last = self.inside(support, prefixes, level)
@@ -84,7 +84,8 @@ class GazetteerHierarchy(SpatialHierarchy):
     def inside(
         self, support: Support, prefixes: Prefixes, level: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Which points of a gazetteer lie in nodes of that depth: from the first on below the last."""
+        """Finds the points of a gazetteer that lie in nodes of that depth: from the first on
+        below the last."""
         free = (self.depth - level) * (self.dimensions if self.together else 1)
         mine = sum(self._axis(place) in support.axes for place in range(free))
         low = self.project(prefixes, support.axes)
@@ -128,7 +129,7 @@ class GazetteerHierarchy(SpatialHierarchy):
         return middles
 
     def _axis(self, place: int) -> int:
-        """Of which coordinate a bit of codes is."""
+        """Returns the coordinate to which a bit of codes belongs."""
         return self.dimensions - 1 - place % self.dimensions
 
     def _places(self, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -154,7 +155,8 @@ def _moved(codes: Codes, tables: tuple[Bits, ...]) -> Codes:
 
 @cache
 def _tables(places: tuple[int, ...], *, gather: bool) -> tuple[Bits, ...]:
-    """For every 16 bits of codes, what they are once the bits at these places stand side by side; or the other way."""
+    """Returns for every 16 bits of codes what they are once the bits at these positions are
+    side by side; or the inverse."""
     ways = [(place, rank) if gather else (rank, place) for rank, place in enumerate(places)]
     tables = []
     for start in range(0, BITS, _CHUNK):

@@ -62,7 +62,8 @@ class TaxonomyHierarchy(PathHierarchy):
 
     @cached_property
     def _children(self) -> dict[Path, dict[str, int]]:
-        """Of each class its parts and their symbols, in the order in which they are declared."""
+        """Returns the parts of each class and their symbols, in the order in which they are
+        declared."""
         children: dict[Path, dict[str, int]] = {}
         for path in self.paths:
             for level, name in enumerate(path):
@@ -88,7 +89,7 @@ class TaxonomyHierarchy(PathHierarchy):
 
     @cached_property
     def codes(self) -> Codes:
-        """Of the values, in the order in which they are declared."""
+        """Returns the codes of the values, in the order in which they are declared."""
         symbols = np.zeros((len(self.paths), self.width), dtype=np.uint8)
         for row, path in enumerate(self.paths):
             symbols[row, : len(path)] = [
@@ -106,7 +107,8 @@ class TaxonomyHierarchy(PathHierarchy):
         return np.argsort(self.codes, kind="stable")
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-        """Whether a value is declared there. A child with symbol 0 is there where its class is a value itself."""
+        """Returns whether a value is declared there. A child with symbol 0 is there where its
+        class is a value itself."""
         flat = np.asarray(prefixes).reshape(-1)
         first, last = self.inside(flat, np.full(flat.size, level))
         return (first < last).reshape(np.shape(prefixes))
@@ -119,7 +121,8 @@ class TaxonomyHierarchy(PathHierarchy):
     def inside(
         self, prefixes: Prefixes, levels: npt.NDArray[np.int64]
     ) -> tuple[Places, Places]:
-        """Which values lie in nodes of these depths: in `order`, from the first on below the last."""
+        """Finds the values that lie in nodes of these depths: in `order`, from the first on
+        below the last."""
         codes, ends = self.codes[self.order], self.path(prefixes).copy()
         ends[np.arange(self.width) >= np.asarray(levels)[:, None]] = MAX_SYMBOLS
         return np.searchsorted(codes, prefixes), np.searchsorted(

@@ -81,7 +81,8 @@ class StringHierarchy(PathHierarchy):
         return (self.symbols(level) > 0) & (level + 1 < self.depth)
 
     def exists(self, prefixes: Prefixes, level: int) -> npt.NDArray[np.bool_]:
-        """Nothing but its end follows the end of a text, and none ends too early."""
+        """Returns which nodes exist: nothing but its end follows the end of a text, and none
+        ends too early."""
         if level == 0:
             return super().exists(prefixes, level)
         signs = self.path(prefixes)
@@ -101,7 +102,7 @@ class StringHierarchy(PathHierarchy):
         return goes_on
 
     def member(self, text: str) -> bool:
-        """Whether a text is one of these, after the rule for case."""
+        """Returns whether a text is one of these, after the rule for case."""
         text = self._cased(text)
         return self.shortest <= len(text) <= self.longest and set(self.alphabet) >= set(text)
 
@@ -152,6 +153,6 @@ class StringHierarchy(PathHierarchy):
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> StringHierarchy:
-        """What `to_json` wrote. Errors: KeyError, TypeError, DomainError."""
+        """Reads what `to_json` wrote. Errors: KeyError, TypeError, DomainError."""
         facts = {key: value for key, value in obj.items() if key not in ("kind", "columns")}
         return cls(columns=tuple(obj["columns"]), **facts)

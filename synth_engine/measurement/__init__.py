@@ -1,7 +1,7 @@
-"""What leaves the room: noisy answers, the calls that produced them, and the protocol by which to ask.
+"""Everything that leaves the room: noisy answers, the calls that produced them, and the
+protocol by which to ask.
 
-Everything here is safe to store with a release. Nothing here has seen a row.
-"""
+Everything here is safe to store with a release. Nothing here has seen a row."""
 
 from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
 from synth_engine.measurement.answers import SCHEMA, Answers

@@ -43,7 +43,7 @@ class Measurement:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Measurement:
-        """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
+        """Reads what `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         return cls(
             clique=tuple(header["clique"]),
             noise=Noise.from_json(header["noise"]),
@@ -85,7 +85,8 @@ class Discovery:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Discovery:
-        """What `header` wrote; the numbers of values are too large for arrays. Errors: KeyError, TypeError."""
+        """Reads what `header` wrote; the numbers of values are too large for arrays. Errors:
+        KeyError, TypeError."""
         del arrays
         return cls(
             attribute=header["attribute"],
@@ -134,7 +135,7 @@ class Leaves:
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Leaves:
-        """What `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
+        """Reads what `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         levels, prefixes = arrays["levels"], arrays["prefixes"]
         leaves = cls(
             partition=NodeSet(

@@ -38,8 +38,9 @@ class _Answer(Protocol):
 
 
 class _Kind(NamedTuple):
-    """How the answers of one kind are stored. field: of `Answers`, and of the header; prefix: of the names of arrays;
-    digested, others: the arrays of an answer whose values are in the digest, and those whose digest is in its header."""
+    """The form in which the answers of one kind are stored. field: of `Answers`, and of the
+    header; prefix: of the names of arrays; digested, others: the arrays of an answer whose
+    values are in the digest, and those whose digest is in its header."""
 
     field: str
     type: type[_Answer]
@@ -58,7 +59,7 @@ _KINDS = (
     _Kind("leaves", Leaves, "leaves", ("values",), ("levels", "prefixes")),
     _Kind("discoveries", Discovery, "discoveries", ()),
 )
-"""In the order in which the digest takes their arrays, which must never change."""
+"""All kinds, in the order in which the digest takes their arrays, which must never change."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

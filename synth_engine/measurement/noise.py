@@ -35,8 +35,11 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """Of one cell, never zero; for the discrete Gaussian an upper bound that is tight for sigma of 1 and more. Rounding
-        adds 1/12 to that of a Gaussian, less than 1e-7 off from sigma of 1 on, and never more (docs/proofs/rounded-gaussian.md)."""
+        """Returns the variance of one cell, never zero; for the discrete Gaussian an upper
+        bound that is tight for sigma of 1 and more.
+
+        Rounding adds 1/12 to that of a Gaussian, less than 1e-7 off from sigma of 1 on, and
+        never more (docs/proofs/rounded-gaussian.md)."""
         scale = float(self.scale)
         if self.law == "discrete-gaussian":
             return scale * scale

@@ -15,7 +15,8 @@ from synth_engine.privacy import events
 Clique = tuple[str, ...]
 Counts = npt.NDArray[np.int64]
 Merged = Mapping[str, npt.NDArray[np.integer[Any]]]
-"""By attribute: the bin of each of its codes, from 0 on without a gap. Public, or a function of paid answers alone."""
+"""Bins by attribute: the bin of each of its codes, from 0 on without a gap. Public, or a
+function of paid answers alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

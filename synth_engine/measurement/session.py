@@ -1,4 +1,4 @@
-"""How a mechanism asks."""
+"""The protocol by which a mechanism asks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Session(Protocol):
-    """How a mechanism asks. Every question is charged before rows are looked at."""
+    """The interface through which a mechanism asks. Every question is charged before rows are
+    read."""
 
     @property
     def domain(self) -> Domain: ...
@@ -38,13 +39,15 @@ class Session(Protocol):
     def interaction(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None
     ) -> Measurement:
-        """What of a table its sums do not tell, plus independent noise on each cell: along every axis of K cells, in turn,
-        K times each count less the sum of all. For its size it moves less than the counts do."""
+        """Measures the interaction contrast of a table, with independent noise on each cell:
+        along every axis of K cells, in turn, K times each count less the sum of all. For its
+        size it moves less than the counts do."""
         ...
 
     def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
-        """How far every candidate's table is from its reference, plus independent noise on each score; all of them cost
-        what one vector costs of which every entry may move."""
+        """Measures the distance of every candidate's table from its reference, with independent
+        noise on each score; all of them cost what one vector costs of which every entry may
+        move."""
         ...
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
@@ -64,7 +67,8 @@ class Session(Protocol):
         ...
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
-        """How many units have 1, 2, … records, up to the most that one may have, plus independent noise on each."""
+        """Counts the units that have 1, 2, … records, up to the most that one may have, with
+        independent noise on each count."""
         ...
 
     def discover(self, name: str, *, noise: Noise, threshold: int) -> Discovery:
@@ -74,7 +78,9 @@ class Session(Protocol):
     def grow(
         self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True
     ) -> Growth:
-        """Which nodes of the public hierarchy over these columns are opened, and, under the basic rule, noisy counts.
+        """Grows a tree: which nodes of the public hierarchy over these columns are opened and,
+        under the basic rule, noisy counts.
+
         together: points are halved along all coordinates at once, not along one after another."""
         ...
 
@@ -94,11 +100,11 @@ class Session(Protocol):
     def resample(
         self, origin: str, *, event: events.DirichletMultinomial, parting: str = ""
     ) -> Resampled:
-        """As many records of each group as it publicly has, with origins, or public parts of them, drawn from its own ones
-        and a prior."""
+        """Draws as many records of each group as it publicly has, with origins, or public parts
+        of them, from its own ones and a prior."""
         ...
 
     # Not a query: it reads no count, so it has no event and is not charged.
     def resolve(self, domain: Domain) -> None:
-        """From now on the rows are counted under what was learned in place of what was open."""
+        """Counts the rows from now on under what was learned of undeclared attributes."""
         ...

@@ -1,1 +1,2 @@
-"""What a release holds and how rows are drawn from it: weights over the domain, networks, trees; and their description for people."""
+"""Models of releases, and how rows are drawn from them: weights over the domain, networks,
+trees; and their description for people."""

@@ -26,8 +26,10 @@ _NAMES = 50
 
 
 def in_order(attribute: Attribute) -> bool:
-    """Whether neighbouring codes are merged into bins: where their order is said to mean something, and of numbers of
-    many values. A short list of numbers is as often one of mere names."""
+    """Returns whether neighbouring codes are merged into bins.
+
+    They are where their order is declared to mean something, and for numbers of many values. A
+    short list of numbers is as often one of mere names."""
     return attribute.ordered or (
         attribute.size > _NAMES and not isinstance(attribute, Categorical | Boolean)
     )
@@ -97,13 +99,13 @@ class Binning:
 
 
 def shape(domain: Domain, clique: Clique, merged: Mapping[str, Binning]) -> tuple[int, ...]:
-    """Of a table of the model: by bins where an attribute has them."""
+    """Returns the shape of a table of the model: by bins where an attribute has them."""
     return tuple(merged[name].size if name in merged else domain.sizes[name] for name in clique)
 
 
 def possible(domain: Domain, clique: Clique, merged: Mapping[str, Binning]) -> Truth:
-    """Which cells of a table the constraints allow: of bins, those with a combination of codes that can be. Where that
-    were too many combinations, all are taken to be."""
+    """Returns which cells of a table the constraints allow; of bins, those with an allowed
+    combination of codes. With too many combinations to check, all cells are allowed."""
     if prod(domain.shape(clique)) > MAX_CELLS:
         return np.ones(shape(domain, clique, merged), dtype=np.bool_)
     allowed: Truth = restricting.possible(domain, clique)

@@ -15,7 +15,7 @@ from synth_engine.measurement import Clique
 from synth_engine.models.weights import WHOLE, Weights
 
 TOLERANCE = 1e-6
-"""How far shares may be from adding up to 1, for people who round."""
+"""Largest difference between the sum of shares and 1, for people who round."""
 MAX_TABLE_CELLS = 1_000_000
 """Cells of one table."""
 MAX_NAME_LENGTH = 64
@@ -72,7 +72,7 @@ class DescribedColumn:
 
     @property
     def cells(self) -> int:
-        """Of the table of the column and its parents."""
+        """Counts the cells of the table of the column and its parents."""
         return self._cells(self.parents)
 
     def weights(self) -> Weights:

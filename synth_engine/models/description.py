@@ -133,7 +133,8 @@ def parse(raw: bytes) -> Any:
 
 
 def edited(document: Mapping[str, Any], model: Model) -> bool:
-    """Whether the model that was read from a description is another one than it was written from."""
+    """Returns whether the model that was read from a description differs from the one that it
+    was written from."""
     return document.get("model_sha256") != receipt.digest(model.to_json())
 
 

@@ -1,7 +1,8 @@
-"""How many records each person of a drawn table has: from noisy group sizes to groups of consecutive rows.
+"""The number of records of each person of a generated table: from noisy group sizes to groups
+of consecutive rows.
 
-All of it is post-processing. What groups keep is how large they are; which records are in one is chance.
-"""
+All of it is post-processing. Groups preserve their sizes alone; which records are in one is
+chance."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ Whole = npt.NDArray[np.int64]
 
 
 def frequencies(sizes: GroupSizes) -> npt.NDArray[np.float64]:
-    """How frequent each size is, from 1 record up: nothing negative, less noise, no further than the largest that is
-    left. Where noise leaves nobody, everybody has one record."""
+    """Estimates how frequent each size is, from 1 record up: denoised, not negative, and cut
+    after the largest size that is left. Where noise leaves nobody, everybody has one record."""
     total = int(sizes.values.sum())
     counts = oneway.denoise(
         sizes.values, noise=sizes.noise, total=total, along=sizes.values.size
@@ -28,8 +29,10 @@ def frequencies(sizes: GroupSizes) -> npt.NDArray[np.float64]:
 
 
 def ends(sizes: Whole, rows: int, *, rng: np.random.Generator) -> Whole:
-    """Where each group ends in a table of so many rows, that is the number of rows up to its last one, given the sizes
-    to deal out. They are dealt out in random order, and again if they are too few; the last group is cut to fit."""
+    """Deals group sizes out over a table of so many rows and returns the number of rows up to
+    the end of each group.
+
+    Sizes come in random order, and again if they are too few; the last group is cut to fit."""
     dealt = [np.zeros(0, dtype=np.int64)]
     short = rows
     while short > 0:
@@ -48,5 +51,5 @@ def members(ends: Whole, *, start: int, rows: int) -> npt.NDArray[np.uint64]:
 
 
 def counted(ends: Whole, *, most: int) -> Whole:
-    """How many groups have 1, 2, … rows."""
+    """Returns how many groups have 1, 2, … rows."""
     return np.bincount(np.diff(ends, prepend=0), minlength=most + 1)[1:]

@@ -39,12 +39,12 @@ from synth_engine.models.weights import whole_weights as whole_weights
 
 SCHEMA = "synth_engine/model/1"
 SCHEMA_WITH_TARGETS = "synth_engine/model/2"
-"""Of models with targets or bins, which an older version would draw wrongly."""
+"""The schema of models with targets or bins, which an older version would sample wrongly."""
 SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
 MAX_SAMPLE_ROWS = 10**9
 POPULATION = 1_000_000
 MAX_TARGET_CELLS = 4_000_000
-"""Of all targets together."""
+"""Cells of all targets together."""
 
 Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
 Synthesis = Literal["finish", "mcf", "sts"]
@@ -208,8 +208,8 @@ class Model:
         return {name: codes[name] for name in self.domain.sizes}
 
     def written(self, rows: int, *, seed: str) -> Texts:
-        """Of the columns whose codes do not say what a table has: for each, texts, and the place among them of each record
-        of `sample`."""
+        """Generates the texts of columns whose codes do not determine them: for each, different
+        texts, and the index among them for each record of `sample`."""
         if (
             not isinstance(self.tree, StringTree | ProductTree)
             or (texts := factory.texts(self.tree)) is None
@@ -289,8 +289,9 @@ class Model:
         )
 
     def group_ends(self, rows: int, *, seed: str) -> Weights | None:
-        """Up to which row the rows of each person go; None where persons are not made anew. As in `sample`, the groups
-        of a table smaller than the model's own are a random part of those of one of that size."""
+        """Returns the row after the last row of each person; None where persons are not
+        resampled. As in `sample`, the groups of a table smaller than the model's own are a
+        random part of those of one of that size."""
         if self.groups is None:
             return None
         sizes = np.arange(1, self.groups.size + 1)

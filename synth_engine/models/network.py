@@ -57,8 +57,9 @@ class Table:
 
     @property
     def strength(self) -> float:
-        """How much the last attribute depends on the others together: the total variation distance of the table from
-        independence, 0 to 1, to four digits. A function of released weights alone, in whole numbers."""
+        """Returns how much the last attribute depends on the others together: the total
+        variation distance of the table from independence, 0 to 1, to four digits. A function of
+        released weights alone, in whole numbers."""
         weights = self.weights.reshape(-1, self.weights.shape[-1])
         # Products stay below 10^18 and the sum below 2 * 10^18, which int64 holds: one division
         # at the end, the same everywhere.

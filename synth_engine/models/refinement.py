@@ -53,7 +53,7 @@ def refine(
 
 
 def decidable_components(domain: Domain, merged: Mapping[str, bins.Binning]) -> list[Component]:
-    """What of the constraints can be decidable_components before codes are drawn within their bins."""
+    """Returns the constraints that can be judged before codes are drawn within their bins."""
     return [
         component for component in domain.components if not set(component.columns) & set(merged)
     ]

@@ -53,12 +53,12 @@ def dealt(
     population: int,
     rng: np.random.Generator,
 ) -> npt.NDArray[np.intp]:
-    """Of `rows` records, a random part of a `population` in random order, the places of their cells.
+    """Draws `rows` records, a random part of a `population` in random order, and returns the
+    positions of their cells.
 
-    Weights become whole numbers in the order of cells, so that every node above them is off by less than one record: were
-    each rounded by itself, those that hold a third of a record would all be empty, and what they held together would be
-    elsewhere.
-    """
+    Weights become whole numbers in the order of cells, so that every node above them is off by
+    less than one record: were each rounded by itself, those that hold a third of a record would
+    all be empty, and what they held together would be elsewhere."""
     chosen = np.repeat(
         order, round_in_order(weights[order], population, start=int(rng.integers(WHOLE)))
     )

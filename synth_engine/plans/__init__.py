@@ -1,1 +1,2 @@
-"""What every method rests on: configs and plans, parameters, shares of a budget, learning what is open, needs and forecasts."""
+"""The foundations of every method: configs and plans, parameters, shares of a budget, learning
+of undeclared columns, resources and forecasts."""

@@ -46,15 +46,16 @@ def noise(part: Budget, sensitivity: Sensitivity, *, laplace: bool = False) -> N
 
 
 def price(noise: Noise, budget: Budget, sensitivity: Sensitivity) -> Fraction:
-    """What the noise costs, in the unit of the budget."""
+    """Returns the price of the noise in the unit of the budget."""
     return filter.price(noise.event(sensitivity), budget)
 
 
 def noises(
     budget: Budget, weights: Sequence[Fraction], *, domain: Domain, laplace: bool = False
 ) -> tuple[Noise, ...]:
-    """For one table of counts for each weight: its share of epsilon, of rho or of mu². With `laplace`, the weights are of
-    epsilon, which costs in proportion to its square where rho or mu² add up."""
+    """Divides a budget into noise for one table of counts for each weight: its share of
+    epsilon, of rho or of mu². With `laplace`, the weights are of epsilon, which costs in
+    proportion to its square where rho or mu² add up."""
     sensitivity = histogram_sensitivity(domain.unit, domain.relation)
     # epsilon-DP implies (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4), so shares
     # of epsilon are squared where rho adds up.

@@ -1,8 +1,8 @@
-"""What a run buys before its mechanism proper: the categories of weak columns, bounds and bins of wide ranges, and which
-items of baskets get a column.
+"""Learning of undeclared columns before the mechanism proper: the categories of weak columns,
+bounds and bins of wide ranges, and which items of baskets get a column.
 
-Noise and thresholds follow from public facts and a share of the budget. What is made of the answers is post-processing.
-"""
+Noise and thresholds follow from public facts and a share of the budget. What is made of the
+answers is post-processing."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ from synth_engine.privacy.unit import Sensitivity, items_sensitivity
 Answer = Discovery | Measurement
 
 FIRST_SHARE, FURTHER_SHARE, MAX_SHARE = Fraction(10, 100), Fraction(5, 100), Fraction(30, 100)
-"""Of the budget, for the first open column, for each further one, and for all of them at most."""
+"""Shares of the budget for the first undeclared column, for each further one, and for all of
+them at most."""
 CUT_TAIL = 0.0005
-"""Of the records, at either end of a range: what is less is left to the outermost bins."""
+"""Share of the records at either end of a range that is left to the outermost bins."""
 CLEAR = 4.0
 """Standard deviations of a count: bins that would hold less are not split."""
 CLEAR_RUN, CLEAR_CELL = 5.0, 5.0
@@ -53,7 +54,7 @@ EXPECTED_CATEGORIES = 15
 
 
 def share(domain: Domain) -> Fraction:
-    """Of the budget: what learning all open columns may cost."""
+    """Returns the share of the budget that learning all undeclared columns may cost."""
     return min(MAX_SHARE, FIRST_SHARE + FURTHER_SHARE * (len(domain.undeclared) - 1))
 
 
@@ -85,7 +86,7 @@ class LearningQuestion:
         return Call(query=self.query, event=self.event(sensitivity))
 
     def event(self, sensitivity: Sensitivity) -> Event:
-        """What it costs. sensitivity: of a table of counts."""
+        """Returns the event that is charged. sensitivity: of a table of counts."""
         return self.noise.event(_moving(self.attribute, sensitivity))
 
     def ask(self, session: Session) -> Answer:
@@ -106,7 +107,8 @@ class LearningQuestion:
 def question(
     attribute: Undeclared, budget: Budget, sensitivity: Sensitivity
 ) -> LearningQuestion:
-    """With noise that costs the budget, and the least threshold that keeps the promise of the column's rho."""
+    """Makes the question with noise that costs the budget, and the least threshold that meets
+    the column's rho."""
     noise = budget_allocation.noise(
         budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak)
     )
@@ -120,7 +122,8 @@ def _moving(attribute: Undeclared, sensitivity: Sensitivity) -> Sensitivity:
 
 
 def threshold(attribute: Undeclared, noise: Noise) -> int | None:
-    """Of a weak column; None for a range. Errors: SpecError for a rho so small that noise would be published."""
+    """Returns the threshold of a weak column; None for a range. Errors: SpecError for a rho so
+    small that noise would be published."""
     if not isinstance(attribute, Weak):
         return None
     threshold_ = thresholds.threshold(
@@ -155,7 +158,8 @@ def learn_attributes(
 
 
 def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
-    """What a noisy answer makes of an open attribute; of the values found, or of items, the most frequent ones."""
+    """Returns the attribute that a noisy answer makes of an undeclared one; of the values
+    found, or of items, the most frequent ones."""
     if isinstance(attribute, Weak) and isinstance(answer, Discovery):
         # Ties go by rank, so that the same answers always give the same domain.
         frequent = sorted(answer.ranked_counts, key=lambda pair: (-pair[1], pair[0]))
@@ -258,7 +262,7 @@ def _split(
 
 
 def describe(questions: Sequence[LearningQuestion]) -> dict[str, LearnedColumn]:
-    """What is asked of each undeclared column, from public facts alone."""
+    """Describes what is asked of each undeclared column, from public facts alone."""
     return {
         question.attribute.name: LearnedColumn(
             cells=question.query.cells, threshold=question.threshold

@@ -84,7 +84,8 @@ def curve(
 def _point(
     mechanism: type[Mechanism], domain: Domain, *, spec: Spec, rows: int | None, rule: Rule
 ) -> Point | None:
-    """None where the mechanism does not offer this loss, or is not for such a domain."""
+    """Returns a point of the chart; None where the mechanism does not offer this loss, or is
+    not for such a domain."""
     if not mechanism.suits(domain):
         return None
     chosen = spec.parameters if spec.mechanism == mechanism.id else {}

@@ -16,12 +16,12 @@ from synth_engine.privacy.unit import group_sizes_sensitivity
 from synth_engine.spec import Spec
 
 SHARE = Fraction(1, 20)
-"""Of the budget, for the numbers of rows a person: one person moves them by one, however many rows he has, so that little
-noise is enough."""
+"""Share of the budget for the numbers of rows a person: one person moves them by one, however
+many rows that person has, so that little noise is enough."""
 
 
 def noise(cap: Budget, domain: Domain) -> Noise:
-    """That costs the share of a budget."""
+    """Returns the noise that costs this share of a budget."""
     return budget_allocation.noise(
         cap.of(cap.amount * SHARE), group_sizes_sensitivity(domain.relation)
     )

@@ -1,4 +1,4 @@
-"""What plans share that ask something before the mechanism proper."""
+"""The base of plans that ask something before the mechanism proper."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _CAPS: Mapping[type[Budget], str] = {
 
 
 def expected_rows(rows: int | None, *, domain: Domain, spec: Spec) -> int:
-    """How many records a forecast reckons with."""
+    """Returns the number of records that a forecast assumes."""
     return rows or domain.rows or spec.rows or error_forecast.ROWS
 
 
@@ -79,7 +79,8 @@ class Mechanism(ABC):
     losses: ClassVar[tuple[str, ...]]
     kind: ClassVar[Literal["static", "adaptive"]]
     adds_up: ClassVar[Literal["zcdp", "gdp"]] = "zcdp"
-    """In which sum (epsilon, delta) with a delta above 0 is cut up; "gdp" where all Gaussian noise is rounded Gaussian."""
+    """The sum in which (epsilon, delta) with a delta above 0 is divided; "gdp" where all
+    Gaussian noise is rounded Gaussian."""
     family: ClassVar[Family] = "literature"
     """The group of cards among which pages offer it."""
     counts_groups: ClassVar[bool] = False
@@ -98,17 +99,18 @@ class Mechanism(ABC):
 
     @classmethod
     def suits(cls, domain: Domain) -> bool:  # noqa: ARG003 - for those that are not for every table
-        """Whether it is meant for a table like this one, so that it is worth being offered."""
+        """Returns whether it is meant for a table like this one, so that it is worth being
+        offered."""
         return True
 
     @classmethod
     def learns(cls, attribute: Undeclared) -> bool:  # noqa: ARG003 - for those that take some
-        """Whether it takes this column open as it is."""
+        """Returns whether it takes this column open as it is."""
         return cls.takes_open
 
     @classmethod
     def describe(cls) -> dict[str, Any]:
-        """What cards, forms and the command line show."""
+        """Returns the public facts that cards, forms and the command line show."""
         return {
             "id": cls.id,
             "title": cls.title,
@@ -127,7 +129,8 @@ class Mechanism(ABC):
         return config.calibrate(domain, complete_spec)
 
     def validate(self, domain: Domain, spec: Spec, *, rule: Rule) -> tuple[Self, Spec]:
-        """What is calibrated: these parameters with what they left open settled, and the spec that says so."""
+        """Checks domain and spec, and returns what is calibrated: these parameters with their
+        defaults resolved, and the spec that states them."""
         # Suggestions are read from the real table. Only what a steward confirmed as public may
         # shape a query.
         domain.require_confirmed()
@@ -146,11 +149,12 @@ class Mechanism(ABC):
     def forecast(
         self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
     ) -> ErrorForecast:
-        """As `expected_error` of the plan. Overridden where planning takes longer than a chart of many points may."""
+        """Forecasts like `expected_error` of the plan. Overridden where planning takes longer
+        than a chart of many points may."""
         return self.plan(domain, spec, rule=rule).expected_error(rows=rows)
 
     def resolve_defaults(self, spec: Spec, *, rule: Rule) -> Self:  # noqa: ARG002 - for those that leave something open
-        """What these parameters leave open, settled for an account of that rule."""
+        """Resolves parameters that were left open, for an account of that rule."""
         return self
 
     @abstractmethod
@@ -196,7 +200,8 @@ class Plan(ABC):
 
     @property
     def advice(self) -> str:
-        """What to think over about these parameters before they are paid for, in words; it keeps nothing from running."""
+        """Returns advice on these parameters before they are paid for, in words; it does not
+        stop a run."""
         return ""
 
     @property
@@ -219,13 +224,13 @@ class Plan(ABC):
         return resources.of_table(rows_expected, attributes=len(self.domain.names)) + tables
 
     def answers_bytes(self, rows: int | None = None) -> int:
-        """How large the file of its answers may become, in bytes, from public facts alone: what to reserve before anything
-        is charged. `rows` as in `expected_error`.
+        """Returns the size that the file of its answers may reach, in bytes, from public facts
+        alone: what to reserve before anything is charged. `rows` as in `expected_error`.
 
-        Of calls that are fixed beforehand it is a bound: eight bytes a cell, and every call twice in the header. Where the
-        answers' number depends on what is found, it is the memory that the method needs beyond the table's, at most
-        MOST_ESTIMATED, and may be exceeded.
-        """
+        For calls that are fixed beforehand it is a bound: eight bytes a cell, and every call
+        twice in the header. Where the number of answers depends on what is found, it is the
+        memory that the method needs beyond the table's, at most MAX_ESTIMATED_BYTES, and may be
+        exceeded."""
         rows_expected = self._guess(rows)
         table = resources.of_table(
             rows_expected, attributes=len(self.domain.names)
@@ -280,13 +285,14 @@ class Plan(ABC):
 
     @property
     def certificate(self) -> Certificate:
-        """How (epsilon, delta) follows from the calls: as the sum of their epsilons, by conversion of their rho or of their
-        mu², or, of calls that are fixed beforehand, by composition of their privacy-loss distributions."""
+        """Names how (epsilon, delta) follows from the calls: as the sum of their epsilons, by
+        conversion of their rho or of their mu², or, of calls that are fixed beforehand, by
+        composition of their privacy-loss distributions."""
         return self.found_by or _CERTIFICATES[type(self.loss)]
 
     @property
     def epsilon(self) -> Fraction:
-        """Of the guarantee; never below what its certificate shows."""
+        """Returns the epsilon of the guarantee; never below what its certificate shows."""
         return self.spec.epsilon
 
     @property
@@ -303,7 +309,7 @@ class Plan(ABC):
         return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
 
     def cost(self, rule: Rule) -> Price:
-        """What to hold in an account of that rule, rounded up."""
+        """Returns the price to hold in an account of that rule, rounded up."""
         if rule == "basic":
             return Price(nano(self.epsilon), atto(self.delta), 0)
         if rule == "zcdp":

@@ -1,7 +1,8 @@
-"""What a run will need, reckoned beforehand from public facts alone, and the refusal of what is too much.
+"""Estimates of the memory and time of a run, from public facts alone, and the refusal of what
+is too much.
 
-The constants are those of one machine; `bench/needs.py` compares what is said with what is measured.
-"""
+The constants are those of one machine; `bench/needs.py` compares the estimates with
+measurements."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ class ResourceEstimate:
     seconds: float
 
     def __add__(self, other: ResourceEstimate) -> ResourceEstimate:
-        """Of one thing and, while its results are kept, another."""
+        """Adds the needs of a second step that runs while the results of the first are in
+        memory."""
         return ResourceEstimate(
             memory_bytes=self.memory_bytes + other.memory_bytes,
             seconds=self.seconds + other.seconds,
@@ -79,7 +81,7 @@ class ResourceEstimate:
 
 
 def of_table(rows: int, *, attributes: int) -> ResourceEstimate:
-    """To read a table of that many records, and to draw one as large."""
+    """Estimates reading a table of that many records, and generating one as large."""
     cells = rows * attributes
     reading = min(_BYTES_OF_A_CELL_READ * cells, _MAX_BYTES_READ)  # files are read part by part
     return ResourceEstimate(
@@ -91,8 +93,10 @@ def of_table(rows: int, *, attributes: int) -> ResourceEstimate:
 def of_groups(
     rows: int, shapes: Iterable[tuple[int, ...]], *, in_memory_at_once: bool, looks: float = 4
 ) -> ResourceEstimate:
-    """To count groups of attributes of these shapes, and to look at every cell of their tables so many times; they are
-    all `kept` at once, or one after another."""
+    """Estimates counting groups of attributes of these shapes and passing over every cell
+    `looks` times.
+
+    in_memory_at_once: the tables are all in memory together, not one after another."""
     cells = [prod(shape) for shape in shapes]
     # Tables that are counted one after another share the same memory.
     held = sum(cells) if in_memory_at_once else max(cells, default=0)
@@ -103,14 +107,15 @@ def of_groups(
 def of_pairs(
     rows: int, shapes: Sequence[tuple[int, ...]], *, looks: float = 4
 ) -> ResourceEstimate:
-    """As `of_groups`, all kept, with what asking for a table costs however small it is."""
+    """Estimates as `of_groups` with all tables in memory, and adds the cost of asking for a
+    table however small it is."""
     return of_groups(rows, shapes, in_memory_at_once=True, looks=looks) + ResourceEstimate(
         memory_bytes=0, seconds=_ASKED * len(shapes)
     )
 
 
 def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
-    """To find, in every round, what is expected of all tables of these shapes."""
+    """Estimates finding, in every round, what is expected of all tables of these shapes."""
     seconds_per_round = _IMPLIED * len(shapes) + _IMPLIED_CELL * sum(
         prod(shape) for shape in shapes
     )
@@ -118,14 +123,16 @@ def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> ResourceEstimat
 
 
 def of_mixture(pairs: int, *, width: int) -> ResourceEstimate:
-    """To fit a mixture to tables of so many pairs, each laid out in a square of that width."""
+    """Estimates fitting a mixture to tables of so many pairs, each laid out in a square of that
+    width."""
     lines = pairs * width
     memory = lines * (_BYTES_OF_A_CELL_MIXED * width + _BYTES_OF_A_LINE_MIXED)
     return ResourceEstimate(memory_bytes=memory, seconds=_MIXED * lines * width)
 
 
 def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
-    """To read tables of these shapes, one after another, against what is expected of them."""
+    """Estimates comparing tables of these shapes, one after another, with what is expected of
+    them."""
     cells = [prod(shape) for shape in shapes]
     seconds = _READ_A_TABLE * len(cells) + _READ_AGAIN * sum(cells)
     return ResourceEstimate(
@@ -136,7 +143,7 @@ def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
 def of_finish(
     rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
 ) -> ResourceEstimate:
-    """To change drawn rows until they have target tables of these shapes."""
+    """Estimates the refinement of generated rows to target tables of these shapes."""
     finished, cells = (
         record_refinement.rows_refined(rows, attributes),
         sum(prod(shape) for shape in shapes),
@@ -153,7 +160,8 @@ def of_finish(
 def _of_triples(
     rows: int, shapes: Sequence[tuple[int, ...]], *, attributes: int
 ) -> ResourceEstimate:
-    """To mend tables of three attributes as well, as many as so many pairs can have among them, all of the mean size."""
+    """Estimates refining tables of three attributes as well, as many as so many pairs can have
+    among them, all of the mean size."""
     triples = min(maxent_triples.MAX_TRIPLES, int(sqrt(2 * len(shapes)) ** 3 / 6))
     most = refine_triples.LEVELS[0]
     side = sum(sqrt(prod(min(size, most) for size in shape[:2])) for shape in shapes) / max(
@@ -174,7 +182,7 @@ def _of_triples(
 
 
 def of_flows(rows: int, views: int) -> ResourceEstimate:
-    """To change drawn rows, by flows, until they have that many views."""
+    """Estimates changing generated rows, by flows, until they have that many views."""
     return ResourceEstimate(
         memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views
     )

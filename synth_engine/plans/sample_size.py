@@ -1,12 +1,16 @@
-"""Whether there are enough records for what is asked: n·ε against the number of codes, from public facts alone.
+"""The sample size verdict: n·ε against the number of codes, from public facts alone.
 
-n records of a column with k codes are n/k a code on average. d columns share ε, a unit has up to m records, and
-replacing one record changes two counts, so the noise of a code is about c = d·m/ε records (twice that under
-replace-one). The *strength* of a column is the one over the other, s = n·ε / (d·m·k). About 1/(2s) of the records then
-have to be changed until the noisy column equals the real one: below s = 1 a column is lost, from s = 10 on it is close.
+n records of a column with k codes are n/k a code on average. d columns share ε, a unit has up
+to m records, and
+replacing one record changes two counts, so the noise of a code is about c = d·m/ε records
+(twice that under
+replace-one). The *strength* of a column is the one over the other, s = n·ε / (d·m·k). About
+1/(2s) of the records then
+have to be changed until the noisy column equals the real one: below s = 1 a column is lost,
+from s = 10 on it is close.
 
-Docs: docs/forecast.md. Every method here measures each column at least once, so none escapes this by much.
-"""
+Docs: docs/forecast.md. Every method here measures each column at least once, so none escapes
+this by much."""
 
 from __future__ import annotations
 

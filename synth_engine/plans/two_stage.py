@@ -35,7 +35,7 @@ from synth_engine.spec import Spec
 
 
 def needed(config: Mechanism, domain: Domain) -> bool:
-    """Whether anything has to be asked before a mechanism proper."""
+    """Returns whether anything has to be asked before a mechanism proper."""
     return domain.grouped is not None or _learns(config, domain)
 
 
@@ -71,7 +71,8 @@ def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
 
 
 def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Domain, Spec]:
-    """What a forecast goes by: a domain as it may become, and what is left for the mechanism."""
+    """Returns what a forecast assumes: a domain as it may become, and what is left for the
+    mechanism."""
     if not _learns(config, domain) and config.kind == "static":
         return domain, replace(spec, epsilon=spec.epsilon * (1 - group_size_stage.SHARE))
     first = _first_stage(config, domain, spec)
@@ -81,7 +82,8 @@ def mechanism_stage(config: Mechanism, domain: Domain, spec: Spec) -> tuple[Doma
 
 @dataclass(frozen=True, kw_only=True)
 class LearningStage:
-    """What comes before a mechanism proper, and what that leaves of the cap. guess: the domain as it may become."""
+    """The stage before a mechanism proper, and what it leaves of the cap. guess: the domain as
+    it may become."""
 
     cap: Budget
     sizes: Noise | None
@@ -134,7 +136,7 @@ def questions_for(
 def budget_after(
     cap: Budget, questions: tuple[LearningQuestion, ...], sensitivity: Sensitivity
 ) -> Budget:
-    """What the questions leave of a cap."""
+    """Returns what the questions leave of a cap."""
     return _subtract_events(cap, [question.event(sensitivity) for question in questions])
 
 

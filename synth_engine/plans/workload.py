@@ -1,8 +1,9 @@
-"""What a release is for: a column to predict, columns that matter more than others, tables that will be read.
+"""The workload of a release: a column to predict, columns that matter more than others, tables
+that will be read.
 
-A mechanism that takes a workload has the fields `target`, `weights` and `marginals`, and `PROPERTIES` among its
-parameters; `Weighted` is a base for such. All of it is public: it is chosen before anything is measured.
-"""
+A mechanism that takes a workload has the fields `target`, `weights` and `marginals`, and
+`PROPERTIES` among its parameters; `Weighted` is a base for such. All of it is public: it is
+chosen before anything is measured."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from synth_engine.plans.plan import Mechanism, Rule
 from synth_engine.spec import Spec
 
 TARGET_FACTOR = 4.0
-"""How much more a pair with the target matters than another one."""
+"""Factor by which a pair with the target matters more than another one."""
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1000.0
 MIN_MARGINAL_COLUMNS, MAX_MARGINAL_COLUMNS = 2, 3
 MAX_MARGINALS = 1_000
@@ -78,7 +79,8 @@ class Workload:
 
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
-        """Out of the fields of a mechanism, or the parameters of a spec; whatever else there is does not matter."""
+        """Reads the workload from the fields of a mechanism, or the parameters of a spec; other
+        fields are ignored."""
         return cls(
             target=given.get("target") or "",
             weights={
@@ -88,8 +90,9 @@ class Workload:
         )
 
     def validate(self, domain: Domain) -> Self:
-        """Itself, if it is about this domain. To be called before anything is paid for: once an open column has been
-        learned it is too late to refuse. Errors: SpecError naming parameter, column and repair."""
+        """Checks the workload against the domain, and returns it. To be called before anything
+        is paid for: once an undeclared column has been learned it is too late to refuse.
+        Errors: SpecError naming parameter, column and repair."""
         if self.target:
             self._check_target(domain)
         for number, (name, weight) in enumerate(self.weights.items(), start=1):

@@ -114,7 +114,8 @@ def _entry(
 def _kilometres(
     hierarchy: Hierarchy, domain: Domain, depths: Iterable[int]
 ) -> dict[str, list[list[float]]]:
-    """Of each place the cells of every depth, from south to north and from west to east."""
+    """Returns the size of the cells of every depth for each place, from south to north and from
+    west to east."""
     by_place: dict[str, list[list[float]]] = {}
     for depth in depths:
         for size in cell_sizes.of_depth(hierarchy, domain, depth):
@@ -171,7 +172,7 @@ def _card(report: Report, entry: Json, index: int) -> Card:
 
 
 def _sizes(entry: Json) -> list[str]:
-    """How large a cell of each depth is; of an earlier report nothing."""
+    """Describes how large a cell of each depth is; nothing for an earlier report."""
     kilometres = entry.get("kilometres", {})
     return [
         cell_sizes.describe(
@@ -185,7 +186,8 @@ def _sizes(entry: Json) -> list[str]:
 
 
 def _moved(entry: Json) -> tuple[dict[str, list[float]], str]:
-    """How far records would have to be moved, by line and depth, and the unit; an earlier report knows no kilometres."""
+    """Returns how far records would have to be moved, by line and depth, and the unit; an
+    earlier report has no kilometres."""
     diagonal = entry.get("diagonal_km")
     scale, unit = (1.0, "diagonals of the box") if diagonal is None else (diagonal, "km")
     return {

@@ -19,7 +19,7 @@ from synth_engine.evaluation.tallies import ContingencyTable, Pair, TallySource
 from synth_engine.evaluation.wording import Json
 
 MAX_PACKED_CELLS = 2_000_000
-"""With more different pairs of points in a table, a report has the numbers alone."""
+"""Pairs of points of one table that a report stores; with more it has the numbers alone."""
 
 
 class Commutes(ComparisonFigure):

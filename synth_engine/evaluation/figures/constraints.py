@@ -1,4 +1,5 @@
-"""How many records violate the declared constraints: real beside synthetic, with and without their being enforced."""
+"""Violations of the declared constraints: real beside synthetic, with and without their being
+enforced."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ class Constraints(ComparisonFigure):
 
 
 def verdict(entries: Sequence[Json]) -> str:
-    """In one line, what the numbers say."""
+    """Sums the violations up in one line."""
     # The last line covers all constraints: it is "any", or the only one.
     whole = entries[-1]["records"]
     if whole["synthetic"]:

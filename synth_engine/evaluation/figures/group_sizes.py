@@ -1,4 +1,4 @@
-"""How many rows persons have: real beside synthetic."""
+"""The number of rows a person has: real beside synthetic."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def histogram(report: Report) -> Figure:
 
 
 def _entry(sides: dict[str, NDArray[np.int64]]) -> Json:
-    """In the form of an entry of a column, with persons counted instead of records."""
+    """Makes an entry in the form of one of a column, with persons counted instead of records."""
     # Sizes that occur on neither side are cut off. Two bins at least: bars on a scale need a
     # width.
     last = max(

@@ -1,4 +1,4 @@
-"""How far apart two places of a record are: cumulative shares, real beside synthetic."""
+"""Distances between two places of a record: cumulative shares, real beside synthetic."""
 
 from __future__ import annotations
 

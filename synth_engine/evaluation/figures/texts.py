@@ -154,7 +154,8 @@ def _entry(words: StringHierarchy, real: OccupiedCells, synthetic: OccupiedCells
 
 @dataclass(frozen=True)
 class _FrequencyAxis:
-    """From which end frequencies are cumulated: names in a report, and words. `backwards`: its axis from the right."""
+    """The end from which frequencies are cumulated: names in a report, and words. `backwards`:
+    its axis runs from the right."""
 
     key: str
     reading: str

@@ -64,7 +64,7 @@ class Covariates:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many values each column has."""
+        """Returns how many values each column has."""
         return {one.column: one.weights.shape[-1] for one in self.columns}
 
     def sample(

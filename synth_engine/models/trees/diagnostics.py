@@ -1,5 +1,5 @@
-"""What there is to say of a tree besides its cells: that noise alone would have given it, or that it ended before its records
-did. Functions of public facts and of answers that were paid for."""
+"""Diagnostics of a tree: that noise alone would have given it, or that it ended before its
+records did. Functions of public facts and of answers that were paid for."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from synth_engine.measurement import Noise
 
 Why = Literal["nodes", "depth", "codes", "bins"]
 ONCE_IN = 20
-"""Of so many empty tables, one at most is taken for a table with something in it."""
+"""One in so many empty tables, at most, is taken for a table with something in it."""
 LEAST_SHARE = 0.1
-"""Of the records, in cells that could be divided, from which on it is said what ended the tree."""
+"""The share of records in cells that could be divided, from which on a note explains what ended
+the tree."""
 
 Counts = npt.NDArray[Any]
 
@@ -102,9 +103,12 @@ def min_records_to_split(rule: Rule) -> int:
 
 
 def opens_more_than_noise(levels: Sequence[tuple[int, int]], *, chance: float) -> bool:
-    """Whether at some depth more nodes were opened than noise opens. levels: from the first depth on, how many nodes could be
-    opened, and how many were; chance: that one without records is. Given what was opened above, these are independent; so
-    each depth is judged by itself, each by half of what the one before may be wrong."""
+    """Returns whether at some depth more nodes were opened than noise opens.
+
+    levels: from the first depth on, how many nodes could be opened, and how many were. chance:
+    the probability that a node without records is opened. Given what was opened above, the
+    decisions of a depth are independent, so each depth has a binomial test of its own, at half
+    the level of the one before."""
     from scipy.special import bdtrc  # slow to import
 
     return any(
@@ -116,7 +120,8 @@ def opens_more_than_noise(levels: Sequence[tuple[int, int]], *, chance: float) -
 
 
 def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
-    """Whether some count is larger than noise is in a table of so many cells without records; tables as depths above."""
+    """Returns whether some count is larger than noise is in a table of so many cells without
+    records. The levels of the tables are divided like those of the depths."""
     return any(
         values.size
         and values.max() > 0
@@ -127,7 +132,8 @@ def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
 
 
 def _shares() -> Iterator[float]:
-    """Of the chance to be wrong: a half for counts and a half for nodes, and of that a half, a quarter …"""
+    """Yields the levels of the tests: half of the error probability is for counts and half for
+    nodes; the first test of each has half of that, the next a quarter, and so on."""
     # The two families of tests have 1/(2 * ONCE_IN) each, split geometrically because the depth
     # is not known before.
     return (1 / (2 * ONCE_IN) / 2**place for place in count(1))

@@ -1,4 +1,5 @@
-"""From the nodes at which a tree ends, with counts that were cleaned, to the part of a model that is a tree."""
+"""The construction of the tree of a model from the nodes at which a grown tree ends and their
+estimated counts."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def tree(
 
 
 def read(obj: Mapping[str, Any], domain: Domain) -> ModelTree:
-    """What `to_json` of any of them wrote. Errors: KeyError, TypeError, ValueError, DomainError, InputError."""
+    """Reads what `to_json` of any of them wrote. Errors: KeyError, TypeError, ValueError,
+    DomainError, InputError."""
     match obj.get("kind"):
         case "classes" | taxonomy.WITH_TEXTS:
             return ProductTree.from_json(obj, domain)
@@ -83,7 +85,8 @@ def read(obj: Mapping[str, Any], domain: Domain) -> ModelTree:
 
 
 def root_alone(tree: ModelTree) -> bool:
-    """Whether a tree has its root and nothing below: it says of no record where it lies, or how its text begins."""
+    """Returns whether a tree has its root and nothing below: it says of no record where it
+    lies, or how its text begins."""
     # Cells are disjoint, so a tree that has its root has nothing else.
     return bool(tree.levels.tolist() == [0])
 

@@ -20,7 +20,7 @@ Placement = Literal["density", "points", "anywhere"]
 
 
 def malformed() -> InputError:
-    """What is said of a tree that no method made."""
+    """Returns the error of a tree that no method made."""
     return InputError(
         "the tree of the model is malformed", repair="use the model of this release"
     )
@@ -69,7 +69,7 @@ class SpatialTree:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All that it gives."""
+        """Returns the columns that the tree generates."""
         return (*self.hierarchy.columns, *(self.attached.sizes if self.attached else ()))
 
     def sample(

@@ -26,8 +26,8 @@ MARKS = "…~*#|"
 
 
 def column(attribute: Weak) -> Text:
-    """What a column of unknown texts over an alphabet is in a release: texts that are counted by their lengths and the
-    class of their first signs."""
+    """Returns the release's description of a column of unknown texts: texts that are counted by
+    their lengths and the class of their first characters."""
     from synth_engine.codec import prefixes
 
     words = prefixes.words(attribute)
@@ -70,7 +70,7 @@ class StringTree:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All that it gives."""
+        """Returns the columns that the tree generates."""
         return (*self.hierarchy.columns, *(self.attached.sizes if self.attached else ()))
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ class ProductTree:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All that it gives."""
+        """Returns the columns that the tree generates."""
         return self.hierarchy.columns
 
     def sample(
