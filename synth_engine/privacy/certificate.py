@@ -1,6 +1,6 @@
-"""A second opinion before anything is drawn: somebody else's accountant on the calls of a static plan.
+"""An independent accountant confirms the calls of a static plan before anything is drawn.
 
-It takes seconds to load, so the web process, which only plans, never does.
+It takes seconds to load, so the web process, which only plans, never loads it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 _INTERVALS = 1_500
 _TAIL = 1e-6
-"""Of delta: what each step of the composition may count as lost for good. The library's own choice is a fixed 1e-15, which
-for sixty tables adds up to several hundredths of a delta of 1e-12: more than was left as a margin."""
+"""The part of delta that each step of the composition may truncate. The library's own choice is a fixed 1e-15, which for
+sixty tables adds up to several hundredths of a delta of 1e-12: more than the margin."""
 
 
 def composed_epsilon(
@@ -28,7 +28,11 @@ def composed_epsilon(
     relation: Relation,
     near: Fraction,
 ) -> float:
-    """By dp-accounting, with losses rounded such that it errs upwards. `near`: what is expected, for the grid alone."""
+    """The epsilon of the composition by dp-accounting, which rounds losses so that it errs upwards.
+
+    near: the expected epsilon, which sets the grid alone.
+    """
+    # Imported late: a process that only plans never needs it.
     from dp_accounting.pld import privacy_loss_distribution as pld_library  # type: ignore[import-untyped]
 
     parts = pld.losses(events, cells=pld.cells_that_move(unit, relation))
@@ -64,7 +68,7 @@ def confirm(
     unit: PrivacyUnit,
     relation: Relation,
 ) -> None:
-    """Errors: PrivacyError if the calls do not meet (epsilon, delta) by composition of privacy-loss distributions."""
+    """Confirm that the calls meet (epsilon, delta) by composition of privacy-loss distributions. Errors: PrivacyError."""
     if (
         composed_epsilon(events, delta=delta, unit=unit, relation=relation, near=epsilon)
         > epsilon

@@ -1,4 +1,4 @@
-"""From rho to (epsilon, delta) and back, rounded to the safe side.
+"""Conversion between rho or mu² and (epsilon, delta), rounded to the safe side.
 
 Canonne, Kamath and Steinke 2020, Corollary 13: rho-zCDP implies (epsilon, delta)-DP for every alpha > 1 with
 
@@ -42,7 +42,7 @@ def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho with `epsilon_for(rho, delta) <= epsilon`, less a part in 10¹⁰ and cut to 13 digits.
 
-    That part is room for whoever checks with another alpha.
+    That part leaves room for a verifier with another alpha. Errors: SpecError for amounts that buy nothing.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise SpecError("epsilon must be above 0", repair="give an epsilon such as 1")
@@ -56,6 +56,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
             low = middle
         else:
             high = middle
+    # The search ran in floats. What it found is proved below by the bound that is rounded up.
     rho = _round_down(low * (1 - 1e-10))
     while (
         rho > 0
@@ -74,7 +75,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 def mu_squared_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest mu² with which mu-GDP implies (epsilon, delta)-DP, less a part in 10¹⁰ and cut to 13 digits.
 
-    That part is room for whoever checks with other arithmetic. What is returned was checked: the search before it may err.
+    That part leaves room for a verifier with other arithmetic. The result is proved; only the search before it may err.
     """
     start = math.log(
         2 * rho_for(epsilon, delta)
@@ -99,6 +100,8 @@ def epsilon_for_mu(mu_squared: Fraction, delta: Fraction) -> Fraction:
     log_inverse = _root(
         lambda log: _log_excess(mu_squared, Fraction(math.exp(-log)), delta), start
     )
+    # From about the root upwards until delta is proved; the step doubles, so that a poor start
+    # costs few evaluations.
     steps, more = math.ceil(Fraction(math.exp(-log_inverse)) * GRID), 1
     while tradeoff.delta_bound(mu_squared, Fraction(steps, GRID)) > delta:
         steps, more = steps + more, 2 * more
@@ -112,12 +115,14 @@ def _log_excess(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> flo
 
 
 def _root(rising: Callable[[float], float], low: float) -> float:
-    """About where a rising function that is not positive at `low` reaches zero; nothing is proved here."""
+    """An approximate zero of a rising function that is not positive at `low`; nothing is proved here."""
     at_low, width = rising(low), 1e-3
     while (at_high := rising(low + width)) < 0 and width < 1e4:
         low, at_low, width = low + width, at_high, 4 * width
     high, side = low + width, 0
     for _ in range(80):
+        # The Illinois variant of false position: halving the value at the stale end keeps both
+        # ends moving.
         guess = (
             (low * at_high - high * at_low) / (at_high - at_low) if at_high > at_low else low
         )
@@ -135,7 +140,7 @@ def _root(rising: Callable[[float], float], low: float) -> float:
 def budget_for(
     epsilon: Fraction, delta: Fraction, *, adds_up: Literal["zcdp", "gdp"]
 ) -> Budget:
-    """What (epsilon, delta) is worth: pure epsilon where delta is 0, else the rho or the mu² that it buys."""
+    """The budget that (epsilon, delta) buys: pure epsilon where delta is 0, else the rho or the mu²."""
     if delta == 0:
         return Pure(epsilon=epsilon)
     if adds_up == "gdp":
@@ -153,11 +158,13 @@ def epsilon_of(budget: Budget, delta: Fraction) -> Fraction:
 
 
 def _bound(rho: Fraction, delta: Fraction, *, alpha: Fraction) -> Fraction:
-    """The right-hand side above, at least its true value."""
+    """An upper bound of the right-hand side of the module's formula."""
     log_alpha, log_delta = _ln(alpha), _ln(delta)
     log_rest = _ln((alpha - 1) / alpha)
     total = _CONTEXT.add(_decimal(alpha * rho), log_rest)
     fall = _CONTEXT.divide(_CONTEXT.add(log_alpha, log_delta), _decimal(alpha - 1))
+    # The margin exceeds the sum of all rounding errors, so this is an upper bound
+    # (docs/proofs/conversion.md).
     return Fraction(_CONTEXT.add(_CONTEXT.subtract(total, fall), _MARGIN))
 
 

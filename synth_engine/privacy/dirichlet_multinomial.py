@@ -1,4 +1,4 @@
-"""Records of public groups drawn anew, each group from the Dirichlet-multinomial law of its counts plus a prior: a Pólya urn.
+"""Resampling of the records of public groups from the Dirichlet-multinomial law of their counts plus a prior: a Pólya urn.
 
 An urn holds `unit` balls for every record of the group and `parts` for every origin there is. A ball is drawn, looked at and
 put back together with `unit` more of its origin; after n draws the origins drawn have that law (docs/proofs/resample.md). Of
@@ -28,9 +28,11 @@ MAX_URN_BALLS = 2**62
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resampled:
-    """Records of public groups drawn anew, counted by group and origin. `clique`: the columns of both; `shape`: how many groups
-    and origins, or public parts of origins, there are; `cells`: those that are not empty, int64, as group times origins plus
-    origin, in order; `counts`: of each, int64."""
+    """Resampled records of public groups, counted by group and origin.
+
+    clique: the columns of group and origin. shape: how many groups and origins, or public parts of origins, there are.
+    cells: those that are not empty, int64, as group times origins plus origin, in order. counts: of each cell, int64.
+    """
 
     clique: tuple[str, ...]
     shape: tuple[int, int]
@@ -41,7 +43,7 @@ class Resampled:
     def of(
         cls, clique: Sequence[str], groups: Counts, origins: Counts, *, shape: tuple[int, int]
     ) -> Resampled:
-        """Of the group and the origin of each record drawn."""
+        """Count the drawn records by group and origin. groups, origins: one code of each record."""
         cells, counts = np.unique(
             groups.astype(np.int64) * shape[1] + origins, return_counts=True
         )
@@ -74,7 +76,7 @@ class Resampled:
     def read(
         cls, header: Mapping[str, Any] | None, arrays: Mapping[str, Counts]
     ) -> Resampled | None:
-        """From where answers are stored; None if there was no such draw."""
+        """Read a draw from the stored answers; None if there was none."""
         if header is None:
             return None
         groups, origins = header["shape"]
@@ -93,9 +95,14 @@ def draw_origins(
     unit: int,
     below: UniformBelow,
 ) -> Counts:
-    """The origins of as many records of each group as it has, drawn anew: int64, group by group. groups, origins: of each
-    record, as codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls."""
+    """Resample the origins of as many records of each group as it has: int64, group by group.
+
+    groups, origins: of each record, as codes below `shape`. parts: the prior of one origin, for each group. unit: balls of
+    one record. Errors: PrivacyError for an urn beyond 2^62 balls.
+    """
     sizes = np.bincount(groups, minlength=shape[0])
+    # The fullest urn: n records, fewer than n earlier draws, and the prior. Its balls fit into
+    # int64.
     largest = max(
         (int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n),
         default=0,
@@ -106,6 +113,7 @@ def draw_origins(
     group = np.repeat(np.arange(shape[0]), sizes)
     position = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     at_first = sizes * unit + parts * shape[1]
+    # Each earlier draw of the group has added `unit` balls.
     balls = below(at_first[group] + position * unit)
     result: Counts = _origins(balls, own, sizes, parts, shape[1], unit)
     return result
@@ -115,7 +123,7 @@ def draw_origins(
 def _origins(
     balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int
 ) -> Counts:
-    """Which origin each ball belongs to. own: of the records, group by group."""
+    """The origin that each ball belongs to. own: the origins of the records, group by group."""
     chosen = np.empty(balls.size, dtype=np.int64)
     first = 0
     for group in range(sizes.size):
@@ -128,6 +136,7 @@ def _origins(
             elif ball < of_prior:
                 chosen[index] = (ball - of_records) // parts[group]
             else:
+                # A ball that an earlier draw of the same group added.
                 chosen[index] = chosen[first + (ball - of_prior) // unit]
         first += sizes[group]
     return chosen

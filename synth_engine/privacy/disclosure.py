@@ -37,7 +37,7 @@ def zero_sample(size: int, *, alpha: float, rest: float, epsilon: float) -> floa
 
 
 def zero_sample_limit(epsilon: float, delta: float, *, origins: int) -> float:
-    """What the 0-sample must not exceed. Errors: SpecError for epsilon up to ln 3, where the theorem says nothing."""
+    """The limit of the 0-sample. Errors: SpecError for epsilon up to ln 3, which the theorem does not cover."""
     if epsilon <= math.log(3):
         raise SpecError(
             "Theorem 4.4 needs epsilon above ln 3 = 1.0986",
@@ -47,7 +47,7 @@ def zero_sample_limit(epsilon: float, delta: float, *, origins: int) -> float:
 
 
 def zero_sample_prior(epsilon: float, delta: float, *, size: int, origins: int) -> float:
-    """About the least uniform alpha that Theorem 4.4 allows for a group, and one that it does allow."""
+    """The least uniform alpha that Theorem 4.4 allows for a group, up to the bisection; it is one that the theorem allows."""
     limit = zero_sample_limit(epsilon, delta, origins=origins)
 
     def allowed(alpha: float) -> bool:
@@ -63,9 +63,12 @@ def zero_sample_prior(epsilon: float, delta: float, *, size: int, origins: int) 
 
 
 def programme(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
-    """At least the probability of disclosure: the largest sum of t(n_i) over counts that are k in number and n in sum,
-    where t(x) is the chance that an origin of x records passes its edge. A linear programme with two constraints, solved
-    exactly: one of its solutions has at most two different counts, so that all pairs are looked at."""
+    """An upper bound of the probability of disclosure.
+
+    It is the largest sum of t(n_i) over counts that are k in number and n in sum, where t(x) is the chance that an origin
+    of x records passes its edge: a linear programme with two constraints. It is solved exactly, because one of its
+    solutions has at most two different counts, so that all pairs are tried.
+    """
     tails = _tails(size, alpha, alpha * origins, epsilon)
     return float(origins * _envelope(tails, size / origins, size))
 
@@ -104,7 +107,7 @@ def _log_masses(
     first: npt.NDArray[np.float64],
     second: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """As `log_mass`, of arrays."""
+    """The same as `log_mass`, for arrays."""
     chosen = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
     weights = gammaln(m + first) + gammaln(n - m + second) - gammaln(n + first + second)
     log_masses: npt.NDArray[np.float64] = (

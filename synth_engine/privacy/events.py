@@ -1,4 +1,4 @@
-"""What a mechanism does to the rows, as frozen values that can be stored, summed and checked years later.
+"""Events: each priced access to the rows, as a frozen value that can be stored, summed and checked years later.
 
 Rules for whoever edits this file: an event is never removed and its meaning never changes, because
 stored receipts refer to it; a new field must be optional. An accountant that does not know an event
@@ -236,7 +236,7 @@ class DirichletMultinomial:
 
     @property
     def by_size(self) -> dict[int, tuple[int, int]]:
-        """Of each size of groups: the prior of one origin, in parts, and how many origins there are."""
+        """The prior of one origin, in parts, and the number of origins, by size of groups."""
         return {
             prior[0]: (prior[1], prior[2] if len(prior) == 3 else self.origins)
             for prior in self.priors
@@ -244,7 +244,7 @@ class DirichletMultinomial:
 
     @property
     def whole_prior(self) -> dict[int, float]:
-        """Of each size of groups: the prior of all origins together, in records."""
+        """The prior of all origins together, in records, by size of groups."""
         return {
             size: parts * origins / self.unit for size, (parts, origins) in self.by_size.items()
         }

@@ -1,7 +1,7 @@
 """An additive privacy filter: admits events, chosen adaptively, as long as their exact sum stays under a cap.
 
-Pure losses add up under basic composition, and so does (epsilon, delta), each by itself; rho under zCDP, mu² under Gaussian differential privacy; with a cap fixed
-beforehand all three sums are valid filters for adaptively chosen events (Rogers et al. 2016; Feldman and Zrnic 2021;
+Pure losses add up under basic composition, and so does (epsilon, delta), each by itself; rho adds up under zCDP, mu²
+under Gaussian differential privacy; with a cap fixed beforehand all these sums are valid filters for adaptively chosen events (Rogers et al. 2016; Feldman and Zrnic 2021;
 Whitehouse et al. 2023; Smith and Thakurta 2022). docs/proofs/accounting.md, docs/proofs/rounded-gaussian.md.
 """
 
@@ -46,13 +46,14 @@ class Filter:
         return self._cap.amount - self._sum
 
     def price(self, event: Event) -> Fraction:
-        """As `price`, of the cap."""
+        """The cost of an event in the unit of the cap. Errors: UnsupportedEvent."""
         return price(event, self._cap)
 
     def admit(self, event: Event) -> None:
-        """Errors: BudgetExceeded, before anything is drawn."""
+        """Add the event to the sum. Errors: BudgetExceeded, before anything is drawn."""
         cost, delta = self.price(event), delta_of(event)
         max_delta = self._cap.delta if isinstance(self._cap, Basic) else Fraction(0)
+        # Equality is admitted: the sums are exact, so that the last unit can be spent.
         if self._sum + cost > self._cap.amount or self._deltas + delta > max_delta:
             raise BudgetExceeded(
                 f"the next {event.law} event costs more than what is left under the cap"
@@ -72,6 +73,7 @@ def price(event: Event, budget: Budget | Basic) -> Fraction:
         return event.rho()
     if isinstance(budget, GaussianDP):
         return event.mu_squared()
+    # Its delta adds up by itself (delta_of), so the price is epsilon alone.
     if isinstance(budget, Basic) and isinstance(event, DirichletMultinomial):
         return event.epsilon
     epsilon = event.pure_epsilon()

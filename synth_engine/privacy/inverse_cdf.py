@@ -24,13 +24,13 @@ Steps = Callable[[int], Iterator[Interval]]
 """(bits): the chances of at most k, for k = 0, 1, …, enclosed in units of 2^-bits or finer; endless, or up to 1 itself."""
 
 GUARD = 64
-"""Bits of a chance beyond what a decision needs."""
+"""Additional bits of a chance, beyond those that a decision needs."""
 _GUIDE = 10
-"""Leading bits of a word by which a table says about where its part is."""
+"""The number of leading bits of a word that index the table of first guesses."""
 
 
 class InverseCDF:
-    """Parts by their cumulated chances. What was computed of them is kept."""
+    """A table of parts by their cumulated chances, which is cached for every width of words."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -39,7 +39,7 @@ class InverseCDF:
         self._guides: dict[int, Parts] = {}
 
     def of_words(self, words: Words, bits: int) -> tuple[Parts, Flags]:
-        """The part that each word of so many bits says, and whether all numbers that begin so say the same."""
+        """The part that each word of `bits` bits selects, and whether all numbers that begin with the word select the same."""
         first = self.first_words(bits)
         if first.size == 1:
             return (words > first[0]).astype(np.int64), words != first[0]
@@ -61,6 +61,8 @@ class InverseCDF:
                 below, above = (
                     min(end >> step.bits - bits, 2**bits - 1) for end in (step.low, step.high)
                 )
+                # A word that is wrong would be another law than the proved one: the run ends
+                # instead.
                 if below != above:
                     raise ArithmeticError("too few digits of a chance")
                 words.append(below)
@@ -90,12 +92,13 @@ class InverseCDF:
                     if word + 1 << shift <= step.low:
                         return part
                     break
+            # The same number with more digits: a new number would change the law.
             word, length = word << more | int(source(1, more)[0]), length + more
 
 
 @numba.njit(cache=True)
 def _look_up(first: Words, guide: Parts, words: Words, shift: np.uint64) -> tuple[Parts, Flags]:
-    """`np.searchsorted(first, words)`, and whether the word found is another: begun where the guide says, so that few steps are left."""
+    """`np.searchsorted(first, words)` from the guess of the guide, and whether no chance lies in the interval of the word."""
     parts, sure = np.empty(words.size, dtype=np.int64), np.ones(words.size, dtype=np.bool_)
     for at in range(words.size):
         word = words[at]

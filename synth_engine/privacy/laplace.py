@@ -21,13 +21,16 @@ from synth_engine.privacy.tails import Interval, exp_minus, passing
 MAX_SCALE = 2**40
 BLOCK = 1 << 15
 _FINER = 96
-"""Bits that enclosures have beyond those asked for: 1 - q may begin with 40 noughts."""
+"""Bits that enclosures have beyond those asked for: 1 - q may begin with 40 zeros."""
 
 
 @dataclass(frozen=True)
 class Widths:
-    """Bits of the first words: each of the choices takes `word` of them, the choice of zero one less, for the sign. `more`: how
-    many a word that settles something has. `digit`: bits of a digit. `top`: the widest law that one table has, a power of two."""
+    """The widths of random words, in bits.
+
+    word: of the first word of a choice; the choice of zero has one bit less, for the sign. more: of a word that resolves
+    an open choice. digit: of a digit. top: the widest scale that one table covers, a power of two.
+    """
 
     word: int = 32
     more: int = 64
@@ -39,7 +42,7 @@ USUAL = Widths()
 
 
 def draws(size: int, *, scale: Fraction, source: Source) -> Parts:
-    """So many independent ones. Errors: TypeError for a scale that is not positive, or above 2^40."""
+    """Draw `size` independent values. Errors: TypeError for a scale that is not positive, or above 2^40."""
     if not 0 < scale <= MAX_SCALE:
         raise TypeError("the scale must be positive and at most 2^40")
     noise = np.empty(size, dtype=np.int64)
@@ -50,7 +53,7 @@ def draws(size: int, *, scale: Fraction, source: Source) -> Parts:
 
 
 def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> Flags:
-    """Whether each of so many independent ones is at or above a threshold of 1 or more: one choice instead of all digits."""
+    """Whether each of `size` independent values is at or above a threshold of 1 or more: one choice instead of all digits."""
     reached = np.empty(size, dtype=np.bool_)
     for start in range(0, size, BLOCK):
         part = reached[start : start + BLOCK]
@@ -65,9 +68,10 @@ def reaching(size: int, *, scale: Fraction, threshold: int, source: Source) -> F
 
 
 def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Parts:
-    """The same, all at once."""
+    """Draw `number` independent values at once; memory grows with it."""
     is_zero, digits = choices(scale, widths)
     first = source(number, 2 * widths.word)
+    # One random word serves two choices: its halves are independent.
     signed, top = first >> np.uint64(widths.word), first & np.uint64(2**widths.word - 1)
     negative = signed & np.uint64(1) != 0
     nonzero = _parts(
@@ -85,6 +89,8 @@ def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Pa
 
 def _parts(choice: InverseCDF, words: Words, bits: int, *, source: Source, more: int) -> Parts:
     parts, sure = choice.of_words(words, bits)
+    # More digits of the same number and never a new one, which would take mass away near the
+    # edges.
     for index in np.flatnonzero(~sure):
         parts[index] = choice.resolve(int(words[index]), bits, source=source, more=more)
     return parts
@@ -101,9 +107,11 @@ def _reaches(scale: Fraction, threshold: int) -> InverseCDF:
 
 @lru_cache(maxsize=64)
 def choices(scale: Fraction, widths: Widths) -> tuple[InverseCDF, tuple[InverseCDF, ...]]:
-    """Of whether the noise is other than zero, and of the digits of the rest, the lowest first; the last has no end."""
+    """The tables of the choice whether noise is zero, and of the digits of the rest, the lowest first; the last is endless."""
     digits: list[InverseCDF] = []
     left = scale
+    # The digits of a geometric number are independent: the lowest has a finite table, and the
+    # rest is geometric again, with a scale that is smaller by the base.
     while left > widths.top:
         digits.append(_digit(left, 1 << widths.digit))
         left /= 1 << widths.digit
@@ -112,6 +120,7 @@ def choices(scale: Fraction, widths: Widths) -> tuple[InverseCDF, tuple[InverseC
 
 def _other(scale: Fraction) -> InverseCDF:
     def steps(bits: int) -> Iterator[Interval]:
+        # P(0) = (1 - q) / (1 + q), and zero is the first choice.
         q = _ratio(scale, bits + _FINER)
         certain = Interval(1 << q.bits, 1 << q.bits, q.bits)
         yield q.complement() * (certain + q).inverse()
@@ -133,6 +142,7 @@ def _geometric(scale: Fraction) -> InverseCDF:
 def _digit(scale: Fraction, base: int) -> InverseCDF:
     def steps(bits: int) -> Iterator[Interval]:
         q = beyond = _ratio(scale, bits + _FINER)
+        # P(digit <= d) = (1 - q^(d + 1)) / (1 - q^base).
         whole = _ratio(scale / base, q.bits).complement().inverse()
         for _ in range(base - 1):
             yield beyond.complement() * whole

@@ -136,7 +136,7 @@ class GaussianDP(_NoiseScales):
 
     @property
     def rho(self) -> Fraction:
-        """Of the zero-concentrated guarantee that it implies."""
+        """The rho of the zero-concentrated guarantee that it implies."""
         return self.mu_squared / 2
 
     @property
@@ -154,7 +154,7 @@ Loss = Budget | Approximate
 
 
 class Price(NamedTuple):
-    """What an account holds for a run, in whole units of its ledger: epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹."""
+    """The amounts that an account holds for a run, in units of its ledger: epsilon in 10⁻⁹, delta in 10⁻¹⁸, rho in 10⁻⁹."""
 
     epsilon: int
     delta: int
@@ -193,8 +193,8 @@ def parse_amount(text: str | int | float | Fraction | Decimal, *, name: str) -> 
 
 
 def parse_decimal(text: str | int | float | Decimal, *, name: str) -> Fraction:
-    """As `parse_amount`, for what a person types: decimal digits alone, read exactly, and no ratio like "1/3", which no
-    decimal number is. Stored documents hold ratios, and `parse_amount` reads them. Errors: SpecError naming the field."""
+    """An exact rational from what a person types: decimal digits alone, and no ratio like "1/3", which is no decimal
+    number. Stored documents hold ratios, and `parse_amount` reads them. Errors: SpecError naming the field."""
     if isinstance(text, str) and "/" in text:
         raise SpecError(
             f"{name} must be a decimal number",
@@ -208,6 +208,7 @@ def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fract
         f"{name} must be a number that is not negative",
         repair='write it like "1", "0.5" or "1e-9"',
     )
+    # bool is a subclass of int, and `true` in JSON is no amount.
     if isinstance(value, bool):
         raise refusal
     if isinstance(value, Fraction | int):
@@ -222,6 +223,8 @@ def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fract
         raise refusal
     if _DECIMAL.fullmatch(value):
         return (
+            # The exponent is checked before Fraction would write it out as a number of that
+            # many digits.
             Fraction(Decimal(value))
             if abs(Decimal(value).adjusted()) <= 100
             else _too_far(name)
@@ -249,6 +252,7 @@ def plain(amount: Fraction) -> str:
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime
+    # 2^a 5^b divides 10^max(a, b), and its bit length exceeds both.
     digits = max(amount.denominator.bit_length(), 1)
     if rest != 1 or digits > 2 * MAX_TEXT:
         return ratio(amount)

@@ -53,8 +53,11 @@ def cells_that_move(unit: PrivacyUnit, relation: Relation) -> int | None:
 
 
 def losses(events: Iterable[Event], *, cells: int | None) -> Counter[PLD]:
-    """What dominates the events. Errors: UnsupportedEvent for Gaussian noise where more than one of a unit's records
-    may fall into a cell: no pair is proved to be the worst one there."""
+    """The losses that dominate the events, and how often each occurs.
+
+    Errors: UnsupportedEvent for Gaussian noise where more than one of a unit's records may fall into a cell: no pair is
+    proved to be the worst one there.
+    """
     counts: Counter[PLD] = Counter()
     for event in events:
         if isinstance(event, DiscreteGaussian):
@@ -90,12 +93,15 @@ def log_delta(parts: Counter[PLD], epsilon: float) -> float:
         mass, log_mass = _on_grid(_atoms(part, tilt), tilt=tilt, step=step, points=points)
         spectrum *= np.fft.rfft(mass) ** times
         log_total += times * log_mass
+    # A product of transforms is a convolution on a circle: it is _WINDOW deviations wide, so
+    # that little wraps round.
     tilted = np.fft.irfft(spectrum, n=points)
     start = math.ceil(
         epsilon / step
     )  # the window that the indices are taken to lie in is centred on epsilon
     index = np.arange(start, start + points // 2)
     beyond = index * step - epsilon
+    # 1 - exp(epsilon - L) at L = epsilon + beyond, with the tilt taken back.
     weights = np.exp(-tilt * beyond) * -np.expm1(-beyond)
     share = float(np.clip(tilted[index % points], 0, None) @ weights)
     return log_total - tilt * epsilon + math.log(share) if share > 0 else -math.inf
@@ -147,7 +153,7 @@ def _largest(part: PLD) -> float:
 
 
 def _tilt(parts: Counter[PLD], epsilon: float) -> float:
-    """At which the mean of the total is epsilon. Any is valid; this one keeps the digits."""
+    """The tilt at which the mean of the total is epsilon. Any tilt is valid; this one preserves the digits of delta."""
     low, high = 0.0, 1e5 / epsilon
     for _ in range(50):
         middle = (low + high) / 2

@@ -49,7 +49,7 @@ _SENSITIVITIES = ("l1", "l2_squared", "linf")
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What is promised, never below what the certificate shows of the calls. rho: the zCDP cost of the same run,
+    """The claim of a receipt, never below what its certificate proves of the calls. rho: the zCDP cost of the same run,
     rounded up to the 10⁻⁹ in which ledgers count."""
 
     epsilon: Fraction
@@ -114,7 +114,7 @@ class Sample:
 
 
 def seed_commitment(seed: str) -> str:
-    """What a receipt shows of a secret seed. It hides a seed of 128 random bits, not a guessable word."""
+    """The commitment that a receipt shows in place of a secret seed. It hides 128 random bits, not a guessable word."""
     return hashlib.sha256(b"synthweb/seed-commitment/1\x00" + seed.encode()).hexdigest()
 
 
@@ -130,6 +130,7 @@ def call_to_json(query: Mapping[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _cost(event: Event) -> dict[str, str]:
+    # No rho even where delta is 0: its cost has one form, which the verifier expects.
     if isinstance(event, DirichletMultinomial):
         return {"epsilon": ratio(event.epsilon), "delta": ratio(event.delta)}
     epsilon = event.pure_epsilon()
@@ -190,8 +191,8 @@ def build(
 
 
 def core(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What a receipt says of its release for good: all but the sample, the marks, the signature and the digest, which is over
-    this. Of the first three versions, where nothing stands beside it, the sample belongs to it."""
+    """The part of a receipt that never changes: all but the sample, the marks, the signature and the digest, which covers
+    this part. In receipts without marks, of the first three versions, the sample belongs to it."""
     rest = {key: value for key, value in document.items() if key not in _OUTSIDE_CORE}
     return rest | {"sample": None} if "marks" in document else rest
 
@@ -306,7 +307,7 @@ def digest(obj: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of what took part in the run."""
+    """The versions of the software that took part in the run."""
     known = {"python": platform.python_version()}
     for name in ("numpy", "opendp"):
         known[name] = metadata.version(name)

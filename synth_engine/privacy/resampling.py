@@ -1,12 +1,11 @@
-"""How large the prior of a Dirichlet-multinomial resampling has to be, from (epsilon, delta), group size and number of
-origins alone.
+"""The least prior of a Dirichlet-multinomial resampling, from (epsilon, delta), group size and number of origins alone.
 
 A group of n records over k origins has counts n_1, …, n_k; m = n new records are drawn from the Dirichlet-multinomial law
 with parameters n_i + alpha. Neighbours have the same groups, and one record of a group has another origin
 (docs/proofs/resample.md; Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008, "Privacy: Theory meets practice on the map").
 
-What is chosen here is chosen in floats, and tells nothing about privacy by itself: the verifier recomputes the delta of the
-very whole numbers that were chosen, in whole-number arithmetic, before anything is charged.
+The prior is chosen in floats, which proves nothing: the verifier recomputes the delta of the whole numbers that were
+chosen, in whole-number arithmetic, before anything is charged.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ UNIT = 1 << 24
 MAX_RESAMPLED_CELLS = 1 << 32
 """Cells of groups by origins, of which only those drawn are stored."""
 _MARGIN = 1e-7
-"""Part of delta that is left to the arithmetic of whoever checks."""
+"""The part of delta that is left to the arithmetic of the verifier."""
 _STEPS = 60
 _NUDGE = 1.0005
 _NEGLIGIBLE = 1e-16
@@ -41,9 +40,11 @@ def pure_parts(epsilon: Fraction, *, size: int) -> int:
 
 
 def delta_of(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
-    """At least the delta of one group at epsilon, up to rounding: the largest over x of the expectation of
-    (1 - exp(epsilon) a / (m + a))+, a = x - 1 + alpha, where m is how often an origin of x records is drawn. No union over
-    origins is needed (docs/proofs/resample.md)."""
+    """An upper bound of the delta of one group at epsilon, up to rounding (docs/proofs/resample.md).
+
+    It is the largest over x of the expectation of (1 - exp(epsilon) a / (m + a))+, a = x - 1 + alpha, where m is how often
+    an origin of x records is drawn. No union over origins is needed.
+    """
     return float(_delta(size, alpha, alpha * origins, epsilon))
 
 
@@ -67,8 +68,11 @@ def parts(
 def required(
     event: DirichletMultinomial, *, totals: Sequence[int], origins: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """The prior, in parts, of one origin of each group. origins: how many each group has. Errors: PrivacyError where the event is for other groups or origins,
-    or its prior too small for its epsilon and delta; all of these are public."""
+    """The prior, in parts, of one origin of each group.
+
+    totals: the size of each group. origins: how many origins each group has. Errors: PrivacyError where the event is for
+    other groups or origins, or its prior is too small for its epsilon and delta; all of these are public.
+    """
     priors = event.by_size
     wanted = {(n, number) for n, number in zip(totals, origins, strict=True) if n}
     if event.origins != max(origins) or not wanted <= {
@@ -95,7 +99,7 @@ def groups(totals: Iterable[int]) -> tuple[int, ...]:
 
 
 def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float) -> int:
-    """Enclosed from what the last smaller group needed, then halved; what is returned was looked at itself."""
+    """The prior of one group size, in parts, by bisection. near: the prior of the next smaller group, where the search begins."""
     pure_prior = size / math.expm1(epsilon) * (1 + 1e-12)
     low, high = 0.0, pure_prior
     guess = near
@@ -111,6 +115,8 @@ def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float
             if _delta(size, middle, middle * origins, epsilon) > delta
             else (low, middle)
         )
+    # The search ended between whole parts: only a prior whose own delta was computed is
+    # returned.
     prior_parts = max(1, math.ceil(high * UNIT))
     while (
         prior_parts < pure_prior * UNIT
@@ -142,6 +148,8 @@ def _delta(n: int, alpha: float, total: float, epsilon: float) -> float:
     grown, weight = math.expm1(epsilon), math.exp(epsilon)
     for x in range(1, n + 1):
         a = x - 1 + alpha
+        # The least m with a positive part, m > (exp(epsilon) - 1) a; too small by one where
+        # rounding is in doubt, which adds zero.
         m = math.floor(grown * a * (1 - 1e-12)) + 1
         if m > n:
             break

@@ -26,13 +26,16 @@ BLOCK = 1 << 15
 _U32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _TERMS, _SQUARES = 11, 4
 _ERROR = 2.0**-36
-"""At least the error of `_exp_minus`, and of the arguments it is given, for arguments up to 8; shown in the proof note."""
+"""A bound of the error of `_exp_minus` and of its arguments, for arguments up to 8 (docs/proofs/rounded-gaussian.md)."""
 
 
 @dataclass(frozen=True)
 class ProposalWidths:
-    """Bits of the first words: of the choice of k (at most 31), of the third number (at most 32), and of x (at most 60).
-    `more`: how many a word that settles something has."""
+    """The widths of random words, in bits.
+
+    choice: of the choice of k, at most 31. third: of the third number, at most 32. x: of x, at most 60. more: of a word
+    that resolves an open decision.
+    """
 
     choice: int = 31
     third: int = 32
@@ -44,12 +47,13 @@ USUAL = ProposalWidths()
 
 
 def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64]:
-    """So many independent ones. sigma: at most 2^40, and exactly a float. Errors: TypeError for another."""
+    """Draw `size` independent values. sigma: at most 2^40, and exactly a float. Errors: TypeError for another sigma."""
     if not 0 < sigma <= MAX_SIGMA or Fraction(float(sigma)) != sigma:
         raise TypeError("sigma must be positive, at most 2^40, and exactly a float")
     noise = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
+        # About 71 of 100 proposals are accepted, so half as many more usually suffice.
         values, accepted = proposals(
             min(BLOCK, (size - done) * 3 // 2 + 8), sigma=sigma, source=source, widths=USUAL
         )
@@ -62,7 +66,7 @@ def draws(size: int, *, sigma: Fraction, source: Source) -> npt.NDArray[np.int64
 def proposals(
     number: int, *, sigma: Fraction, source: Source, widths: ProposalWidths
 ) -> tuple[npt.NDArray[np.int64], Flags]:
-    """Values, and which of them are kept; the others mean nothing."""
+    """Draw `number` proposals: their values, and which of them are accepted; the other values have no meaning."""
     first, x = source(number, 1 + widths.choice + widths.third), source(number, widths.x)
     third = first & np.uint64(2**widths.third - 1)
     choice = first >> np.uint64(widths.third) & np.uint64(2**widths.choice - 1)
@@ -72,6 +76,7 @@ def proposals(
     sure &= sure_of_third
     size, sure_of_size = _rounded(k, x, sigma=sigma, bits=widths.x)
     values = np.where(negative, -size, size)
+    # An open rounding matters only where the proposal is accepted.
     for i in np.flatnonzero(~(sure & (sure_of_size | ~accepted))):
         proposal = Proposal(
             *(int(words[i]) for words in (choice, x, third)), source=source, widths=widths
@@ -83,7 +88,7 @@ def proposals(
 
 
 def _steps(bits: int) -> Iterator[Interval]:
-    """Chances of at most k, for k = 0, 1, … until less than 2^-bits is left."""
+    """Yield the chances of at most k, for k = 0, 1, … until less than 2^-bits is left."""
     terms = [Interval(1 << bits, 1 << bits, bits)]
     while terms[-1].high > 1:
         terms.append(exp_minus(Fraction(len(terms) ** 2, 2), bits))
@@ -113,6 +118,8 @@ def _comparisons(
     slope = float(
         SIZES.first_words(widths.choice).size
     )  # at least k + x, and so the fall of the bound over a word of x
+    # Accepted, and below rejected, only if every continuation of both numbers agrees by more
+    # than the error of the float bound.
     accepted = low + 2.0**-widths.third <= bound - (_ERROR + slope * 2.0**-widths.x)
     return accepted, accepted | (low >= bound + _ERROR)
 
@@ -174,7 +181,7 @@ class Proposal:
         )
 
     def size(self, sigma: Fraction) -> int | None:
-        """sigma (k + x) rounded; None if the proposal is not kept."""
+        """sigma (k + x) rounded; None if the proposal is rejected."""
         k = self._k()
         return self._size(k, sigma) if self._is_accepted(k) else None
 
@@ -186,6 +193,8 @@ class Proposal:
         while True:
             (x, x_length), (third, length) = self._x, self._third
             bits = max(x_length, length) + GUARD
+            # The bound falls in x, so its extremes over the interval of the word lie at the
+            # ends.
             nearest, farthest = (Fraction(x + more, 1 << x_length) for more in (0, 1))
             if third + 1 << bits - length <= _bound(k, farthest, bits).low:
                 return True

@@ -58,7 +58,7 @@ def sign(
 
 
 def spelled(schema: str, statement: Mapping[str, Any]) -> bytes:
-    """What is signed: the one spelling of schema and statement."""
+    """The bytes that are signed: the one spelling of schema and statement."""
     document = {"schema": schema, "statement": statement}
     return json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False

@@ -21,14 +21,14 @@ Certificate = Literal["basic", "zcdp", "pld", "gdp"]
 NoiseLaw = Literal["discrete-laplace", "discrete-gaussian"]
 
 MIN_DELTA = Fraction(1, 10**12)
-"""Below it other people's accountants in floats cannot confirm what is found; the rules with a formula stay."""
+"""The smallest delta for which noise is shrunk: below it accountants in floats cannot confirm the result."""
 MAX_EPSILON = 50
-"""Above it single answers have losses so far apart that a search in floats is not worth its doubts."""
+"""The largest epsilon for which noise is shrunk: above it the losses of single answers lie too far apart for floats."""
 MAX_SIGMA = 60_000
-"""Of all different sigmas together: what the verifier sums up term by term has to stay short."""
+"""The largest sum of all different sigmas: the verifier adds up the masses of each term by term."""
 _MARGIN = 1e-4
-"""Part of epsilon that is left to whoever checks by another grid; more where single answers say a lot, because delta
-then falls in steps that a grid sees less sharply."""
+"""The part of epsilon that is left to a verifier with another grid. It is larger where single answers lose much, because
+delta then falls in steps, which a grid resolves less sharply."""
 _MARGIN_IN_STEPS = 1e-3
 _WORTH = 1e-3
 _PRECISION = 1e-5
@@ -56,7 +56,10 @@ def noise(
     unit: PrivacyUnit,
     relation: Relation,
 ) -> Fixed:
-    """For one table of counts for each weight: its share of epsilon under Laplace noise, of rho under Gaussian."""
+    """The least noise for one table of counts per weight.
+
+    weights: the shares of epsilon under Laplace noise, of rho under Gaussian noise.
+    """
     sensitivity = histogram_sensitivity(unit, relation)
     shares = list(weights)
     if law == "discrete-laplace":
@@ -66,6 +69,8 @@ def noise(
             certificate="basic",
         )
         cells = pld.cells_that_move(unit, relation)
+        # A cell that moves by one loses 1 / scale. For units of several records only the pure
+        # loss l1 / scale of the whole table is proved.
         largest_loss = 1.0 if cells is not None else float(sensitivity.l1)
         return _shrunk(
             first,
@@ -78,6 +83,8 @@ def noise(
     sigmas = tuple(noise_scale.gaussian_sigma(p, sensitivity.l2_squared) for p in parts)
     first = Fixed(scales=sigmas, certificate="zcdp")
     moving = pld.cells_that_move(unit, relation)
+    # No worst pair is proved for units of several records, and the verifier sums up no wider
+    # noise.
     if moving is None or sum(set(sigmas)) > MAX_SIGMA:
         return first
     return _shrunk(first, pld.DiscreteGaussianPLD, moving, epsilon=epsilon, delta=delta)
@@ -105,8 +112,10 @@ def _shrunk(
         return pld.log_delta(parts, target) - math.log(delta)
 
     factor = math.exp(_smallest_root(excess))
+    # A gain below a thousandth is no reason for a certificate that is harder to check.
     if factor > 1 - _WORTH:
         return first
+    # Rounded up: more noise than the search found cannot raise delta.
     shrunk = tuple(noise_scale.round_up(Fraction(factor) * scale) for scale in first.scales)
     return Fixed(scales=shrunk, certificate="pld")
 

@@ -1,5 +1,7 @@
-"""How probable it is that noise reaches a threshold, and how many of many independent noises do, as enclosures: two whole
-numbers between which the truth lies, rounded outwards by every operation. No step uses a float."""
+"""Enclosures of the probability that noise reaches a threshold, and of how many of many independent noises do.
+
+An enclosure is two whole numbers between which the truth lies; every operation rounds outwards. No step uses a float.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,7 @@ class Interval:
         )
 
     def inverse(self) -> Interval:
+        # The inverse falls, so the bounds swap.
         unit = 1 << (2 * self.bits)
         return Interval(unit // self.high, -(-unit // self.low), self.bits)
 
@@ -81,7 +84,7 @@ def passing(*, scale: Fraction, threshold: int, bits: int) -> Interval:
 
 
 def locate_count(word: int, length: int, *, n: int, p: Interval) -> int | None:
-    """The least k with u < P(at most k pass), for every u in [drawn, drawn + 1) / 2^length; None if that is open."""
+    """The least k with u < P(at most k pass), for every u in [word, word + 1) / 2^length; None if the word leaves it open."""
     shift = p.bits - length
     first, last = word << shift, (word + 1) << shift
     others = p.complement()
@@ -90,6 +93,8 @@ def locate_count(word: int, length: int, *, n: int, p: Interval) -> int | None:
     for count in range(n + 1):
         if last <= reached.low:
             return count
+        # The interval of the word meets the enclosure of a step: more digits of the number must
+        # decide.
         if first < reached.high and count < n:
             return None
         mass = (mass * odds).times(Fraction(n - count, count + 1))

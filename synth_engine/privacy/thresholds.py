@@ -1,7 +1,7 @@
-"""From how small a noisy count on a value stays unsaid, so that few values that nobody has come out by chance.
+"""Suppression thresholds: below them a noisy count is not published, so that few values that nobody has pass by chance.
 
 Of n values each has an independent noisy count; the ones at or above the threshold are published. With probability
-`rho` no value that nobody has is among them (Rodriguez and Howe 2018, section 3). All of it is public arithmetic:
+`rho` none of them is a value that nobody has (Rodriguez and Howe 2018, section 3). All of it is public arithmetic:
 the threshold protects nothing, the noise does.
 """
 
@@ -17,10 +17,11 @@ MAX_BY_CHANCE = 40
 
 
 def threshold(n: int, *, rho: float, scale: Fraction) -> int:
-    """The smallest whole number, 1 or more, that keeps the promise of `rho` with discrete Laplace noise of this scale.
+    """The smallest whole number, 1 or more, that meets `rho` with discrete Laplace noise of this scale.
 
     Errors: SpecError for a rho that is not strictly between 0 and 1.
     """
+    # P(noise >= t) = exp(-t / scale) / (1 + exp(-1 / scale)), solved for t.
     minimum = -float(scale) * math.log(
         (1 + math.exp(-1 / float(scale))) * _chance_per_value(n, rho)
     )

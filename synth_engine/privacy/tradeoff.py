@@ -1,6 +1,6 @@
 """The delta of Gaussian differential privacy at an epsilon, rounded up: whole numbers alone decide.
 
-mu-GDP implies (epsilon, delta)-DP for, and for no less than (Balle and Wang 2018; Dong, Roth and Su 2022, Corollary 1),
+mu-GDP implies (epsilon, delta)-DP for this delta and for no smaller one (Balle and Wang 2018; Dong, Roth and Su 2022, Corollary 1),
 
     delta = Q(a) - exp(epsilon) Q(b),    a = epsilon / mu - mu / 2,    b = a + mu,
 
@@ -23,19 +23,22 @@ _DENSITY_AT_0 = Fraction(
 )
 """1 / sqrt(2 pi), cut."""
 _NOTHING = 2 * BITS
-"""Of x²: beyond it the density at x is less than e^-BITS, and so than a unit."""
+"""The largest x² with a density of at least e^-BITS; beyond it the density is less than one unit."""
 _FAR = 4
-"""From here on Mills' ratio is computed by its continued fraction, below it by a series."""
+"""The x from which Mills' ratio is computed by its continued fraction; below it a series is used."""
 
 
 def delta_bound(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
-    """At least the delta of mu-GDP at epsilon, by no more than 2⁻²⁰⁰ and what some 90 bits of mu, rounded up, leave of its
-    digits; delta rises with mu."""
+    """An upper bound of the delta of mu-GDP at epsilon.
+
+    It exceeds the truth by 2⁻²⁰⁰ at most, and by what rounding mu up to some 90 bits adds; delta rises with mu.
+    """
     mu = _root_up(mu_squared)
     a = epsilon / mu - mu / 2
     b = a + mu
     density = _density(a)
     mills = _mills(b) if b >= _FAR else _tail(b) * _density(b).inverse()
+    # delta = Q(a) - density(a) R(b): the first from above, the second from below.
     return Fraction(_tail(a).high - (density.low * mills.low >> BITS), _ONE)
 
 
@@ -83,6 +86,8 @@ def _mills(x: Fraction) -> Interval:
     at = _around(x)
     n = math.ceil((BITS / (2.8 * min(float(x), 100.0))) ** 2) + 8
     low, high = at.low, at.high + (n << 2 * BITS) // at.low + 1
+    # From the inside out. Each level is an inverse, so its lower bound comes from the upper one
+    # below.
     for i in range(n - 1, 0, -1):
         numerator = i << 2 * BITS
         low, high = at.low + numerator // high, at.high + numerator // low + 1

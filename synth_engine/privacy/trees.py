@@ -20,12 +20,12 @@ GRID = 10**12
 _BITS = 320
 _DIGITS = 60
 MIN_DISCOUNT_SHARE = Fraction(69, 100)
-"""Of the scale, at least so much is discounted; then the terms of the sum at least nearly halve from one to the next."""
+"""The least discount, as a share of the scale: from it on the terms of the sum nearly halve from one to the next."""
 
 
 @functools.lru_cache(maxsize=1024)
 def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
-    """For one record more or less, rounded up to the grid. threshold: b; discount: t."""
+    """The privacy loss of one record more or less, rounded up to the grid. threshold: b; discount: t."""
     if threshold < 1 or discount < 1 or discount < MIN_DISCOUNT_SHARE * scale:
         raise ValueError("the discount is too small for the noise")
     unit = Interval(1 << _BITS, 1 << _BITS, _BITS)
@@ -42,6 +42,8 @@ def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
         else:
             if beyond is None:
                 beyond = tails.exp_minus(Fraction(x - threshold + 1) / scale, _BITS)
+            # 1 - p is exp(-(x - b + 1) / s) / (1 + exp(-1 / s)) from the threshold on; one record
+            # more multiplies it by exp(-1 / s).
             fails, fails_less = (part * at_one.inverse() for part in (beyond, beyond * by_one))
             ratio *= fails_less.complement() * fails.complement().inverse()
             if beyond.high < 1 << (_BITS - 140):
@@ -53,7 +55,7 @@ def loss(*, scale: Fraction, threshold: int, discount: int) -> Fraction:
 
 
 def _grid_up(high: int, exact: Fraction) -> Fraction:
-    """What has to be added to `exact` so that the sum is the grid's next point from exact + ln(high / 2^bits) on."""
+    """The amount that takes `exact` to the next grid point at or above exact + ln(high / 2^bits)."""
     with decimal.localcontext(prec=_DIGITS):
         logarithm = (
             decimal.Decimal(high) / decimal.Decimal(1 << _BITS)
@@ -89,5 +91,5 @@ def least_decay(*, scale: Fraction, branching: int) -> int:
 
 
 def least_threshold(*, scale: Fraction, branching: int) -> int:
-    """From which on a node without records has less than one opened child without records on average."""
+    """The least threshold at which a node without records has less than one split child without records on average."""
     return max(1, math.ceil(float(scale) * math.log(max(branching, 2))))

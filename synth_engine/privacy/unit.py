@@ -65,6 +65,7 @@ class PrivacyUnit:
                 "the spelling of the privacy unit is unknown",
                 repair=f"use one of {', '.join(Spelling)}, or leave it out",
             )
+        # The class is frozen, and a plain string is accepted: it is stored as the enumeration.
         object.__setattr__(self, "spelling", Spelling(self.spelling))
         if self.column is None and self.spelling is not Spelling.EXACT:
             raise DomainError(
@@ -123,7 +124,7 @@ class Sensitivity:
 
 
 def levels_sensitivity(of_one: Sensitivity, *, levels: int) -> Sensitivity:
-    """Of so many tables, in each of which every record falls into exactly one cell: a tree counted depth by depth."""
+    """The sensitivity of `levels` tables, in each of which every record has one cell: a tree counted depth by depth."""
     return Sensitivity(
         l1=levels * of_one.l1, l2_squared=levels * of_one.l2_squared, linf=of_one.linf
     )
@@ -136,14 +137,14 @@ def group_sizes_sensitivity(relation: Relation) -> Sensitivity:
 
 
 def scores_sensitivity(of_one: Sensitivity, *, number: int) -> Sensitivity:
-    """Of a vector of scores, each of which moves by `of_one.linf` at most, all of them at once (docs/proofs/score.md)."""
+    """The sensitivity of a vector of scores that all move at once, each by `of_one.linf` at most (docs/proofs/score.md)."""
     linf = of_one.linf
     return Sensitivity(l1=number * linf, l2_squared=number * linf**2, linf=linf)
 
 
 def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
-    """Of the weighted counts of items, in parts of a vote: every basket has one vote in all, by the norm that its noise
-    goes by, as a record has one cell (docs/proofs/items.md)."""
+    """The sensitivity of weighted counts of items, in parts of a vote: a basket has one vote in all, in the norm of its
+    noise, as a record has one cell (docs/proofs/items.md)."""
     return Sensitivity(
         l1=VOTE * of_one.l1, l2_squared=VOTE**2 * of_one.l2_squared, linf=VOTE * of_one.linf
     )
@@ -152,7 +153,7 @@ def items_sensitivity(of_one: Sensitivity) -> Sensitivity:
 def interaction_sensitivity(
     unit: PrivacyUnit, relation: Relation, *, sizes: Sequence[int]
 ) -> Sensitivity:
-    """Of the interaction of a table with these many cells along its axes (docs/proofs/interaction.md).
+    """The sensitivity of the interaction contrast of a table with `sizes` cells along its axes (docs/proofs/interaction.md).
 
     One record more moves it by (K - 1 or -1) along each axis of K cells: L1 length 2 (K - 1), squared L2 length K (K - 1).
     A record that is replaced moves it farthest where it changes its cell along the axis of fewest cells alone.

@@ -54,9 +54,9 @@ _PARTS_OF: dict[str, set[str]] = {
     "resample": set(),
     "leaves": {"parts", "by"},
 }
-"""What a query has beside its verb, its clique and its number of cells."""
+"""The parts of a query besides its verb, its clique and its number of cells."""
 _NOT_CELL_COUNTS = ("interaction", "score", "grow", "items", "resample")
-"""What no table answers in which one record moves one cell."""
+"""The verbs whose answers are not tables in which one record moves one cell."""
 _SENSITIVITY = {
     "discrete-laplace": "l1",
     "discrete-gaussian": "l2_squared",
@@ -393,7 +393,7 @@ _CHECKS_BY_VERB = {
     "leaves": _check_leaves,
     "refine": _check_division,
 }
-"""What else of a query is looked at, by its verb."""
+"""Further checks of a query, by its verb."""
 
 
 def _check_clique(clique: Any, number: int, *, may_be_empty: bool) -> None:

@@ -1,4 +1,4 @@
-"""From mu² to epsilon for the verifier: the delta of Gaussian differential privacy, from whole-number arithmetic alone.
+"""The verifier converts mu² to epsilon: the delta of Gaussian differential privacy, from whole-number arithmetic alone.
 
 Standard library only, and nothing shared with `tradeoff`. With a = epsilon / mu - mu / 2 and b = a + mu, delta is
 Q(a) - exp(epsilon) Q(b), Q(x) the chance that N(0, 1) exceeds x (Balle and Wang 2018). Q is summed by the series of the
@@ -16,7 +16,7 @@ from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 _WIDTH = 256
 _SERIES_LIMIT = 1000
-"""Of x²: from here on the series of the error function is too long."""
+"""The largest x² for which the series of the error function is short enough."""
 _STEPS = 36
 
 

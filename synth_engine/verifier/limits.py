@@ -15,21 +15,21 @@ from typing import Any
 from synth_engine.errors import VerificationError
 
 MAX_AMOUNT = 10**12
-"""Of epsilon, delta, rho and mu² in a receipt. No real release comes near it."""
+"""The largest epsilon, delta, rho or mu² in a receipt. No real release comes near it."""
 MAX_NOISE_SPREAD = 2**120
-"""Of scales and variances; a sampler draws none that is wider."""
+"""The largest scale or variance; no sampler draws wider noise."""
 MIN_DELTA = Fraction(1, 10**30)
 """The smallest delta above 0, far below the 10^-18 in which budgets are counted."""
 MAX_RATIO_LENGTH = 1_000
 """Signs in the text of an exact amount."""
 MAX_INTEGER = 10**60
-"""Of numbers of cells, bins and rows, of thresholds and sensitivities."""
+"""The largest number of cells, bins or rows, and the largest threshold or sensitivity."""
 MAX_CALLS = 20_000
 MAX_AXES = 1_000
 """Columns of one table that is counted, and steps of one tree."""
 MAX_NAME_LENGTH = 220
 MAX_PUBLIC_TOTALS = 100
-"""Of public totals, each of which has a sentence in the report."""
+"""The largest number of public totals, each of which has a sentence in the report."""
 _MAX_TEXT_LENGTH = 30_000
 _MAX_DEPTH = 40
 _MAX_VALUES = 20_000_000

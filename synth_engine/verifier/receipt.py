@@ -91,10 +91,12 @@ _NANO, _GRID = 10**9, 10**12
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What the calls add up to by the certificate named, at most what the receipt claims. epsilon and rho are rounded
-    up. plan: the digest that the ledger shows as evidence of the hold that paid for the run. core: the digest that a citation
-    names. caveats: those of the sentences that say what the guarantee does not cover of how this release came about.
-    signed_by: the name of the key that signed all of the receipt, or nothing."""
+    """The guarantee that the calls prove by the named certificate, at most what the receipt claims.
+
+    epsilon, rho: rounded up. plan: the digest that the ledger shows as evidence of the hold that paid for the run. core:
+    the digest that a citation names. caveats: those sentences that state what the guarantee does not cover. signed_by: the
+    name of the key that signed all of the receipt, or empty.
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -114,7 +116,7 @@ def verify(
     key: bytes | None = None,
     core: str | None = None,
 ) -> Verified:
-    """What a receipt proves.
+    """Recompute the guarantee of a receipt, and refuse it unless it is proved.
 
     head: the latest signed head of its marks; without it, marks may be missing at the end. key: the 32 bytes of the public
     key with which the receipt and the head have to be signed; without it, any key will do, and none. core: the digest that

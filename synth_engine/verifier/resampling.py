@@ -15,7 +15,7 @@ from typing import Any
 from synth_engine.verifier.bounds import ceil_div, exp_bounds
 
 _MASS_DIGITS = 128
-"""Bits of a mass, of which the exponent is apart, so that a small one keeps all of them."""
+"""The bits of a mass. Its exponent is stored separately, so that a small mass has as many."""
 _DELTA_GRID = 160
 """Bits of a delta, which is rounded up."""
 _MAX_GROUP_SIZE, _MAX_PARTS = 10**7, 2**80

@@ -17,7 +17,7 @@ _ORDER = 2**252 + 27742317777372353535851937790883648493
 _CURVE_D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 _ROOT_OF_MINUS_ONE = pow(2, (_PRIME - 1) // 4, _PRIME)
 _PEM_PREFIX = bytes.fromhex("302a300506032b6570032100")
-"""What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410)."""
+"""The bytes before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410)."""
 _Point = tuple[int, int, int, int]
 """A point in extended coordinates: X, Y, Z, T with x = X / Z, y = Y / Z and x y = T / Z."""
 _NEUTRAL: _Point = (0, 1, 1, 0)
@@ -53,7 +53,7 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def signed_bytes(schema: str, statement: Any) -> bytes:
-    """What is signed of a document: one spelling of its schema and its statement."""
+    """The bytes of a document that are signed: one spelling of its schema and its statement."""
     document = {"schema": schema, "statement": statement}
     return json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -81,7 +81,7 @@ def key_of_pem(text: str) -> bytes | None:
 
 
 def bytes_of(text: Any) -> bytes | None:
-    """What a text of base64 stands for; None if it is none."""
+    """Decode a text of base64; None if it is none."""
     try:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except (binascii.Error, ValueError):

@@ -74,7 +74,7 @@ def text() -> str:
 
 
 def _stdlib_imports(node: ast.Import | ast.ImportFrom) -> set[str]:
-    """What is imported from the standard library, a line for each name."""
+    """The imports from the standard library, a line for each name."""
     if isinstance(node, ast.Import):
         return {f"import {alias.name}" for alias in node.names}
     module = node.module or ""
