@@ -13,4 +13,6 @@ class ApiConfig(AppConfig):
     name = "synthweb.api"
 
     def ready(self) -> None:
+        # Not at the top of this module: it imports models, which can be done once all apps are
+        # loaded.
         importlib.import_module("synthweb.api.schema")

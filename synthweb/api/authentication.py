@@ -32,12 +32,14 @@ class BearerAuthentication(authentication.BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
         words = authentication.get_authorization_header(request).split()
+        # Not a refusal: the session, asked next, may say who this is.
         if not words or words[0].lower() != self.keyword.encode():
             return None
         if len(words) != 2:
             raise exceptions.AuthenticationFailed(
                 "Send the header as: Authorization: Bearer <token>"
             )
+        # Every byte is a character of Latin-1: a hostile header is an unknown token and no 500.
         token = tokens.authenticate(words[1].decode("latin-1"))
         if token is None:
             raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")

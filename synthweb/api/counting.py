@@ -25,6 +25,8 @@ class Counters:
             try:
                 return raised(SHARED, key, seconds=seconds)
             except (RedisError, OSError):
+                # Nothing stops: for a while each process has
+                # limits of its own, which are softer.
                 self._ask_again_at = time.monotonic() + PAUSE
                 log.warning(
                     "the cache cannot be reached: limits of requests hold for each process alone"
@@ -35,6 +37,7 @@ class Counters:
 def raised(alias: str, key: str, *, seconds: int) -> int:
     """The same in one cache."""
     cache = caches[alias]
+    # add() leaves a counter and its time alone where there is one; incr() is one atomic step.
     cache.add(key, 0, timeout=seconds)
     try:
         return cache.incr(key)

@@ -28,12 +28,14 @@ def an_object(document: object) -> Mapping[str, Any]:
 def checked(given: object) -> Mapping[str, Any]:
     """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
     document = an_object(given)
+    # Thousands of patterns in one document share the steps that one pattern may take.
     with few_steps_together():
         _check(document)
     return document
 
 
 def _check(document: Mapping[str, Any]) -> None:
+    # Columns first, and all of them: reading the whole domain stops at its first fault.
     if faults := list(_column_faults(document)):
         raise Unusable(detail=DETAIL, faults=faults)
     try:

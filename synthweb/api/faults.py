@@ -43,9 +43,11 @@ def fault(
 def _bounded(pointer: str) -> str:
     if len(pointer) <= LONGEST_POINTER:
         return pointer
+    # Between two steps: half a name could be that of another field.
     return pointer[: pointer.rindex("/", 0, LONGEST_POINTER + 1)]
 
 
 def escaped(key: str) -> str:
     """One step of a JSON pointer."""
+    # RFC 6901: the tilde first, or it would escape the escape of the slash.
     return key.replace("~", "~0").replace("/", "~1")

@@ -39,10 +39,12 @@ class Query(StrictSerializer):
 
     lookups: ClassVar[dict[str, str]] = {}
     searched: ClassVar[Sequence[str]] = ()
+    # Read by the pagination, not here.
     also_allowed = frozenset({LIMIT, OFFSET})
 
     def narrow(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """The rows that the validated query wants, in its order."""
+        # A form sends empty fields as well, and they narrow nothing.
         wanted = {name: value for name, value in self.validated_data.items() if value != ""}
         rows = rows.filter(
             **{
@@ -54,6 +56,7 @@ class Query(StrictSerializer):
         for word in wanted.get("q", "").split():
             rows = rows.filter(_any_of(self.searched, word))
         sort = wanted.get("sort")
+        # The second key keeps rows of equal value from moving between two pages.
         return rows.order_by(sort, "-pk" if sort.startswith("-") else "pk") if sort else rows
 
 

@@ -65,6 +65,7 @@ def once(request: Request, act: Callable[[], Response], *, content: str) -> Resp
             return _again(stored, digest)
         response = act()
         KeptAnswer.objects.filter(pk=stored.pk).update(
+            # Committed together with the effect: a crash keeps both or neither.
             status=response.status_code,
             location=response.get("Location", ""),
             body=JSONRenderer().render(response.data).decode(),
@@ -107,9 +108,11 @@ def _again(stored: KeptAnswer, digest: str) -> Response:
 
 
 def _digest(request: Request, content: str) -> str:
+    # With method, address and query: a key that comes again with another of them is refused.
     parts = [request.method or "", request.path, request.META.get("QUERY_STRING", ""), content]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _spelled(data: Any) -> str:
+    # The order of fields makes no other request.
     return json.dumps(data, sort_keys=True)

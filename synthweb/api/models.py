@@ -18,16 +18,16 @@ class KeptAnswer(models.Model):
     )
     key = models.CharField(max_length=64)
     request_digest = models.CharField(max_length=64)
-    status = models.PositiveSmallIntegerField(
-        null=True
-    )  # null only inside the transaction that sets it
+    # Null only inside the transaction that sets it.
+    status = models.PositiveSmallIntegerField(null=True)
     location = models.CharField(max_length=500, blank=True)
-    body = models.TextField(
-        blank=True, default=""
-    )  # as it was sent: a database's JSON would exchange its fields
+    # As it was sent: a JSON column would change the order of its fields.
+    body = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
+        # Of two requests at once the second waits at this index
+        # until the first commits or fails.
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="kept_answer_once")]
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 
 LIMIT, OFFSET = "limit", "offset"
+# Databases take offsets of 64 bits; a larger one would be an error of theirs, a 500.
 FARTHEST = 10**9
 
 
@@ -43,6 +44,7 @@ def _number(request: Request, name: str, *, least: int, otherwise: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return otherwise
+    # int() would also take signs, blanks, underscores and digits of other scripts.
     if not (
         text.isascii()
         and text.isdecimal()

@@ -19,9 +19,9 @@ from synthweb.api.faults import Fault, Unusable, escaped, fault
 PIECE = 1 << 20
 DEEPEST = 32  # a DOMAIN.json needs six
 LONGEST_NUMBER = 40  # characters: as much as an amount may have
-NO_CHARACTER = re.compile(
-    "[\0\ud800-\udfff]"
-)  # NUL, and surrogates, which json.loads leaves alone where they are lone
+# NUL, and surrogates, which json.loads lets through where they are lone. PostgreSQL stores
+# neither.
+NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 Step = str | int  # a name in an object, or a place in a list
 
 
@@ -37,6 +37,7 @@ class StrictJsonParser(BaseParser):
         _media_type: str | None = None,
         _context: Mapping[str, Any] | None = None,
     ) -> Any:
+        # One byte more tells a body that is too large from one that just fits.
         body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
         if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise TooLarge
@@ -52,6 +53,7 @@ class StrictJsonParser(BaseParser):
             raise _malformed(
                 "the body is no JSON in UTF-8", repair="send one JSON document"
             ) from None
+        # json.loads recurses, so a body of brackets alone would end in a 500.
         except RecursionError:
             raise _too_deep("") from None
         for value, path in _walk(document):
@@ -123,6 +125,7 @@ def _pointer(path: list[Step]) -> str:
 
 def _float(text: str) -> float | Unread:
     number = float(text)
+    # 1e-999 becomes 0 and 1e999 infinity: neither is the number that was sent.
     vanished = number == 0 and any(
         digit in "123456789" for digit in text.lower().partition("e")[0]
     )
@@ -134,6 +137,7 @@ def _float(text: str) -> float | Unread:
 
 
 def _integer(text: str) -> int | Unread:
+    # int() takes a time that grows with the square of the length.
     if len(text) > LONGEST_NUMBER:
         return Unread(f"a number has more than {LONGEST_NUMBER} digits", "send a smaller one")
     return int(text)
@@ -145,6 +149,7 @@ def _constant(name: str) -> Unread:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
+    # Two programs that read this body could each take another of the values.
     if len(values) != len(pairs):
         twice = _first_repeated(name for name, _ in pairs)
         pointer = f"/{escaped(twice)}" if _is_text(twice) else ""

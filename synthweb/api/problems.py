@@ -69,14 +69,17 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     """Called by REST framework for every exception of a view; unexpected ones go on to Django's own 500 page."""
     if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
         try:
+            # Only here is it known that no token was usable: this limit slows down guessing.
             throttling.refuse_strangers(context["request"])
         except exceptions.Throttled as too_many:
             error = too_many
     problem = _problem(error)
     if problem is None:
         return None
+    # The engine names what is wrong; only the request shows where that stands.
     if isinstance(error, engine_errors.SpecError):
         problem["errors"][0]["pointer"] = _place_of(error, context["request"].data)
+    # As REST framework's own handler does: it matters where requests are transactions.
     set_rollback()
     response = Response(problem, status=problem["status"], content_type=MEDIA_TYPE)
     for header, value in _headers(error).items():
@@ -96,6 +99,8 @@ def _problem(error: Exception) -> dict[str, Any] | None:
     match error:
         case exceptions.APIException():
             return _api_problem(error)
+        # One wording for what is missing and for what is hidden:
+        # the answer must not tell them apart.
         case Http404():
             return document(status=404, detail=ABSENT)
         case PermissionDenied():
@@ -137,6 +142,7 @@ def _api_problem(error: exceptions.APIException) -> dict[str, Any]:
 
 
 def _first(faults: Iterator[Fault]) -> list[Fault]:
+    # Lazily, so that the list of all faults of a large body is never made.
     return list(islice(faults, MOST_FAULTS))
 
 

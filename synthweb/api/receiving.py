@@ -47,6 +47,8 @@ def received(request: Request) -> Iterator[tuple[services.Intake, str]]:
         for piece in parsers.pieces(stream):
             intake.receive(piece)
             digest.update(piece)
+        # The first half of a CSV is a CSV, too: only the announced
+        # length shows that the connection broke off.
         if intake.size_bytes != length:
             raise cut_short()
         yield intake, digest.hexdigest()

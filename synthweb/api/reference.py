@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 VERBS = ("get", "post", "put", "patch", "delete")
+# Reads the sentence that `schema.Schema.get_description` writes: change both together.
 SCOPE = re.compile(r"A token needs the scope `(\w+)`\.")
 PROBLEM = "application/problem+json"
 
@@ -174,6 +175,7 @@ def _shape(name: str, given: Mapping[str, Any]) -> Shape:
 
 def _description(given: Mapping[str, Any]) -> str:
     """Its description, without the list of words that the type says already."""
+    # drf-spectacular adds a line that begins with `* ` for each value of an enum.
     lines = str(given.get("description", "")).splitlines()
     return " ".join(line.strip() for line in lines if not line.startswith("* `")).strip()
 

@@ -21,6 +21,8 @@ class CsvRenderer(JSONRenderer):
         _accepted: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> Any:
+        # An error is JSON whatever was asked for. Its media type
+        # is set where it is made (`problems`).
         return super().render(data, "application/json", renderer_context)
 
 

@@ -117,6 +117,7 @@ class Schema(AutoSchema):
     def get_description(self) -> str:  # type: ignore[override]
         scope = scope_of(self.view, self.method)
         text = super().get_description() or ""
+        # `reference.SCOPE` reads this sentence: change both together.
         return f"{text}\n\nA token needs the scope `{scope}`.".strip()
 
     def _named(self) -> str:
@@ -145,12 +146,14 @@ def add_problems(result: dict[str, Any], **_: object) -> dict[str, Any]:
     for path, operations in result.get("paths", {}).items():
         for method, operation in operations.items():
             for status, text in _problems(path, method, operation).items():
+                # What a view documents by itself stays.
                 operation["responses"].setdefault(str(status), _response(text))
     return result
 
 
 def _problems(path: str, method: str, operation: dict[str, Any]) -> dict[int, str]:
     asked = {parameter["in"] for parameter in operation.get("parameters", [])}
+    # An address or a body may name an object that is not the caller's to see.
     named = NAMED if "{" in path or "requestBody" in operation else {}
     queried = {400: WRITTEN[400]} if "query" in asked else {}
     written = WRITTEN if method not in ("get", "delete") else {}

@@ -33,6 +33,8 @@ class Limits(BaseThrottle):
         self._wait: int | None = None
 
     def allow_request(self, request: Request, view: Any) -> bool:
+        # A list and no generator: every counter is raised, also
+        # behind one that is over its limit.
         over = [not _count(kind, subject) for kind, subject in _counted(request, view)]
         self._wait = _seconds_left() if any(over) else None
         return not any(over)
@@ -43,6 +45,7 @@ class Limits(BaseThrottle):
 
 def refuse_strangers(request: HttpRequest | Request) -> None:
     """Count a request without a usable token; Throttled if its address has sent too many."""
+    # The shared cache holds no addresses, which are data about people.
     digest = salted_hmac(
         "synthweb.api.throttling", address_of(request), algorithm="sha256"
     ).hexdigest()
@@ -67,6 +70,7 @@ def _count(kind: str, subject: str) -> bool:
     if not limit:
         return True
     key = f"rest:{kind}:{subject}:{_window()}"
+    # Longer than a window, so that no counter is forgotten within its own.
     return counters.raised(key, seconds=2 * WINDOW) <= limit
 
 

@@ -22,10 +22,8 @@ from synthweb.api.views import (
 
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
-WHOLE: dict[str, Any] = {
-    "pagination_class": None,
-    "query": None,
-}  # a list that is given whole, and not narrowed
+# For a list that is given whole, and not narrowed.
+WHOLE: dict[str, Any] = {"pagination_class": None, "query": None}
 
 app_name = "api"
 urlpatterns = [
@@ -253,5 +251,6 @@ urlpatterns = [
     ),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
+    # Last, because it matches everything, line breaks in an address included.
     re_path(r"^(?P<path>(?s:.*))$", problems.not_found, name="not-found"),
 ]

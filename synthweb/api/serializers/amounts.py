@@ -33,6 +33,8 @@ class LossField(serializers.Field[Fraction, Any, str, Any]):
         try:
             return loss.parse_decimal(data, name=self.field_name or "amount")
         except SpecError as error:
+            # An error of a field has no place for a repair: it
+            # travels as the code (`problems._repair`).
             raise serializers.ValidationError(error.rule, code=error.repair) from None
 
     def to_representation(self, value: Fraction) -> str:

@@ -27,6 +27,7 @@ def _part(name: str) -> type[serializers.Serializer[Any]]:
         currency: AmountField(currency=currency, source=f"{currency}_{name}")
         for currency in ("epsilon", "delta", "rho")
     }
+    # A class for each, because the OpenAPI document names its schemas by classes.
     return type(
         f"{name.capitalize()}Serializer", (_Part,), {**fields, "__doc__": f"What is {name}."}
     )
@@ -152,9 +153,8 @@ class NewRequestSerializer(StrictSerializer):
             if attrs["rule"] == Rule.ZCDP
             else ("epsilon", ("rho",))
         )
-        more_delta = attrs["rule"] == Rule.BASIC and attrs.get(
-            "delta"
-        )  # of an account whose δ ran out first
+        # An account whose δ ran out before its ε is granted δ alone.
+        more_delta = attrs["rule"] == Rule.BASIC and attrs.get("delta")
         if wanted not in attrs and not more_delta:
             raise serializers.ValidationError(
                 {wanted: ErrorDetail("This rule counts it.", code="required")}

@@ -173,6 +173,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
 
     @extend_schema_field(RefusalSerializer(allow_null=True))
     def get_refusal(self, dataset: Dataset) -> dict[str, Any] | None:
+        # Which line it is depends on rows: the selector leaves it out for most readers.
         refusal = selectors.refusal_for(self.context["request"].user, dataset)
         return refusal and {
             name: refusal.get(name) for name in ("line", "column", "rule", "repair")
@@ -180,6 +181,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
 
     @extend_schema_field(FormSerializer(allow_null=True))
     def get_form(self, dataset: Dataset) -> dict[str, Any] | None:
+        # Until a description confirms it, it is a guess from rows, and for those who may see rows.
         dialect = selectors.dialect_for(self.context["request"].user, dataset)
         return dialect and dict(FormSerializer(dialect).data)
 

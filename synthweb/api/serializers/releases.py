@@ -54,6 +54,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     def get_guarantee(self, release: Release) -> str:
         return str(
+            # Lists annotate it (`ReleaseViewSet`), so that their receipts stay in the database.
             getattr(release, "sentence", None)
             or release.receipt.get("guarantee", {}).get("sentence", "")
         )

@@ -112,6 +112,7 @@ def _unmet(value: Any, rule: Mapping[str, Any]) -> str:
     kind = rule.get("type", "")
     if not kind:
         return ""
+    # In Python a truth value is a whole number as well; in JSON it is not.
     if isinstance(value, bool) != (kind == "boolean") or not isinstance(
         value, JSON_TYPES[kind]
     ):

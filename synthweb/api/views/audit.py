@@ -106,6 +106,7 @@ class KeyView(APIView):
     )
     def get(self, request: Request) -> HttpResponse:
         """The public half of the key that signs heads."""
+        # Authorises: PermissionDenied for somebody without an organisation.
         organisation_of(caller(request))
         return HttpResponse(checkpoints.public_key(), content_type=PemRenderer.media_type)
 

@@ -63,6 +63,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
         require(caller(request), Need.SPEND)
         data = _validated(NewRequestSerializer, request)
         dataset = dataset_for(caller(request), data["dataset"], Need.SPEND)
+        # The δ that the form of the pages proposes, so that both ask for the same.
         if data["rule"] == Rule.BASIC and "releases" in data and "delta" not in data:
             proposed = proposals.delta_for(
                 data["releases"], records=selectors.public_records(dataset)
@@ -98,6 +99,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
             else None,
             **chosen,
         )
+        # Read again: the service decided on a row that it had locked, not on `asked`.
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
 
     @extend_schema(request=RefuseSerializer, responses=RequestSerializer)

@@ -59,6 +59,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
 
     def get_queryset(self) -> Any:
         require(caller(self.request), Need.VIEW)
+        # Deleted datasets are listed for those alone who filter by that state.
         deleted = self.request.query_params.get("state") == Dataset.Status.DELETED
         return selectors.datasets_of(caller(self.request), deleted=deleted).select_related(
             "coverage__account"
@@ -72,6 +73,7 @@ class DatasetsViewSet(Filtered, ListModelMixin, GenericViewSet[Dataset]):
     @refuses(507)
     def create(self, request: Request) -> Response:
         """Upload a table as the body of the request. It is encrypted while it streams in; a worker reads it then."""
+        # Before the body: whoever may not upload does not send a table first.
         require(caller(request), Need.UPLOAD)
         facts = UploadSerializer(data=request.query_params)
         facts.is_valid(raise_exception=True)

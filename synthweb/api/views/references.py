@@ -65,6 +65,7 @@ class ReferencesViewSet(Filtered, ListModelMixin, GenericViewSet[ReferenceTable]
             )
             return Response(ReferenceSerializer(made).data, status=HTTPStatus.CREATED)
 
+        # A plain digest is enough: this file is public, unlike a table (`receiving`).
         return idempotency.once(request, act, content=hashlib.sha256(file.data).hexdigest())
 
     create.takes_key = True  # type: ignore[attr-defined]

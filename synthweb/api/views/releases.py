@@ -67,9 +67,8 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             "sentence": F("receipt__guarantee__sentence"),
             "relation": F("receipt__relation"),
         }
-        return releases.annotate(**annotations).order_by(
-            "-created_at", "-pk"
-        )  # the receipts themselves stay in the database
+        # The receipts themselves stay in the database.
+        return releases.annotate(**annotations).order_by("-created_at", "-pk")
 
     @extend_schema(responses=OneReleaseSerializer)
     def retrieve(self, request: Request, code: str) -> Response:
@@ -192,9 +191,8 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     query = filters.SampleQuery
     serializer_class = SampleSerializer
     lookup_field = "code"
-    write_scope = (
-        "read"  # drawing spends nothing and shows nothing that reading the release does not
-    )
+    # Drawing spends nothing and shows nothing that reading the release does not.
+    write_scope = "read"
 
     def get_queryset(self) -> Any:
         release = selectors.release_for(caller(self.request), self.kwargs["code"], Need.SAMPLE)
@@ -234,6 +232,7 @@ class TableViewSet(GenericViewSet[Sample]):
 
     queryset = Sample.objects.none()
     lookup_field = "code"
+    # Counted by `throttling` apart from other requests, because drawing takes a processor.
     makes_files = True
 
     @extend_schema(
@@ -243,6 +242,7 @@ class TableViewSet(GenericViewSet[Sample]):
         """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
         sample = _sample(request, code)
         safe = _truth(request, "for_spreadsheets")
+        # Django's own request: its environment tells the download when the reader has left.
         download = spool.Download(sample, for_spreadsheets=safe, request=request._request)
         response = StreamingHttpResponse(download, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = (
@@ -282,6 +282,8 @@ class GrantViewSet(Filtered, ListModelMixin, GenericViewSet[ReleaseGrant]):
         release = selectors.release_for(caller(request), code, Need.SHARE)
         wanted = NewGrantSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
+        # Among analysts of this organisation: other names are as
+        # unknown as those that do not exist.
         analysts = holders_of(release.dataset.organisation, Role.ANALYST)
         analyst = analysts.filter(username=wanted.validated_data["analyst"]).first()
         if analyst is None:

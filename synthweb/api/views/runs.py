@@ -57,6 +57,8 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
             dataset=dataset_for(caller(request), data.pop("dataset"), Need.SPEND),
             name=data.pop("name"),
             spec=Spec.from_json(data),
+            # Stored with the run as well: answers are swept after a while, and a request that
+            # comes again even later must not become a second run.
             request_key=key_of(request),
         )
         body = self.get_serializer(run).data
