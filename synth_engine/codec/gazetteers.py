@@ -68,7 +68,8 @@ def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
 
 def _bins(domain: Domain, name: str, values: Floats) -> NDArray[np.intp]:
     attribute = domain.attribute(name)
-    assert isinstance(attribute, Integer | Number)  # noqa: S101 - a place is made of these
+    if not isinstance(attribute, Integer | Number):
+        raise TypeError("a coordinate is not a number")
     bins = (
         np.searchsorted(np.asarray(attribute.cuts, dtype=np.float64), values, side="right") - 1
     )
@@ -104,7 +105,8 @@ def support(
 
 def bits(points: SpatialHierarchy, site: Site) -> NDArray[np.uint64]:
     """Of a column of codes: the bits of each value's point."""
-    assert isinstance(points, GazetteerHierarchy)  # noqa: S101 - it has a site
+    if not isinstance(points, GazetteerHierarchy):
+        raise TypeError("the hierarchy has no gazetteer")
     depth = next(
         each for each in points.supports if points.sides[each.axes[0]] == site.columns[0]
     )

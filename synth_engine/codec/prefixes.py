@@ -271,7 +271,8 @@ def ranked(
     """Codes of texts from their numbers within the public set, and which of these are of a text at all: "other" and missing
     are not."""
     attribute = domain.attribute(texts.columns[0])
-    assert isinstance(attribute, Weak) and isinstance(attribute.values, Strings)  # noqa: S101 - by `words`
+    if not (isinstance(attribute, Weak) and isinstance(attribute.values, Strings)):
+        raise TypeError("the attribute is not a set of strings")
     values: Strings = attribute.values
     inside = np.array([rank < values.size for rank in ranks], dtype=np.bool_)
     return texts.code(

@@ -75,7 +75,8 @@ class PointSet:
 
     def _check_bounds(self, north: Attribute, east: Attribute) -> None:
         """Refuses points beyond the declared bounds of the place's columns."""
-        assert isinstance(north, Integer | Number) and isinstance(east, Integer | Number)  # noqa: S101 - a place has these
+        if not (isinstance(north, Integer | Number) and isinstance(east, Integer | Number)):
+            raise TypeError("a coordinate is not a number")
         beyond = [
             not (north.low <= a <= north.high and east.low <= b <= east.high)
             for a, b, _ in self.at

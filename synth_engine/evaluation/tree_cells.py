@@ -288,7 +288,8 @@ def within(tree: TreeCells, site: PlaceAxes, chosen: Square) -> Floats:
 def node(tree: TreeCells, symbols: Sequence[int]) -> PrefixNode:
     """Describes the node below a sequence of symbols, none of which ends it."""
     paths = tree.hierarchy
-    assert isinstance(paths, PathHierarchy)  # noqa: S101 - the caller looked
+    if not isinstance(paths, PathHierarchy):
+        raise TypeError("the classes have no paths")
     codes, mass, depth = paths.path(tree.cells), shares(tree), len(symbols)
     prefix = np.array(symbols, dtype=np.uint8)
     reached = np.minimum(tree.levels, depth)
@@ -325,5 +326,6 @@ def node(tree: TreeCells, symbols: Sequence[int]) -> PrefixNode:
 
 def _points(tree: TreeCells) -> SpatialHierarchy:
     points = tree.hierarchy
-    assert isinstance(points, SpatialHierarchy)  # noqa: S101 - the caller looked
+    if not isinstance(points, SpatialHierarchy):
+        raise TypeError("the tree has no hierarchy of points")
     return points

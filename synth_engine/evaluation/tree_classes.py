@@ -87,7 +87,8 @@ def texts_within(tree: TreeCells, column: str, name: str) -> tuple[TreeCells, fl
     """The texts of a tree that has some, of one of the widest classes; and the share of all records that this class has. Of a
     cell that holds several of its values, an even part."""
     side, texts = of_classes(tree)[column], of_texts(tree)
-    assert texts is not None  # noqa: S101 - the caller looked
+    if texts is None:
+        raise TypeError("the tree has no texts")
     classes = _taxonomy(side)
     # Values of a class are adjacent by code, so a prefix sum gives how many of a cell's values
     # are of this class.
@@ -206,5 +207,6 @@ def _by_value(tree: TreeCells, least: int) -> Floats:
 
 def _taxonomy(tree: TreeCells) -> TaxonomyHierarchy:
     classes = tree.hierarchy
-    assert isinstance(classes, TaxonomyHierarchy)  # noqa: S101 - the caller looked
+    if not isinstance(classes, TaxonomyHierarchy):
+        raise TypeError("the tree has no hierarchy of classes")
     return classes

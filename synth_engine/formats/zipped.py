@@ -124,7 +124,8 @@ class Unzipper:
 
     def _content(self) -> bytes | None:
         piece, is_over = self._unpacked() if self._unpacker is not None else self._plain()
-        assert self._entry is not None  # noqa: S101 - a file was opened
+        if self._entry is None:
+            raise TypeError("no file of the archive is open")
         self._check, self._size = zlib.crc32(piece, self._check), self._size + len(piece)
         if self._entry.is_passed_over:
             self._trailing += len(piece)
@@ -137,7 +138,8 @@ class Unzipper:
         return b"" if self._entry.is_passed_over else piece
 
     def _unpacked(self) -> tuple[bytes, bool]:
-        assert self._unpacker is not None  # noqa: S101 - the caller asked
+        if self._unpacker is None:
+            raise TypeError("the archive holds no compressed file")
         try:
             # The output of one step is bounded, so that the caller can stop an archive that
             # swells.
@@ -151,14 +153,16 @@ class Unzipper:
         return piece, is_over
 
     def _plain(self) -> tuple[bytes, bool]:
-        assert self._entry is not None  # noqa: S101 - a file was opened
+        if self._entry is None:
+            raise TypeError("no file of the archive is open")
         piece = self._waiting[: min(_PIECE, self._entry.size - self._size)]
         self._waiting = self._waiting[len(piece) :]
         return piece, self._size + len(piece) == self._entry.size
 
     def _behind(self) -> bytes | None:
         """The checksum and the sizes that stand behind a file of which they were not known before."""
-        assert self._entry is not None  # noqa: S101 - a file was opened
+        if self._entry is None:
+            raise TypeError("no file of the archive is open")
         form = _LONG64 if self._entry.is_long else _LONG
         start = len(_DESCRIPTOR) * self._waiting.startswith(_DESCRIPTOR)
         if len(self._waiting) < max(4, start + form.size):
@@ -170,7 +174,8 @@ class Unzipper:
         return b""
 
     def _close(self) -> bytes | None:
-        assert self._entry is not None  # noqa: S101 - a file was opened
+        if self._entry is None:
+            raise TypeError("no file of the archive is open")
         if (self._entry.check, self._entry.size) != (self._check, self._size):
             _refuse_damaged()
         self._seen.append((self._entry.name, self._check, self._size))

@@ -232,7 +232,8 @@ class Attribute:
     @property
     def facts(self) -> Mapping[str, Provenance]:
         """The origin of each fact."""
-        assert not isinstance(self.provenance, str)  # noqa: S101  # __post_init__ spelled it out
+        if isinstance(self.provenance, str):
+            raise TypeError("the provenance was not normalised")
         return self.provenance
 
     def to_json(self) -> dict[str, object]:

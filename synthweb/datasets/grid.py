@@ -221,7 +221,8 @@ def set_summary(attribute: Attribute | DomainError, *, max_records: int) -> str:
     """The size of a public set and what discovery will need; or what is wrong with it."""
     if isinstance(attribute, DomainError):
         return f"{attribute.rule}; {attribute.repair}."
-    assert isinstance(attribute, Weak)  # noqa: S101  # its kind says so
+    if not isinstance(attribute, Weak):
+        raise TypeError("the values are no public set")
     least = sample_size.records_to_be_found(attribute, max_records=max_records)
     return (
         f"{_counted(attribute.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "

@@ -65,7 +65,8 @@ class PointForm(forms.Form):
         super().__init__(data, **kwargs)
         for key in ("northing", "easting"):
             field = self.fields[key]
-            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            if not isinstance(field, forms.ChoiceField):
+                raise TypeError("the field has no choices")
             field.choices = [("", "choose"), *((name, name) for name in names)]
 
     @property

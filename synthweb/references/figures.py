@@ -59,7 +59,8 @@ def table(reference: Reference) -> CardTable:
 
 
 def _trace(reference: Reference, step: int) -> dict[str, Any]:
-    assert reference.at is not None  # noqa: S101  # the caller looked
+    if reference.at is None:
+        raise TypeError("the reference table has no points")
     return {
         "type": "scatter",
         "mode": "markers",

@@ -69,7 +69,8 @@ def explore(
             tree_classes.explore_class(columns[column], ()),
             "The description has no such class.",
         )
-    assert here is not None  # noqa: S101 - every column has a widest class
+    if here is None:
+        raise TypeError("the column has no classes")
     levels = named(domain, column)
     return ClassExplorer(
         column=column,
@@ -151,7 +152,8 @@ def named(domain: Domain, column: str) -> tuple[str, ...]:
 def of_cells(side: TreeCells) -> list[list[str]]:
     """The class of every cell, level by level, empty where the tree ended before."""
     classes = side.hierarchy
-    assert isinstance(classes, TaxonomyHierarchy)  # noqa: S101 - the caller looked
+    if not isinstance(classes, TaxonomyHierarchy):
+        raise TypeError("the tree has no hierarchy of classes")
     return [_padded(path, classes.depth) for path in classes.decode(side.cells)]
 
 

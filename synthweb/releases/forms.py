@@ -82,7 +82,8 @@ class ShareForm(forms.Form):
     def __init__(self, data: Any = None, *, release: Release) -> None:
         super().__init__(data)
         field = self.fields["analyst"]
-        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - declared above
+        if not isinstance(field, forms.ModelChoiceField):
+            raise TypeError("the field has no choices")
         # The choices authorise as well: an analyst of another organisation is no valid choice.
         field.queryset = selectors.analysts_for(release)
         field.empty_label = "Choose an analyst"
@@ -132,7 +133,8 @@ class MapForm(forms.Form):
         fields = {"pair": [(name, name) for name in pairs], "by": list(choices.items())}
         for name, offered in fields.items():
             field = self.fields[name]
-            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            if not isinstance(field, forms.ChoiceField):
+                raise TypeError("the field has no choices")
             field.choices = offered
             if len(offered) < 2:
                 field.widget = forms.HiddenInput()

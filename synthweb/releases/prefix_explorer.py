@@ -157,5 +157,6 @@ def of_cells(side: tree_cells.TreeCells) -> list[tuple[str, int, str]]:
 
 def _words(tree: tree_cells.TreeCells) -> StringHierarchy:
     words = tree.hierarchy
-    assert isinstance(words, StringHierarchy)  # noqa: S101 - the caller looked
+    if not isinstance(words, StringHierarchy):
+        raise TypeError("the tree has no hierarchy of strings")
     return words

@@ -68,7 +68,8 @@ class TreeMapForm(forms.Form):
         super().__init__(usual | {key: given[key] for key in known})
         for key, allowed in choices.items():
             field = self.fields[key]
-            assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
+            if not isinstance(field, forms.ChoiceField):
+                raise TypeError("the field has no choices")
             field.choices = allowed
         if not others:
             for key in ("to", "size", "north", "east"):
@@ -180,7 +181,8 @@ def page(release: Release, query: QueryDict) -> TreePage | None:
 
 def _sizes(model: Model) -> dict[int, str]:
     """How large a cell of each depth is, in words; of a tree without places nothing."""
-    assert model.tree is not None  # noqa: S101 - the caller looked
+    if model.tree is None:
+        raise TypeError("the model has no tree")
     hierarchy = model.tree.hierarchy
     sizes = {
         depth: cell_sizes.of_depth(hierarchy, model.domain, depth)
@@ -285,7 +287,8 @@ def _cells(model: Model) -> Lines:
     """Every cell of the tree: its bounds, coordinate by coordinate, how its texts begin, its class in each column of
     classes, and the records in it."""
     tree = model.tree
-    assert tree is not None  # noqa: S101 - the caller looked
+    if tree is None:
+        raise TypeError("the model has no tree")
     columns = _sides(tree, model.domain)
     yield ("depth", *(name for head, _ in columns for name in head), "records")
     cells = zip(
@@ -320,7 +323,8 @@ def _sides(
 
 def _coordinates(points: Hierarchy) -> Iterator[str]:
     """Each column, and of one of codes its two degrees."""
-    assert isinstance(points, SpatialHierarchy)  # noqa: S101 - the caller looked
+    if not isinstance(points, SpatialHierarchy):
+        raise TypeError("the tree has no hierarchy of points")
     for axis, name in enumerate(points.axes):
         coded = points.axes.count(name) == 2
         yield (

@@ -78,7 +78,8 @@ class ReleaseForm(forms.Form):
         self.edited = data is not None and bool(data.get(purpose.EDIT))
         super().__init__(given, initial=initial)
         choice = self.fields["mechanism"]
-        assert isinstance(choice, forms.ChoiceField)  # noqa: S101 - declared above
+        if not isinstance(choice, forms.ChoiceField):
+            raise TypeError("the field has no choices")
         choice.choices = [(one["id"], one["title"]) for one in described]
         self.described = {one["id"]: one for one in described}
         self.chosen = (initial if given is None else given).get("mechanism") or usual[

@@ -170,7 +170,8 @@ class StringTree:
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.float64], Places, Places]:
         """Completions in the order of their signs and the sum of the weights before each; and of each node the first that
         begins so and the one after the last. Of a whole text there are none."""
-        assert self.completions is not None  # noqa: S101 - the caller looked
+        if self.completions is None:
+            raise TypeError("the tree has no completions")
         public = self.completions.values
         weights = np.array(self.completions.weights or np.ones(public.size))
         texts = [public.unrank(rank) for rank in range(public.size)]

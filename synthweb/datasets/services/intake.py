@@ -217,12 +217,14 @@ class ZippedIntake(Intake):
             self._unzipper.end()
         except TableError as error:
             self._refuse(error)
-        assert self._inner is not None  # noqa: S101 - an archive without a file has been refused
+        if self._inner is None:
+            raise TypeError("the archive holds no file")
         return self._inner.end()
 
     def keep(self) -> str:
         """Move the table into the vault; returns its name there. For services that write its row."""
-        assert self._inner is not None  # noqa: S101 - `end` has been called
+        if self._inner is None:
+            raise TypeError("the archive was not read to its end")
         return self._inner.keep()
 
     def discard(self) -> None:
