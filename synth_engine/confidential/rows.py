@@ -92,6 +92,7 @@ class Rows:
             attribute.name: domain.attribute(attribute.name)
             for attribute in self.__domain.undeclared
         }
+        # Resolving is not charged, so it must not change how any other column is counted.
         if self.__domain.resolve(learned) != domain:
             raise PrivacyError("more than what was open has changed")
         codes = dict(self.__codes)
@@ -261,6 +262,8 @@ class _Opened:
         if domain.unit.column is None:
             return Rows(columns, domain=domain, ranked=ranked, baskets=baskets)
         belongs = _units(self._ids)
+        # Every sensitivity assumes at most `max_records` records a unit: from here on that
+        # holds.
         retained = _truncate(belongs, most=domain.unit.max_records, random_bytes=random_bytes)
         columns = {name: codes[retained] for name, codes in columns.items()}
         ranked = {

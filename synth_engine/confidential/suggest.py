@@ -201,6 +201,7 @@ def _span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
 
 def _integer(values: Any, weights: Any, *, rows: int) -> dict[str, Any]:
     least, most = int(values.min()), int(values.max())
+    # Such numbers name records: as a histogram, they would describe nothing but the numbering.
     if len(values) == rows >= 100 and most - least < 2 * rows:
         return dict(_ROW_IDS)
     return _whole(least, most, values=values, weights=weights)
@@ -223,6 +224,7 @@ def _whole(least: int, most: int, *, values: Any, weights: Any) -> dict[str, Any
 
 def _number(least: float, most: float) -> dict[str, Any]:
     low, high = rounding.outwards(float(least), float(most))
+    # Beyond 2^53 floats skip whole numbers, so bounds would not be those that are shown.
     if max(-low, high) > MAX_EXACT:
         return {
             "kind": "identifier",

@@ -204,5 +204,6 @@ class Wide:
         top = np.argsort(-counts, kind="stable")[:CANDIDATES]
         names = counted.field("values").take(pa.array(top)).to_pylist()
         self.frequent.update(dict(zip(names, counts[top].tolist(), strict=True)))
+        # Memory stays bounded; halving makes this sort rare.
         if len(self.frequent) > MAX_DISTINCT_TEXTS:
             self.frequent = Counter(dict(self.frequent.most_common(MAX_DISTINCT_TEXTS // 2)))

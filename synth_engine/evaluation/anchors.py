@@ -68,7 +68,7 @@ def busiest_destination(flows: Flows) -> NamedPoint:
 
 def _named_points(commute: Commute, domain: Domain) -> Iterator[NamedPoint]:
     ends = [end for end in (commute.origin, commute.destination) if end.named]
-    # Parts come first, so that the limit on suggestions cuts off single values and no part.
+    # Parts come first, so that the limit on suggestions cuts off single values before parts.
     for choice in regions.choices(commute, domain):
         if choice.startswith(regions.DECLARED):
             yield from _points_of(regions.divide(commute, domain, choice)[0])

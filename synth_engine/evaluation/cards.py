@@ -67,6 +67,7 @@ def make_card(
     price: str = "",
 ) -> Card:
     """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private."""
+    # Every card has red words of its own, because it may be printed or copied alone.
     red = "" if report["private"] else style.RED_WORDS
     return Card(
         key,

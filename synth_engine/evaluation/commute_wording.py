@@ -108,6 +108,7 @@ _BESIDE_REAL = {
 def reading(key: str, *, beside_real: bool) -> Explanation:
     """The texts of one figure."""
     text = _READINGS[key]
+    # The page of a release has no real curve, so its texts must not explain one.
     if not beside_real or key not in _BESIDE_REAL:
         return text
     return {**text, "how": f"{_BESIDE_REAL[key]} {text['how']}"}

@@ -28,6 +28,7 @@ def pair_map(report: Report, field: str, scale: Json, *, words: str) -> Figure:
         "type": "heatmap",
         "x": [escape(name) for name in names],
         "y": [escape(name) for name in names],
+        # The diagonal and pairs that were left out have no entry, and no colour.
         "z": [[cell[field] if cell else None for cell in row] for row in cells],
         "text": [[_hover_text(cell, field) for cell in row] for row in cells],
         "hovertemplate": "%{text}<extra></extra>",

@@ -273,6 +273,7 @@ def _ground(share_map: Map, chosen: Square | None) -> dict[str, Any]:
         "margin": {"l": 56, "r": 12, "t": 64, "b": 52},
     }
     if chosen is not None:
+        # A chosen square may be coarser than the map, and then covers several of its squares.
         steps = [
             (side.size - 1) >> chosen.halvings
             for side in (share_map.latitudes, share_map.longitudes)

@@ -201,6 +201,8 @@ class SpatialHierarchy(Hierarchy):
 
     def halvings(self, level: int, axis: int) -> int:
         """Returns how often a node of that depth has been cut along a coordinate."""
+        # Cut one after another, coordinate 0 has its first turn at depth 1, coordinate 1 at
+        # depth 2.
         return (
             level if self.together else (level + self.dimensions - 1 - axis) // self.dimensions
         )

@@ -71,6 +71,8 @@ def _ranges(
         else:
             _searched(codes, prefixes[child:beyond], low, end, first[child:beyond])
         for at in range(child, beyond):
+            # Siblings are adjacent and fill the range of their parent, so each ends where the
+            # next begins.
             last[at] = first[at + 1] if at + 1 < beyond else end
             tally[at] = (
                 reached[last[at]] - reached[first[at]] if reached.size else last[at] - first[at]
@@ -87,6 +89,7 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
     step, shift = np.uint64(prefixes[first + 1]) - np.uint64(prefixes[first]), 0
     while shift < 63 and step >> np.uint64(shift + 1):
         shift += 1
+    # Only a power of two lets a shift of the code give the child's number.
     if step != np.uint64(1) << np.uint64(shift):
         return -1
     for at in range(first + 1, last):

@@ -52,6 +52,8 @@ class StringHierarchy(PathHierarchy):
             self.refuse(
                 "an unknown rule for case", repair=f"one of {', '.join(get_args(Case))}"
             )
+        # Such a character could not occur in any text, and its child would be a node without
+        # records.
         if self._cased(self.alphabet) != self.alphabet:
             self.refuse(
                 "an alphabet with signs that the rule for case takes away",
@@ -92,6 +94,8 @@ class StringHierarchy(PathHierarchy):
             if level == 1
             else (last <= len(self.alphabet)) & (signs[..., level - 2] > 0)
         )
+        # An end at this depth makes a text of `level` - 1 characters, so `shortest` of them are
+        # reached.
         present: npt.NDArray[np.bool_] = np.where(last > 0, goes_on, level > self.shortest)
         return present
 

@@ -59,6 +59,8 @@ class Query:
             "clique": list(self.clique),
             "cells": self.cells,
         }
+        # Only the fields of its own verb are written: journals from before a field existed keep
+        # their digests.
         if self.verb == "discover":
             return shared | {"threshold": self.threshold}
         if self.rule is not None:

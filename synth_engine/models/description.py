@@ -56,6 +56,7 @@ def write(model: Model) -> dict[str, Any]:
             "a model with a tree or with cells has no columns to be described one by one",
             repair="keep the model itself",
         )
+    # None marks a table of its own; an empty tuple, a network's node without parents.
     given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(
         model.tables
     )
@@ -248,6 +249,7 @@ def _columns(texts: Texts, given: object) -> tuple[tuple[Node, ...], tuple[Table
             column=lacking,
         )
     with_given = ["given" in entry for entry in given]
+    # With "given" it is a network, without it independent tables: a mixture is neither.
     if any(with_given) and not all(with_given):
         column = names[with_given.index(False)]
         raise InputError(

@@ -66,6 +66,7 @@ def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
         raise SpecError(
             f"parameter {name!r} has a name twice in one object", repair="give each once"
         ) from None
+    # A short text can nest thousands of lists: the parser's stack must not end the process.
     except RecursionError:
         raise SpecError(
             f"parameter {name!r} is nested too deep", repair="make it flatter"

@@ -199,6 +199,8 @@ def groups_up_to(
     )
     return [
         shape
+        # The number of groups grows with a power of the columns, and an estimate has to stay
+        # cheap.
         for shape in islice(every, MAX_LISTED_GROUPS)
         if cells is None or prod(shape) <= cells
     ]

@@ -188,6 +188,8 @@ class Workload:
             tuple(sorted(marginal, key=position.__getitem__)) for marginal in self.marginals
         )
         if self.target:
+            # Listed marginals do not replace the pairs with the target: a prediction needs them
+            # all.
             with_target = ((name, self.target) for name in names if name != self.target)
             yield from (tuple(sorted(pair, key=position.__getitem__)) for pair in with_target)
 

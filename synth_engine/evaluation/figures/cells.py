@@ -55,6 +55,7 @@ class Cells(ComparisonFigure):
         return [
             _entry(real.hierarchy, real, synthetic, sides.domain)
             for real, synthetic in zip(counted["real"], counted["synthetic"], strict=True)
+            # Shares of no records are undefined.
             if real.records and synthetic.records
         ]
 

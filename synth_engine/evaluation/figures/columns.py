@@ -75,6 +75,7 @@ def _entry(column: Attribute, sides: Sides) -> Json:
         "counts": {side: table.tolist() for side, table in counts.items()},
         "shares": {side: values.tolist() for side, values in share.items()},
         **distance,
+        # Replaces the verdict of the distance: agreement inside one wide bin proves nothing.
         "verdict": blind_spots.column_verdict(distance["verdict"], limits),
         "limits": list(limits),
         "largest_gap": {

@@ -81,6 +81,7 @@ def read(obj: Mapping[str, Any], domain: Domain) -> ModelTree:
         case "texts":
             return StringTree.from_json(obj, domain)
         case _:
+            # Trees of points are written without a kind.
             return SpatialTree.from_json(obj, domain)
 
 
