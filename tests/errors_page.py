@@ -25,6 +25,8 @@ TITLES = {
     "Conflict": "Not possible in the current state",
     "Forbidden": "Not permitted",
     "Refused": "Other errors of the application",
+    "InstallationRefused": "Errors of the local installation",
+    "BackupRefused": "Errors of key backups",
     "PrivacyError": "Privacy: the guarantee would not hold",
     "VerificationError": "A receipt does not prove its claim",
 }
@@ -172,7 +174,7 @@ def _family(name: str) -> str | None:
 
 @cache
 def _classes() -> dict[str, ast.ClassDef]:
-    """Of two of one name the first counts: `synthweb.lib` comes before the local installation's own."""
+    """All classes of both packages by name; no two of one package have the same."""
     nodes = [
         node
         for tree in _trees().values()
