@@ -31,6 +31,7 @@ class Amount:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            # A float would round silently, and bool is a subclass of int.
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{field.name}: the ledger counts in integers")
 
@@ -119,6 +120,7 @@ def scale(currency: str) -> int:
 
 def decimal_text(currency: str, value: int) -> str:
     """The integer of the ledger as the decimal number it stands for, all digits and no trailing zeros."""
+    # One digit more than the decimals of delta, so that one is left before the point.
     digits = str(abs(value)).rjust(19, "0")
     decimals = len(str(_UNIT[currency])) - 1
     whole, part = digits[:-decimals].lstrip("0") or "0", digits[-decimals:].rstrip("0")

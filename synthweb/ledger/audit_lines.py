@@ -67,6 +67,7 @@ class _Names:
             ):
                 if kind in wanted and isinstance(code, str) and code:
                     wanted[kind].add(code)
+        # Stored codes need not be keys: a query by another text would raise.
         numbers = [int(number) for number in wanted["user"] if number.isdecimal()]
         users = User.objects.filter(pk__in=numbers).values_list("pk", "username")
         self.by_reference = {("user", str(pk)): name for pk, name in users}

@@ -40,6 +40,7 @@ def first_hash(account: BudgetAccount) -> str:
 
 def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, Any]:
     """What an entry's hash covers, besides its number and the hash before it."""
+    # These names never change: the hashes of stored entries cover them.
     return {
         "account": account_code,
         "kind": str(entry.kind),
@@ -126,6 +127,7 @@ class _Replay:
             self._hold(entry.run_code, amount, where)
         else:
             self._resolve(entry, amount, where)
+        # After every entry: a later grant would hide that an account was overspent.
         if (self.cap - self.held - self.charged).is_negative_somewhere:
             self.problems.append(f"{where}: held and charged are above the cap")
 
@@ -142,6 +144,8 @@ class _Replay:
             )
         if self.holds.get(entry.run_code) != amount:
             self.problems.append(f"{where}: run {entry.run_code} does not hold that amount")
+        # Played as stored, right or wrong: the columns are compared with the sum of the
+        # entries.
         self.resolved.add(entry.run_code)
         self.held -= amount
         if entry.kind == Kind.CHARGE:

@@ -47,6 +47,7 @@ def audit_head(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def public_key(request: HttpRequest) -> HttpResponse:
+    # Refuses people without an organisation; everybody else may have the key.
     accounts.organisation_of(request.user)
     try:
         answer = HttpResponse(checkpoints.public_key(), content_type="application/x-pem-file")
@@ -59,6 +60,7 @@ def public_key(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def checker(_request: HttpRequest) -> HttpResponse:
+    # The module's own file, so that auditors take away the very text that is tested.
     answer = HttpResponse(CHECKER.read_bytes(), content_type="text/x-python; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{CHECKER.name}"'
     return answer

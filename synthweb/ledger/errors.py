@@ -40,6 +40,7 @@ class Overspend(LedgerConflict):
             "; ".join(shortfall.sentence for shortfall in self.shortfalls)
             or f"The budget has {remaining.text(rule)} left, and this costs {requested.text(rule)}",
             repair="spend less, or ask for more budget",
+            # The form shows the sentence at the first currency that runs out.
             field=next((shortfall.currency for shortfall in self.shortfalls), None),
         )
 

@@ -59,6 +59,7 @@ def of_entries(
         return _download(
             _csv(_COLUMNS, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind
         )
+    # The end of the whole chain, so that a filtered file shows what it leaves out.
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
     head = {
         "schema": "synthweb/ledger/1",
@@ -112,6 +113,7 @@ def _download(lines: Iterable[str], *, name: str, kind: str) -> StreamingHttpRes
 
 def _json(head: dict[str, Any], facts: Iterable[Facts]) -> Iterator[str]:
     """One object: what the chain starts from, then every entry with exactly the fields that its hash covers."""
+    # Piece by piece: the entries of a long chain are never in memory together.
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "entries": ['
     comma = ""
     for covered, digest in facts:
@@ -133,6 +135,7 @@ def _csv(
     cells: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Iterator[str]:
     writer = csv.writer(_Echo())
+    # The byte order mark: spreadsheets take UTF-8 without it for a local encoding.
     yield "\ufeff" + writer.writerow(columns)
     for covered, digest in facts:
         row = {**cells(covered), "hash": digest}

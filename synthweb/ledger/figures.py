@@ -134,6 +134,7 @@ def _traces(
             "mode": "lines",
             "name": name,
             "x": moments,
+            # Floats for drawing alone; what people read is exact (customdata).
             "y": [float(number(currency, value)) for value in tops],
             "customdata": [short_text(currency, value) for value in parts],
             "hovertemplate": f"{name} %{{customdata}}<extra></extra>",

@@ -50,6 +50,7 @@ class Filter(forms.Form):
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(data, auto_id="filter_%s", **options)
         self.offer()
+        # Validated at once: pages use the fields that are right even where others are wrong.
         self.is_valid()
 
     def offer(self) -> None:
@@ -108,6 +109,7 @@ class EntryFilter(Filter):
         super().__init__(data)
 
     def offer(self) -> None:
+        # order_by replaces the model's own ordering, whose columns would count for DISTINCT.
         actors = (
             LedgerEntry.objects.filter(account=self.account)
             .order_by("actor")

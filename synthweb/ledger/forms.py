@@ -123,6 +123,7 @@ class AskForm(forms.Form):
             self.chosen.rule if self.chosen else cleaned.get("rule") or Rule.BASIC.value
         )
         cleaned["releases"] = cleaned.get("releases") or proposals.PLANNED
+        # The raw text decides, because an empty field and a typed 0 are both cleaned to 0.
         if not self.errors and not str(self["delta"].value() or "").strip():
             cleaned["delta"] = self.proposed_delta(cleaned["releases"], rule=cleaned["rule"])
         if not self.errors:
@@ -189,6 +190,7 @@ class GrantForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.covering = selectors.account_of(budget_request.dataset)
         self.twins = selectors.accounts_with_same_content(budget_request.dataset)
+        # An account composes by one rule for good.
         fitting = selectors.joinable_accounts(budget_request.dataset).filter(
             rule=budget_request.rule
         )

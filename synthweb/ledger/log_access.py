@@ -88,6 +88,7 @@ def of_dataset(user: Person, code: str) -> Part:
     else:
         dataset = datasets.dataset_for(user, code)  # of a deleted one too
         accounts.require(user, Need.OPENINGS)
+    # Not every entry of a run or release names the dataset; one that does gives the code.
     belongs = log.filter(object_kind__in=_OF_A_DATASET, detail__dataset=code).values(
         "object_code"
     )

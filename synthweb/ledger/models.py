@@ -56,6 +56,7 @@ class BudgetAccount(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        # They hold for code that never calls the services, and for SQL that somebody types.
         constraints = [
             *(
                 models.CheckConstraint(
@@ -132,6 +133,7 @@ class BudgetRequest(models.Model):
 
     class Meta:
         constraints = [
+            # Partial: a dataset has any number of decided requests.
             models.UniqueConstraint(
                 fields=["dataset"], condition=Q(state="open"), name="one_open_request_a_dataset"
             )
@@ -178,9 +180,12 @@ class LedgerEntry(AppendOnly):
         constraints = [
             models.UniqueConstraint(fields=["account", "sequence"], name="entry_sequence"),
             models.UniqueConstraint(fields=["hash"], name="entry_hash"),
+            # Partial, because grants name no run. A worker that starts over cannot hold or
+            # charge twice.
             models.UniqueConstraint(
                 fields=["run_code", "kind"], condition=~Q(run_code=""), name="entry_once_a_run"
             ),
+            # A charge and a release exclude each other: what was spent is never given back.
             models.UniqueConstraint(
                 fields=["run_code"],
                 condition=Q(kind__in=["CHARGE", "RELEASE"]),

@@ -32,9 +32,12 @@ def move(
     cap, held, charged = cap or Amount(), held or Amount(), charged or Amount()
     changes: dict[str, Any] = {}
     conditions: dict[str, Any] = {}
+    # One conditional UPDATE decides and writes. Sums that are read and compared in Python would
+    # let two submissions spend the same budget.
     for name in CURRENCIES:
         more = getattr(held, name) + getattr(charged, name) - getattr(cap, name)
         conditions[f"{name}_cap__gte"] = F(f"{name}_held") + F(f"{name}_charged") + more
+        # Nobody gives back or charges more than is held.
         conditions[f"{name}_held__gte"] = -getattr(held, name)
         for part, amount in (("cap", cap), ("held", held), ("charged", charged)):
             if getattr(amount, name):
@@ -49,6 +52,7 @@ def append(
     account: BudgetAccount, kind: str, amount: Amount, *, actor: str, **facts: str
 ) -> LedgerEntry:
     """The next link of the account's chain; the account is locked."""
+    # The lock makes this the last entry; a unique constraint stands behind it.
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
     entry = LedgerEntry(
         account=account,

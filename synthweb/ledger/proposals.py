@@ -14,5 +14,6 @@ PEOPLE_TO_ONE = 100
 
 def delta_for(releases: int, *, records: int | None = None) -> int:
     """The δ for so many releases, in the ledger's steps of 1e-18. records: their public number, if it is public."""
+    # A delta of one over the number of records would allow publishing one of them as it is.
     planned = releases * DELTA_OF_A_RELEASE
     return planned if not records else min(planned, ATTO // (PEOPLE_TO_ONE * records))

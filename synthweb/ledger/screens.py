@@ -77,6 +77,7 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
     }
     if account.rule != Rule.ZCDP:
         return AccountLine(**line)
+    # The address may contain anything; only the offered values are computed with.
     at = delta if delta in DELTAS else "1e-9"
     exact = loss.parse_amount(at, name="delta")
     return AccountLine(

@@ -100,6 +100,7 @@ def public_records(dataset: Dataset) -> int | None:
 
 def accounts_with_same_content(dataset: Dataset) -> list[BudgetAccount]:
     """Accounts of the organisation that cover another dataset with the very same content, the oldest first."""
+    # An empty key means that the content is not known, not that it is the same.
     twins = datasets.same_content(dataset) if dataset.content_key else Dataset.objects.none()
     covering = BudgetAccount.objects.filter(
         organisation=dataset.organisation_id, coverages__dataset__in=twins

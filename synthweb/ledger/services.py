@@ -64,6 +64,7 @@ def request_budget(
     if account is not None:
         _require_same_people(account, rule=rule, protection=protection, dataset=dataset)
     try:
+        # A savepoint: without it PostgreSQL would refuse the rest of the transaction.
         with transaction.atomic():
             request = BudgetRequest.objects.create(
                 dataset=dataset,
@@ -115,6 +116,7 @@ def grant(
     )
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
+    # A dataset spends from one account for good, so the covering one is never exchanged.
     chosen = covering or (None if separate else account or request.account)
     _require_amount(amount, rule=request.rule, adds=chosen is not None)
     if chosen is None:
@@ -127,6 +129,7 @@ def grant(
         Coverage.objects.create(dataset=dataset, account=chosen)
     locked = movements.lock(chosen.pk)
     _require_room_in_columns(locked, amount)
+    # A larger cap always covers the sums, so this cannot be refused.
     movements.move(locked, cap=amount)
     entry = movements.append(
         locked,
@@ -137,6 +140,7 @@ def grant(
         dataset_code=dataset.code,
     )
     _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
+    # Last, because it locks the head of the audit log, behind which all writers wait.
     audit.record(
         actor=custodian,
         action="budget.granted",
@@ -191,6 +195,7 @@ def hold(
     locked = movements.lock(account.pk)
     _require_amount(price, rule=locked.rule)
     plan = Protection(relation=Relation(relation), unit=unit, invariants=tuple(invariants))
+    # Losses add up only for the same neighbours: a sum over two relations is no guarantee.
     if plan != Protection.of_account(locked):
         raise UnitMismatch(
             f"The account protects {Protection.of_account(locked).sentence()}; the plan protects {plan.sentence()}",
@@ -201,6 +206,7 @@ def hold(
             "The dataset does not spend from this account",
             repair="ask for budget for the dataset",
         )
+    # Under the lock, so that the second of two deliveries sees the entry of the first.
     before = LedgerEntry.objects.filter(run_code=run_code, kind=Kind.HOLD).first()
     if before is not None:
         if (before.account_id, selectors.amount_of(before), before.evidence) != (
@@ -249,6 +255,7 @@ def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> Led
     held = LedgerEntry.objects.filter(run_code=run_code, kind=Kind.HOLD).first()
     if held is None:
         raise NothingHeld("This run holds no budget", repair="submit a new run")
+    # A hold never changes and may be read before the lock; whether it is resolved may not.
     account = movements.lock(held.account_id)
     before = LedgerEntry.objects.filter(
         run_code=run_code, kind__in=[Kind.CHARGE, Kind.RELEASE]
@@ -261,6 +268,7 @@ def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> Led
             )
         return before
     amount = selectors.amount_of(held)
+    # Cannot be refused: the amount is part of what is held, and the total does not grow.
     movements.move(
         account, held=Amount() - amount, charged=amount if kind == Kind.CHARGE else Amount()
     )
@@ -287,6 +295,7 @@ def _decidable(request: BudgetRequest, *, custodian: User, reason: str) -> Budge
     custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
     if not custodians.filter(pk=custodian.pk).exists():
         raise NotCustodian("Only a custodian of the organisation decides about budget")
+    # One person may be steward and custodian; asking and granting still take two people.
     if request.requested_by_id == custodian.pk:
         raise OwnRequest(
             "Nobody decides about their own request", repair="ask another custodian"
@@ -390,6 +399,7 @@ def _require_amount(amount: Amount, *, rule: str, adds: bool = False) -> None:
 
 def _require_room_in_columns(account: BudgetAccount, amount: Amount) -> None:
     total = selectors.balance(account).cap + amount
+    # With a delta of 1 any algorithm is private, so such a cap would bound nothing.
     if max(total.as_dict.values()) > MAX_COLUMN_VALUE or total.delta >= ATTO:
         raise LedgerConflict(
             "The cap would protect nobody: δ must stay below 1 and ε, ρ within what the ledger counts",

@@ -90,6 +90,7 @@ def _from_csv(path: str) -> Facts:
 
 
 def _from_row(row: dict[str, str]) -> Facts:
+    # The export wrote one ' before what a spreadsheet could take for a formula.
     facts: Facts = {
         name: text[1:] if text.startswith("'") else text for name, text in row.items()
     }
@@ -163,6 +164,7 @@ def _play(facts: Facts, sums: Facts, holds: Facts, where: str) -> None:
     elif kind in ("CHARGE", "RELEASE"):
         if holds.get(run) != amount:
             raise Wrong(f"{where}: run {run} does not hold that amount")
+        # The run stays known, so that a second hold, charge or release of it is a fault.
         holds[run] = None
         _move(sums["held"], amount, -1)
         _move(sums["charged"], amount, 1 if kind == "CHARGE" else 0)
@@ -179,6 +181,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
     """The sentences to print about an export; Wrong if something does not fit."""
     entries = export["entries"]
     if str(export.get("schema", "")).startswith("synthweb/audit/"):
+        # One chain for all organisations: a file of one has gaps, and no first hash.
         check_links(entries, None)
         lines = [_holds(entries, head, whole=False)] if head else []
         return [
@@ -202,6 +205,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
         ]
     _check_end(export, first)
     sums = replay(entries)
+    # Balances are comparable only where checkpoint and file end at the same entry.
     if head and head["length"] == len(entries) and head.get("balance") != sums:
         raise Wrong("the entries add up to another balance than the signed checkpoint states")
     if "length" in export:
@@ -278,6 +282,7 @@ def check_head(document: Facts, key: bytes | None) -> Facts:
         raise Unreadable("this is not a signed checkpoint") from None
     if schema != "synthweb/chain-head/1":
         raise Unreadable("this is not a signed checkpoint of a version that this program knows")
+    # Without a given key a signature shows that nothing changed since somebody signed, not who.
     if key is not None and key != inside:
         raise Wrong("the head is signed with another key than the one given")
     if not ed25519_fits(
@@ -316,6 +321,7 @@ def ed25519_fits(public: bytes, message: bytes, signature: bytes) -> bool:
         return False
     key, commitment = _point(public), _point(signature[:32])
     scalar = int.from_bytes(signature[32:], "little")
+    # RFC 8032, 5.1.7: S below the order, or S + order would be a second signature.
     if key is None or commitment is None or scalar >= ORDER:
         return False
     challenge = (

@@ -52,6 +52,7 @@ class Command(BaseCommand):
             broken += self._compare(_read(path))
         if broken:
             raise CommandError(f"broken: {', '.join(dict.fromkeys(broken))}", returncode=1)
+        # Only after every check, so that no head of a broken chain is ever written down.
         if save is not None:
             heads = {
                 name: {"length": verdict.length, "head": verdict.head}
@@ -68,6 +69,7 @@ class Command(BaseCommand):
 
     def _compare(self, heads: dict[str, dict[str, Any]]) -> list[str]:
         """Which of the heads written down earlier are no longer where they were."""
+        # The head of an empty chain is no entry, so there is nothing to look for.
         gone = [
             name
             for name, known in heads.items()
