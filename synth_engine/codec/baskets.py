@@ -81,6 +81,8 @@ def _bags(
     )
     items = table[texts.indices.to_numpy(zero_copy_only=False)]
     records = np.repeat(np.arange(len(sizes)), sizes)
+    # An item counts once in a basket: listed twice, it would give one record two votes, and the
+    # sensitivity of the votes would be wrong.
     keys = _distinct((records * number + items)[items >= 0])  # one number for record and item
     offsets = np.searchsorted(keys, np.arange(len(sizes) + 1) * number)
     return pa.LargeListArray.from_arrays(
@@ -104,7 +106,7 @@ def _split(
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """In order, each once."""
+    """Return the keys in ascending order, each once."""
     keys = np.sort(keys)
     distinct: NDArray[np.int64] = keys[np.append(True, keys[1:] != keys[:-1])[: keys.size]]
     return distinct

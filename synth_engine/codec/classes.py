@@ -12,9 +12,9 @@ from synth_engine.kinds.attribute import Attribute
 
 
 def taxonomy(domain: Domain, name: str) -> TaxonomyHierarchy:
-    """Of one column. "Other" and missing are classes of their own, beside the widest: every record is then in the tree, as in
-    a table of counts, and whoever adds up classes has all records. Errors: DomainError where partitions do not nest, or
-    a class has too many parts."""
+    """Return the classes of one column as a tree. "Other" and missing are classes of their own at the widest level: every
+    record is then in the tree, and the counts of the classes add up to all records. Errors: DomainError where partitions
+    do not nest, or a class has too many parts."""
     attribute = domain.attribute(name)
     nested = levels(domain, attribute)
     paths = [
@@ -51,6 +51,7 @@ def levels(domain: Domain, attribute: Attribute) -> tuple[Partition, ...]:
 
 
 def _inside(finer: Partition, wider: Partition) -> bool:
+    # Parts nest if each finer part occurs together with one wider part only.
     return len(set(zip(finer.of, wider.of, strict=True))) == len(finer.parts)
 
 

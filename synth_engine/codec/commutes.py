@@ -47,7 +47,7 @@ class End:
         return len(self.columns) == 1
 
     def positions(self, codes: Callable[[str], NDArray[Any]]) -> Whole:
-        """Of every record, by the codes of its columns."""
+        """Return the position of every record, by the codes of its columns."""
         positions = codes(self.columns[0]).astype(np.int64)
         for name, size in zip(self.columns[1:], self.sizes[1:], strict=True):
             positions *= size
@@ -119,7 +119,8 @@ class Commute:
 
 
 def commutes(domain: Domain) -> tuple[Commute, ...]:
-    """Of every two ends that a description has, in its order; a column with public totals is where records go to."""
+    """Return a commute for every two ends of a description, in its order; a column with public totals is the
+    destination."""
     known = [*_columns(domain), *_places(domain)]
     goal = None if domain.totals is None else domain.totals.column
     routes = []

@@ -47,6 +47,8 @@ def encode_column(attribute: Attribute, column: Any) -> Codes:
     for chunk in chunks:
         if texts is None or not chunk.dictionary.equals(texts):
             texts = chunk.dictionary
+            # Each different text is encoded once, which changes nothing: a code is a function
+            # of its own text (docs/proofs/reading.md, Lemma 2).
             table = np.append(
                 _codes_of(attribute, texts.to_pylist()), _codes_of(attribute, [None])[0]
             )

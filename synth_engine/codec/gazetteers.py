@@ -37,6 +37,7 @@ class Site:
         bounds = []
         for column in self.at[:, :2].T:
             low, high = float(column.min()), float(column.max())
+            # A box without width could not be halved.
             short = max(0.0, LEAST_SIDE - (high - low)) / 2
             bounds.append((low - short, high + short))
         return bounds[0], bounds[1]
@@ -104,7 +105,7 @@ def support(
 
 
 def bits(points: SpatialHierarchy, site: Site) -> NDArray[np.uint64]:
-    """Of a column of codes: the bits of each value's point."""
+    """Return the bits of the point of each value, for a column of codes."""
     if not isinstance(points, GazetteerHierarchy):
         raise TypeError("the hierarchy has no gazetteer")
     depth = next(

@@ -1,4 +1,4 @@
-"""Identifiers made anew: a function of the seed, the column and the place of a row in the table, and of no data.
+"""Generate identifiers as a function of the seed, the column and the position of a row, and of no data.
 
 The r-th row gets the r-th number of a permutation of all that the pattern allows, so that no two rows share one and a
 table that is drawn in pieces needs no memory of the pieces before. Past the last one a number is added at the end."""
@@ -84,9 +84,12 @@ def _tail(attribute: Identifier) -> tuple[int, int]:
 
 
 def permutation(numbers: Whole, *, size: int, keys: Whole) -> Whole:
-    """A keyed permutation of 0 … size-1 (a balanced Feistel network; what falls outside walks on until inside)."""
+    """Apply a keyed permutation of 0 … size-1, a balanced Feistel network of `ROUNDS` rounds, to some numbers."""
     half = np.uint64(max(1, ((size - 1).bit_length() + 1) // 2))
     mask = (np.uint64(1) << half) - np.uint64(1)
+    # Cycle walking (Black and Rogaway, 2002): the network permutes a power of two that is at
+    # least `size`. What falls outside is permuted again, which leaves a permutation of 0 …
+    # size-1.
     permuted = _shuffled(numbers, keys, half, mask)
     while (outside := permuted >= np.uint64(size)).any():
         permuted[outside] = _shuffled(permuted[outside], keys, half, mask)

@@ -1,4 +1,4 @@
-"""Rows that stand for several records, as so many rows."""
+"""Repeat rows that stand for several records."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def repeat_rows(domain: Domain, block: Block, *, marks: Marks | None = None) -> 
 
 def times_of(texts: pa.Array, *, most: int) -> NDArray[np.int64]:
     """How often each row counts: every text whatever has an answer, from 0 to `most`, and 1 if it is no whole number."""
+    # The count of a row is a function of its one cell (docs/proofs/reading.md, Lemma 3).
     coded = texts.dictionary_encode()
     table = np.array(
         [_times(text, most=most) for text in coded.dictionary.to_pylist()] or [1],

@@ -36,6 +36,7 @@ def great_circle(
         np.radians(each) for each in (latitude, longitude, other_latitude, other_longitude)
     )
     half = np.sin((c - a) / 2) ** 2 + np.cos(a) * np.cos(c) * np.sin((d - b) / 2) ** 2
+    # For antipodes rounding may exceed 1, of which there is no arcsine.
     kilometres: Floats = 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
     return kilometres
 
@@ -89,7 +90,7 @@ def histogram(
 def histograms(
     codes: Mapping[str, NDArray[Any]], *, domain: Domain
 ) -> dict[Pair, NDArray[np.int64]]:
-    """The same of every two places of a synthetic table."""
+    """Return the `histogram` of every two places of a synthetic table."""
     return {
         pair: histogram(codes.__getitem__, domain=domain, pair=pair) for pair in pairs(domain)
     }

@@ -36,11 +36,16 @@ def hierarchy(
     together: bool = True,
     texts: StringHierarchy | None = None,
 ) -> Hierarchy:
-    """Of columns of numbers, points in the box of their bounds, as fine as all of their bins allow; of columns of codes that
-    have public points, these points in the box around them; where there are public points, only cells that have some. Of
-    one column of unknown texts over an alphabet, its signs. Of one column with partitions, its classes. Of several columns
-    among which some are no coordinates, all coordinates as points, the classes of each other column, and the signs of one column of
-    unknown texts, by turns. texts: of a release, whose texts are made up, what they were. Errors: DomainError naming the column."""
+    """Return the public hierarchy of some columns.
+
+    Columns of numbers give points in the box of their bounds, as fine as the bins of all of them allow. Columns of codes
+    with public points give these points, in the box around them; only cells with such points count. One column of unknown
+    texts over an alphabet gives its characters, one column with partitions its classes. Several columns of which some
+    are no coordinates take turns: all coordinates as points, the classes of each other column, and the characters of one
+    column of unknown texts.
+
+    texts: the hierarchy of the texts that a release measured, whose own texts are made up. Errors: DomainError naming the
+    column."""
     attributes = [domain.attribute(name) for name in columns]
     if len(attributes) == 1 and isinstance(attributes[0], Weak):
         return words(attributes[0])
@@ -104,6 +109,8 @@ def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Spatia
         for end in ("low", "high")
     )
     halvings = min(side.halvings for side in sides)
+    # A code holds the bits of all coordinates in one machine word, and no side can be
+    # finer than its coarsest column.
     box: dict[str, Any] = {
         "low": low,
         "high": high,
@@ -123,7 +130,7 @@ def _points(domain: Domain, columns: Sequence[str], *, together: bool) -> Spatia
 
 @dataclass(frozen=True, kw_only=True)
 class _Side:
-    """What a column is to a box: the bounds of its coordinates, and how often its bins can be halved."""
+    """The coordinates of a column in a box: their bounds, and how often the bins can be halved."""
 
     name: str
     low: tuple[float, ...]

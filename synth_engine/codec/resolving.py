@@ -40,6 +40,8 @@ class Ranking:
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def _of_chunk(self, chunk: Any) -> Places:
+        # Numbers in the order of their occurrence depend on other records: they are used for
+        # look-up alone, and never counted or published (docs/proofs/reading.md, Lemma 2).
         known, ranks = self._places, self.attribute.ranks([*chunk.dictionary.to_pylist(), None])
         table = np.array([known.setdefault(rank, len(known)) for rank in ranks], dtype=np.int32)
         indices = (
@@ -69,6 +71,7 @@ def resolved_codes(attribute: Weak, resolved: Attribute, ranks: Sequence[int]) -
 def resolved_cells(attribute: Range, resolved: Attribute) -> Codes:
     """The code under the learned attribute of each code of the grid."""
     grid = attribute.grid
+    # The first value of a cell stands for all of it: bins begin and end on the grid.
     if isinstance(grid, Date):
         starts = [grid.days(code)[0].strftime(grid.format) for code in range(grid.value_count)]
     else:

@@ -22,12 +22,16 @@ def normal(ids: pa.Array, spelling: Spelling) -> pa.Array:
     if spelling is Spelling.EXACT:
         return trimmed
     form = _folded if spelling is Spelling.CASEFOLD else _whole
+    # Whether two records share a unit is a function of their two identifiers
+    # (docs/proofs/reading.md, Lemma 4): no spelling is chosen because others in the table use
+    # it.
     coded = trimmed.dictionary_encode()
     formed = pa.array([form(text) for text in coded.dictionary.to_pylist()], type=pa.string())
     return formed.take(coded.indices)
 
 
 def _folded(text: str) -> str:
+    # Case folding may give a text that is not normalised, hence NFKC before and after it.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip(
         BLANKS
     )

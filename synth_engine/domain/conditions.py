@@ -121,6 +121,7 @@ def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
         else (ends < low) | (starts > high)
     )
     within = (starts >= low) & (ends <= high)
+    # A constraint is judged on codes: a bin that is cut has one code for both of its parts.
     if not (incomparable | within).all():
         raise attribute.error(
             "a range of a constraint cuts a bin in two",

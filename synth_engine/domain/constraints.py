@@ -21,6 +21,8 @@ from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.number import Number
 
 MAX_CONSTRAINTS = 200
+# Not "suggested" or "learned": that no record breaks a rule is a fact about all records, which
+# nobody has paid for.
 ORIGINS: tuple[Provenance, ...] = ("declared", "public-file")
 
 
@@ -43,12 +45,12 @@ class Constraint(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The columns it is about."""
+        """Return the columns that the constraint is about."""
 
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """What it says, for people."""
+        """Return the constraint in words."""
 
     @abstractmethod
     def check(self, known: Mapping[str, Attribute]) -> None:
@@ -71,7 +73,8 @@ class Impossible(Constraint):
     combination: Mapping[str, tuple[Value, ...]]
 
     def __post_init__(self) -> None:
-        # A database may give the fields of an object back in another order; what is drawn must not hang on that.
+        # A database may return the fields of an object in another order; a sample must not
+        # depend on it.
         object.__setattr__(self, "combination", dict(sorted(self.combination.items())))
         super().__post_init__()
 

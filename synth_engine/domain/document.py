@@ -85,6 +85,7 @@ class Domain:
         columns = {
             id(attribute) for attribute in self.attributes
         }  # comparing each with all would take a square of them
+        # An item of a basket becomes a column of its own, whose name must be free.
         for part in self.modelled:
             if part.name in seen and id(part) not in columns:
                 raise DomainError(
@@ -97,6 +98,7 @@ class Domain:
                 "no column to model",
                 repair="describe at least one column that is not an identifier",
             )
+        # Totals fix the number of rows, which the checks below use.
         self._check_totals()
         if self.repeats is not None:
             self.repeats.check(self.attributes, unit=self.unit.column)
@@ -125,6 +127,9 @@ class Domain:
         if self.totals is None:
             return
         self.totals.check(self.attributes)
+        # Under add/remove a neighbour has other totals, and truncation of units with several
+        # records changes them: in neither case would they be the same in all neighbouring
+        # tables.
         if self.relation is not Relation.REPLACE_ONE or self.unit.max_records > 1:
             raise DomainError(
                 "public totals need the replace-one relation and units of one record",
@@ -137,6 +142,7 @@ class Domain:
     def _check_sizes(self) -> None:
         placed = {each.column for each in self.points}
         for attribute in self.modelled:
+            # Only trees over public points need no table with a cell for each code.
             if attribute.size > MAX_CODES and attribute.name not in placed:
                 raise attribute.error(
                     f"more than {MAX_CODES:,} codes",
@@ -161,6 +167,7 @@ class Domain:
             raise DomainError(
                 "rows is below one", repair="give the public number of records, or leave it out"
             )
+        # Under add/remove neighbours differ in this number: publishing it has no finite ε.
         if self.relation is not Relation.REPLACE_ONE:
             raise DomainError(
                 "a public number of records contradicts the add-remove relation",
@@ -179,7 +186,7 @@ class Domain:
         object.__setattr__(self, "invariants", ("rows", *sums))
 
     def _check_constraints_know_their_columns(self) -> None:
-        """What a run finds must never contradict a constraint: it has been paid for by then."""
+        """Refuse constraints on undeclared columns: what a run learns could contradict them after it has been paid for."""
         bound = {name for constraint in self.constraints for name in constraint.columns}
         for attribute in self.undeclared:
             if attribute.name in bound:
@@ -222,8 +229,10 @@ class Domain:
         )
 
     def resolve(self, learned: Mapping[str, Attribute]) -> Domain:
-        """The domain with what was learned in place of what was open; nothing else may differ."""
+        """Return the domain with what was learned in place of what was undeclared; nothing else may differ."""
         for attribute in self.undeclared:
+            # Whatever code learned it, nothing that was declared may differ: only then is
+            # counting under the new domain free (docs/proofs/learning.md, "Settling is free").
             if attribute.name not in learned or not attribute.admits(learned[attribute.name]):
                 raise attribute.error(
                     "what was learned does not fit what was declared", repair="learn it again"
@@ -243,8 +252,8 @@ class Domain:
 
     @property
     def grouped(self) -> Identifier | None:
-        """The column of persons that a drawn table has anew, several rows each; None where a person has one row, or the
-        column is left out."""
+        """Return the column of units that a generated table has, with several rows for each; None where a unit has one
+        row, or the column is left out."""
         named = [
             a
             for a in self.attributes
@@ -298,7 +307,7 @@ class Domain:
 
     @property
     def facts(self) -> dict[str, int]:
-        """How many facts come from where."""
+        """Count the facts by their origin."""
         if self.shorthand and all(
             set(a.facts.values()) == {"declared"} for a in self.attributes
         ):
@@ -314,6 +323,8 @@ class Domain:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON; of a description with many points that takes a second."""
+        # Receipts bind releases to this digest: the text must not depend on the order in which
+        # a database returns keys.
         text = json.dumps(
             self.to_json(),
             sort_keys=True,
@@ -326,6 +337,8 @@ class Domain:
     def require_confirmed(self) -> None:
         """Refuses a domain of which a fact was only suggested by the data."""
         for attribute in self.attributes:
+            # A suggestion was read from the real table without noise. A run that used it would
+            # publish it at no cost.
             open_facts = [
                 fact for fact, origin in attribute.facts.items() if origin == "suggested"
             ]
@@ -461,6 +474,7 @@ def parse(
         )
     try:
         text = raw.decode("utf-8-sig")
+        # Measured on the text, before the parser recurses into it.
         if _depth(text) > deepest:
             raise DomainError(f"the {name} is nested more than {deepest} deep", repair=see)
         return strict_json.loads(text)

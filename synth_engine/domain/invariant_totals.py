@@ -1,4 +1,4 @@
-"""Totals: how many records have each value of one column, where that is public, exact, and the same in neighbouring tables."""
+"""Define totals: how many records have each value of one column, public, exact, and equal in neighbouring tables."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Totals:
                 repair="declare its values",
                 column=self.column,
             )
+        # "Other" and missing need totals too: the sum is the public number of records.
         if len(self.counts) != attribute.size or any(
             type(n) is not int or n < 0 for n in self.counts
         ):
@@ -60,7 +61,7 @@ class Totals:
             )
 
     def to_json(self, attributes: Sequence[Attribute]) -> dict[str, object]:
-        """Those that are not 0, by label."""
+        """Return the totals that are not 0, by label."""
         [attribute] = [each for each in attributes if each.name == self.column]
         return {
             "column": self.column,
@@ -72,7 +73,7 @@ class Totals:
 
 
 def parse(document: object, attributes: Sequence[Attribute]) -> Totals:
-    """From JSON; values that are not named have the total 0. Errors: DomainError."""
+    """Read totals from JSON; values that are not named have the total 0. Errors: DomainError."""
     if not isinstance(document, Mapping):
         raise DomainError("totals are not an object", repair=_REPAIR)
     fields = Fields(document)

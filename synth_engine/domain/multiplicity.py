@@ -1,4 +1,4 @@
-"""Repeats: the column of a table that says how many records each row stands for. A fact about the form of the table."""
+"""Define repeats: the column that contains how many records each row stands for. It is a fact about the table's form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.identifier import Identifier
 
+# A row is repeated in memory, so that one cell must not be able to ask for any number of
+# records.
 MAX_REPEATS = 100_000
 
 
@@ -50,7 +52,7 @@ class Repeats:
 
 
 def parse(document: object) -> Repeats | None:
-    """From JSON; None for none. Errors: DomainError."""
+    """Read repeats from JSON; None for none. Errors: DomainError."""
     if document is None:
         return None
     if not isinstance(document, Mapping):

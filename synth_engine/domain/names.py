@@ -14,7 +14,7 @@ Names = tuple[tuple[str, str], ...]
 
 
 def parse(document: object, codes: Collection[str], *, column: str) -> Names:
-    """From JSON, an object of codes and names; codes may lack one. Errors: DomainError."""
+    """Read names from JSON, an object of codes and names; codes may lack one. Errors: DomainError."""
     if document is None:
         return ()
     if not isinstance(document, Mapping) or not document.keys() <= set(codes):

@@ -38,7 +38,7 @@ class Partition:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of the parts, in order: each with its name."""
+        """Return the parts in order, each with its name."""
         return naming.titled(self.parts, self.names)
 
     def codes(self, attribute: Attribute) -> tuple[int, ...]:
@@ -65,6 +65,7 @@ class Partition:
                 repair="name the part of each, and of nothing else",
                 column=self.column,
             )
+        # A value without a part would drop its records from every count by part.
         if not all(self.of):
             raise DomainError(
                 f"a part of {self.name!r} has no name",
@@ -98,7 +99,7 @@ def check(partitions: Sequence[Partition], by_name: Mapping[str, Attribute]) -> 
 def parse(
     documents: Sequence[object], attributes: Sequence[Attribute]
 ) -> tuple[Partition, ...]:
-    """From JSON. Errors: DomainError naming the column."""
+    """Read partitions from JSON. Errors: DomainError naming the column."""
     by_name = {attribute.name: attribute for attribute in attributes}
     return tuple(_partition(document, by_name) for document in documents)
 

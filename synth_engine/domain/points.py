@@ -49,6 +49,7 @@ class PointSet:
                     "a point is no latitude and longitude in degrees",
                     repair="write degrees with decimals, latitude first",
                 )
+            # Geocoders write (0, 0), a point in the ocean, where they fail.
             if latitude == longitude == 0:
                 raise self._error("a point is at (0, 0)", repair="look the place up")
             if not 0 < weight < float("inf"):
@@ -115,7 +116,7 @@ class PointSet:
 
 
 def parse(documents: Sequence[object], attributes: Sequence[Attribute]) -> tuple[PointSet, ...]:
-    """From JSON. Errors: DomainError naming the column or the place."""
+    """Read points from JSON. Errors: DomainError naming the column or the place."""
     point_sets = []
     by_name = {attribute.name: attribute for attribute in attributes}
     for document in documents:

@@ -1,4 +1,4 @@
-"""Constraints over codes: whether a record keeps to them, asked of whole arrays of codes at once.
+"""Judge whether records keep to constraints, for whole arrays of codes at once.
 
 A relation judges what it can from the columns it is given: with some of its columns absent it answers for the rest, so
 that a partial record which fails can never be completed.
@@ -111,6 +111,8 @@ class Orders(CodeRelation):
             if name not in codes:
                 continue
             scale, column = self.ladders[name], codes[name]
+            # Greedy and exact: the smallest feasible value of a column excludes no value of
+            # later ones, since orders only bound from below.
             value: Floats = scale.low[column]
             for other, strict in self.below[name]:
                 if other in bounds:
@@ -119,6 +121,7 @@ class Orders(CodeRelation):
                     )
             missing = scale.missing(column)
             holds = holds & (missing | (value <= scale.high[column]))
+            # A missing value bounds nothing: every value is above minus infinity.
             bounds[name] = np.where(missing, -np.inf, value)
         return bounds, holds
 
@@ -127,6 +130,7 @@ class Orders(CodeRelation):
         refused: dict[str, float] = {}
         for name in self.columns:
             scale = self.ladders[name]
+            # Codes that stand for no value are padded with minus infinity.
             codes = np.flatnonzero(np.isfinite(scale.high))
             value = scale.low[codes]
             for other, strict in self.below[name]:
@@ -158,7 +162,7 @@ class Component:
 
 
 def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRelation:
-    """One constraint alone, over codes."""
+    """Convert one constraint to a relation over codes."""
     match constraint:
         case Impossible():
             sets = tuple(
@@ -184,7 +188,7 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRela
 def components(
     constraints: Sequence[Constraint], attributes: Sequence[Attribute]
 ) -> tuple[Component, ...]:
-    """Constraints by the columns that they connect. Errors: DomainError for orders that go round in a circle."""
+    """Group constraints by the columns that they connect. Errors: DomainError for orders that form a cycle."""
     known = {attribute.name: attribute for attribute in attributes}
     components = []
     for group in _connected(constraints):
@@ -194,6 +198,8 @@ def components(
             for constraint in group
             if not isinstance(constraint, Order)
         ]
+        # Orders that share a column are judged together: each pair of a ≤ b ≤ c can have values
+        # in its bins while no triple has.
         relations += [_orders(together, known) for together in _connected(ordered)]
         names = {name for constraint in group for name in constraint.columns}
         columns = tuple(attribute.name for attribute in attributes if attribute.name in names)
@@ -215,6 +221,7 @@ def _orders(constraints: Sequence[Constraint], known: Mapping[str, Attribute]) -
         below[order.second].append((order.first, order.strict))
     ordered: list[str] = []
     while len(ordered) < len(names):
+        # Topological sort (Kahn, 1962): a column follows all columns that must not be above it.
         free = [
             n
             for n in names

@@ -69,6 +69,7 @@ def parting(domain: Domain, column: str, name: str) -> tuple[int, ...]:
 def cells(at: Sequence[Point], number: int) -> tuple[int, ...]:
     """The cell of each point. The cell with the most points is halved, along its longer side in miles, until there are
     `number` of them, or one for each point; ties go to the first."""
+    # A degree of longitude is shorter than one of latitude by this factor.
     narrow = math.cos(math.radians(sum(point[0] for point in at) / len(at)))
     sides = [(point[0], point[1] * narrow) for point in at]
     held = [list(range(len(at)))]
@@ -80,6 +81,7 @@ def cells(at: Sequence[Point], number: int) -> tuple[int, ...]:
             for axis in (0, 1)
         ]
         axis = int(spans[1] > spans[0])
+        # Ties go to the lower index: cells are a function of public points alone.
         points.sort(key=lambda p: (sides[p][axis], p))
         held[largest : largest + 1] = [points[: len(points) // 2], points[len(points) // 2 :]]
     of = [0] * len(at)

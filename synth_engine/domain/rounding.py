@@ -1,4 +1,4 @@
-"""Rounding of what a suggestion says: from the ends of a range to bounds and steps that a person might have written."""
+"""Round what a suggestion contains: from the ends of a range to bounds and steps that a person might have written."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def outwards(least: float, most: float) -> tuple[float, float]:
     span = most - least
     if span == 0:
         return least, most
+    # The exact ends of a range are values of single records. Rounded outwards they are bounds
+    # that a person could have declared.
     exponent = math.floor(math.log10(span)) - (1 if span > 150 else 0)
     step = 1.0 if 1 <= span <= 30 else 5.0 if 30 < span <= 150 else 10.0**exponent
     digits = max(0, -exponent)

@@ -1,4 +1,4 @@
-"""Whether any record can keep to the constraints of a domain: judged by a search over codes, never over data."""
+"""Decide whether any record can keep to the constraints of a domain, by a search over codes and never over data."""
 
 from __future__ import annotations
 
@@ -79,6 +79,8 @@ def witness(component: Component, known: Mapping[str, Attribute]) -> dict[str, i
             column: np.arange(sizes[column])
         }
         fits = np.broadcast_to(component.holds(codes) & ALL, (sizes[column],))
+        # Depth first: a partial record that fails can never be completed (`relations`), so that
+        # all records which begin with it are skipped.
         for code in np.flatnonzero(fits).tolist():
             if (solution := extended(record | {column: code})) is not None:
                 return solution
@@ -131,7 +133,7 @@ def _check_column(name: str, known: Mapping[str, Attribute]) -> None:
 def _check_dependencies(
     constraints: Sequence[Constraint], known: Mapping[str, Attribute]
 ) -> None:
-    """Two tables that say different things of one value: neither would be what was meant."""
+    """Refuse two tables of which one value gives different values: one of them is a mistake."""
     tables = [(one, one.pairs(known)) for one in constraints if isinstance(one, Dependency)]
     for (first, one), (second, other) in combinations(tables, 2):
         if first.columns == second.columns and any(
@@ -167,6 +169,7 @@ def _check_values(component: Component, known: Mapping[str, Attribute]) -> None:
     for axis, name in enumerate(component.columns):
         if not isinstance(known[name], Categorical | Boolean):
             continue
+        # A value is possible if some combination of the other columns allows it.
         alive = np.asarray(
             np.moveaxis(possible, axis, 0).reshape(sizes[name], -1).any(axis=1), dtype=np.bool_
         )

@@ -38,7 +38,7 @@ class Source:
 
 
 def parse(document: object) -> Source | None:
-    """From JSON; None of null. Errors: DomainError."""
+    """Read a source from JSON; None for null. Errors: DomainError."""
     if document is None:
         return None
     if not isinstance(document, Mapping):

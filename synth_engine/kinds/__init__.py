@@ -18,6 +18,7 @@ from synth_engine.kinds.fragments import TEXTS, Schema, optional
 
 
 def _discover() -> dict[str, type[Attribute]]:
+    # A base class has no `kind` of its own, which is how it is told from a kind here.
     kinds = [
         member
         for info in pkgutil.iter_modules(__path__)
@@ -44,6 +45,7 @@ def parse_attribute(document: object) -> Attribute:
     if kind is None:
         raise DomainError("unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name)
     given = kind.read_json(reader)
+    # Unknown fields are refused: a misspelled one would silently leave a default in force.
     extra = [] if kind.bare else ["missing", "outside", "ordered"]
     reader.only("name", "kind", "provenance", "why", *extra, *given)
     given = {

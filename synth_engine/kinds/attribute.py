@@ -71,6 +71,8 @@ class Attribute:
             object.__setattr__(self, "missing", tuple(self.missing))
             self._check_texts(self.missing, what="missing marker")
         self.check()
+        # The resolved rule is stored, so that the digest of a description does not depend on
+        # whether a default was written out.
         object.__setattr__(self, "outside", self._resolved_outside())
         if self.size > self.most_codes:
             raise self.error(
@@ -112,19 +114,23 @@ class Attribute:
     def encode(self, texts: list[str]) -> Codes:
         """Codes of texts that are not missing. Entry i is a function of texts[i] alone. What cannot be read at all is
         missing, or the lowest code if nothing can be."""
+        # Each code is a function of its own text (docs/proofs/reading.md, Lemma 2): a record
+        # more or less changes no code of another record.
         scale = self.scaled(texts)
         if scale is None:
             raise TypeError(f"no codes for {self.kind}")
         missing = np.isnan(scale.values)
         if self.outside == "missing":
             missing |= (scale.values < scale.low) | (scale.values > scale.high)
+        # NaN would be sorted behind the last bin: a text that cannot be read is put at the
+        # lower bound first, and becomes missing below where the column can be missing.
         values = np.clip(
             np.where(np.isnan(scale.values), scale.low, scale.values), scale.low, scale.high
         )
         bins = (
             np.searchsorted(np.asarray(scale.cuts, dtype=np.float64), values, side="right") - 1
         )
-        # the last bin holds its end
+        # The last bin holds its upper end as well, which `searchsorted` puts behind it.
         codes: Codes = np.minimum(bins, self.value_count - 1).astype(np.uint16)
         if self.missing_code is not None:
             codes[missing] = self.missing_code

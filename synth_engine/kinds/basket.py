@@ -176,10 +176,13 @@ class WeakBasket(Baskets, Undeclared):
             return any(
                 self._is_split(self.values.unrank(rank)) for rank in range(self.values.size)
             )
+        # Between two letters, because `split` passes over blanks at the ends.
         return any(not sign.isprintable() or self._is_split(f"x{sign}x") for sign in signs)
 
     def from_ranks(self, ranks: Sequence[int]) -> Basket:
         """The basket whose items are those of these ranks, in the order of the set."""
+        # In the order of the set, so that `admits` finds the same basket whatever the order of
+        # ranks.
         texts = (self.values.unrank(rank) for rank in sorted(ranks))
         return Basket(
             name=self.name,

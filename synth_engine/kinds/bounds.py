@@ -29,6 +29,7 @@ def check_bounds(attribute: Attribute, low: float, high: float) -> None:
 
 def _check_markers(attribute: Attribute, low: float, high: float) -> None:
     for marker in attribute.missing or ():
+        # A marker that is no number cannot be taken for a value.
         with contextlib.suppress(ValueError):
             if low <= float(marker) <= high:
                 raise attribute.error(
@@ -55,6 +56,7 @@ def equal_bins(count: int, width: int | None) -> tuple[int, ...]:
     width = width or (1 if count <= ONE_CODE_A_VALUE_UP_TO else None)
     if width is not None:
         return (*range(0, count, width), count)
+    # Bins follow from the declared range alone; bins that follow from values would cost budget.
     return tuple(count * i // DEFAULT_BINS for i in range(DEFAULT_BINS + 1))
 
 

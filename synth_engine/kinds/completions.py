@@ -34,6 +34,7 @@ class Completions:
         numbers = [
             w for w in self.weights if isinstance(w, int | float) and not isinstance(w, bool)
         ]
+        # The bound keeps the sum of all weights finite.
         if len(numbers) < len(self.weights) or not all(0 <= w < 1e300 for w in numbers):
             raise DomainError("a weight of a completion is no number from 0 on", repair=_REPAIR)
 

@@ -57,6 +57,8 @@ class Date(Attribute):
             )
         if self.value_count > MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use a larger step_days")
+        # Days other than the bounds reveal a format that drops a part, such as the day of the
+        # month, which both bounds may survive by chance.
         probes = (self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4))
         if any(self.parse(day.strftime(self.format)) != day for day in probes):
             raise self.error(

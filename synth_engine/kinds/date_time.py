@@ -126,6 +126,8 @@ class DateTime(Attribute):
             )
 
     def _probes(self) -> Iterator[datetime.datetime]:
+        # Multiples of the golden ratio spread over the range without a period that a calendar
+        # shares.
         for place in {
             0,
             self.points - 1,
@@ -358,9 +360,12 @@ def _iso_seconds(texts: list[str]) -> Seconds:
     minute = _number(digits[:, 14:16])
     second = _number(digits[:, 17:19])
 
+    # Every entry is judged by itself: an exception of a calendar function would let one text
+    # decide how others are read (docs/proofs/reading.md, Lemma 2).
     readable = (
         (year >= 1) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
     )
+    # Unreadable entries are put at January 1970, so that the calendar arithmetic is defined.
     months = np.where(readable, year * 12 + month - 1 - _MONTHS_TO_1970, 0)
     first_day = _days_to(months)
     readable &= (day >= 1) & (day <= _days_to(months + 1) - first_day)

@@ -43,6 +43,7 @@ class Fields:
 
     def integer(self, key: str, *, default: int | None = None) -> int | None:
         value = self.document.get(key, default)
+        # `bool` is a subclass of `int`: true must not pass for 1.
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise self.wrong(key, "a whole number")
         return value

@@ -46,6 +46,8 @@ def is_even(low: float, high: float) -> bool:
 def _two_digits(low: float, high: float, *, smallest: int) -> list[Fraction]:
     """Zero, and the numbers of two significant digits on both of its sides, from 10^smallest on."""
     top = math.floor(math.log10(max(abs(low), abs(high), 10))) + 1
+    # Fractions, because a product of doubles such as 3 * 0.1 is not the number that people
+    # write.
     sizes = [
         Fraction(digits) * Fraction(10) ** (power - 1)
         for power in range(smallest, top)

@@ -64,6 +64,7 @@ class Integer(Attribute):
             raise self.error(
                 "width is less than one", repair="give a whole number of 1 or more"
             )
+        # Checked before `cuts` lists them all.
         if self.width is not None and (self.high - self.low) // self.width >= MAX_CODES:
             raise self.error(f"more than {MAX_CODES:,} codes", repair="use wider bins")
 
@@ -72,6 +73,7 @@ class Integer(Attribute):
         """Bin i holds cuts[i] ≤ x < cuts[i+1]."""
         end = self.high + 1
         if self.edges is not None:
+            # The last edge belongs to the last bin, which therefore ends one above it.
             return (*self.edges[:-1], end)
         count = end - self.low
         width = self.width or (1 if count <= ONE_CODE_A_VALUE_UP_TO else None)

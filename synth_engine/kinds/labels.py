@@ -22,6 +22,7 @@ def codes_of_labels(attribute: Attribute, texts: list[str]) -> Codes:
     """The code of each text that is a label; the others go where `outside` says."""
     codes = {text: code for code, text in enumerate(attribute.value_labels)}
     if attribute.other_code is not None:
+        # A table generated from a release has this label, which is read back as the same code.
         codes[OTHER] = attribute.other_code
     outside = {"other": attribute.other_code, "missing": attribute.missing_code, "clamp": 0}[
         attribute.outside or ""

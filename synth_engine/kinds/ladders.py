@@ -58,6 +58,7 @@ class ListedScale(Ladder):
     values: Floats
 
     def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:  # noqa: ARG002 - the same for all codes
+        # Behind the last value there is none: infinity is above every `high`.
         beyond = np.append(self.values, np.inf)
         return beyond[np.searchsorted(self.values, bound, side="right" if strict else "left")]
 

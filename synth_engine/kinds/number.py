@@ -55,6 +55,7 @@ class Number(Attribute):
         if self.edges is not None:
             object.__setattr__(self, "edges", tuple(map(float, self.edges)))
             check_edges(self, self.edges, self.low, self.high)
+        # In a narrow range far from zero, rounding makes neighbouring edges equal.
         elif any(a >= b for a, b in pairwise(self.cuts)) and self.low != self.high:
             raise self.error("low and high are too close for equal bins", repair="give edges")
 
@@ -126,6 +127,7 @@ class Number(Attribute):
         start, end = self.cuts[code], self.cuts[code + 1]
         if start == end:
             return 0, 0, 0.0
+        # A double has at most 17 significant digits: further decimals would not be read back.
         room = 17 - math.ceil(math.log10(max(abs(start), abs(end), 1.0)) + 1)
         decimals = max(
             0, min(_GRID_POINTS - math.floor(math.log10(end - start)), _MAX_DECIMALS, room)

@@ -135,6 +135,8 @@ class Range(Undeclared):
     def admits(self, resolved: Attribute) -> bool:
         """Whether every cell of the grid lies in one bin."""
         grid = self.grid
+        # Bins that begin and end on the grid are counted from its codes, so that the table is
+        # not read again, and units are not truncated again (docs/proofs/learning.md).
         if type(resolved) is not type(grid) or resolved.facts["bounds"] != "learned":
             return False
         if (resolved.missing, resolved.outside) != (self.missing, self.outside):

@@ -18,6 +18,7 @@ Values = NDArray[np.float64]
 
 MANY = 1_000  # texts for which it pays to read them at once
 _HUGE = 10**300
+# The zeros are matched possessively: a long row of them is not tried again in other ways.
 _WHOLE = re.compile(r"([+-]?)(?:0++([0-9]{0,1000})|([0-9]{1,1000}))(?:\.0*)?")
 # Numbers that a library casts to what reading them alone gives: no sign +, no exponent, no blank, no base of sixteen.
 _PLAIN_WHOLE = r"^-?[0-9]{1,15}$"
@@ -51,6 +52,9 @@ def _cast(
 ) -> Values:
     """What each text says as a number. Those that are plainly written are cast at once, which is fast, and all others are
     read one by one: which of the two a text is depends on that text alone, whatever stands beside it."""
+    # Both ways give the same number for a text that matches the pattern
+    # (docs/proofs/reading.md, Lemma 2), so that the number of texts in a block changes no
+    # value.
     if len(texts) < MANY:
         return read_each(read, texts)
     array = pa.array(texts, type=pa.string())

@@ -55,6 +55,7 @@ class Text(Attribute):
 
     def check(self) -> None:
         object.__setattr__(self, "signs", tuple(self.signs))
+        # A pair of length and class has no order.
         object.__setattr__(self, "ordered", self.ordered and not self.leading)
         if self.pattern is not None:
             self._check_pattern()
@@ -119,7 +120,7 @@ class Text(Attribute):
 
     @property
     def classes(self) -> tuple[Class, ...]:
-        """Those that a text may begin with."""
+        """Return the classes that a text may begin with."""
         return tuple(each for each in self.signs if each != "blanks")
 
     @cached_property
@@ -138,7 +139,7 @@ class Text(Attribute):
 
     @property
     def _fewest(self) -> int:
-        """No code stands for fewer texts, where one must be left that is no marker."""
+        """Return a lower bound of the number of texts of any code, which must exceed that of the missing markers."""
         if self.pattern is not None:
             return prod(map(len, self.template))
         first = min(len(CHARACTERS[each]) for each in self.classes)
@@ -236,6 +237,8 @@ class Text(Attribute):
         missing = codes == self.missing_code
         made = _made(self, np.where(missing, 0, codes), rng)
         markers = set(self.missing or ())
+        # A text that happens to be a missing marker would be read back as missing. It is
+        # replaced; the checks above made sure that there are other texts.
         while markers and (clashing := np.flatnonzero([text in markers for text in made])).size:
             for row, text in zip(
                 clashing.tolist(),
@@ -262,6 +265,8 @@ def _made(attribute: Text, codes: NDArray[np.intp], rng: np.random.Generator) ->
     signs = alphabet[rng.integers(alphabet.size, size=int(ends[-1]) if ends.size else 0)]
     edges = _alphabet(attribute.classes)
     some = lengths > 0
+    # First and last characters are chosen without blanks, which readers of the file would
+    # strip.
     signs[ends[some] - 1] = edges[rng.integers(edges.size, size=int(some.sum()))]
     if attribute.leading:
         for place, each in enumerate(attribute.classes):

@@ -91,11 +91,14 @@ class Weak(Undeclared):
     def from_ranks(self, ranks: Sequence[int]) -> Categorical:
         """The attribute whose values are those of these ranks, in their order. Of too many the first are kept, so put
         the most frequent there; "other" and missing are never left out."""
+        # Two codes are left for "other" and missing. Sorted, so that codes run in the order of
+        # the set and `admits` can compare.
         texts = [
             self.values.unrank(rank)
             for rank in sorted(ranks[: MAX_CODES - 2])
             if rank < self.values.size
         ]
+        # This label stands for all texts that were not found.
         texts = [text for text in texts if text != OTHER]
         facts = dict(self.facts) | {"values": "learned"}
         if not texts:  # nothing but "other" and missing
