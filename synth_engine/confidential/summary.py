@@ -2,7 +2,7 @@
 steward is shown.
 
 While a column has few different texts they are all counted. When they become many, what a draft
-needs is kept up instead: which kinds of values still fit, the ends of the range, how the
+needs is updated instead: which kinds of values still fit, the ends of the range, how the
 frequent texts are called."""
 
 from __future__ import annotations

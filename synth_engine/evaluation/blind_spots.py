@@ -1,5 +1,5 @@
 """Limits of a comparison in the bins of the description: a column that it cannot judge is not
-called kept.
+called preserved.
 
 A column is compared after it was encoded. If most real values lie in one bin, or many were
 moved to a bound or could not be read, both sides agree whatever the values within are: a small

@@ -1,4 +1,5 @@
-"""What the figures of commutes show and how they are read: of a release alone, and beside the real table."""
+"""Texts on what the figures of commutes show and how to read them: for a release alone, and for
+a comparison with the real table."""
 
 from __future__ import annotations
 

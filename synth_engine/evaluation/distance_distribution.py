@@ -1,4 +1,4 @@
-"""Distances between two places of a record, real beside synthetic, as one entry of a report."""
+"""Distances between two places of a record, real and synthetic, as one entry of a report."""
 
 from __future__ import annotations
 

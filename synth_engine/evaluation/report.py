@@ -80,8 +80,8 @@ def compare(
     of which many cells do not fit is not judged as kept.
     """
     private = real.private and synthetic.private
-    # `private` claims that only released answers went in. Real rows or exact counts beside it
-    # would make the claim false.
+    # `private` claims that only released answers went in. Real rows or exact counts in the
+    # report would make the claim false.
     if (rows_real or fits) and real.private:
         raise ValueError("real rows do not belong in a private report")
     wanted = list(_workload(domain))

@@ -140,8 +140,8 @@ def explore_class(tree: TreeCells, path: Path) -> Class | None:
     if not matching:
         return None
     depth = len(path)
-    # A cell of a depth below the class says nothing of this class alone; a part is told apart
-    # only one depth deeper.
+    # A cell that ended above the class does not separate it from its neighbours, and its parts
+    # are separated only one depth deeper.
     by_value, resolved, below = (_by_value(tree, least) for least in (0, depth, depth + 1))
     rows = range(matching[0], matching[-1] + 1)
     parts = tuple(

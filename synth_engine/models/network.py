@@ -61,7 +61,7 @@ class Table:
         variation distance of the table from independence, 0 to 1, to four digits. A function of
         released weights alone, in whole numbers."""
         weights = self.weights.reshape(-1, self.weights.shape[-1])
-        # Products stay below 10^18 and the sum below 2 * 10^18, which int64 holds: one division
+        # Products are at most 10^18 and their sum 2 * 10^18, which int64 holds: one division
         # at the end, the same everywhere.
         independent = np.multiply.outer(weights.sum(axis=1), weights.sum(axis=0))
         return round(int(np.abs(weights * WHOLE - independent).sum()) / (2 * WHOLE**2), 4)

@@ -60,7 +60,7 @@ def share(domain: Domain) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningQuestion:
-    """How one open column is asked for."""
+    """The question by which one undeclared column is learned."""
 
     attribute: Undeclared
     noise: Noise

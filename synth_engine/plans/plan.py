@@ -275,7 +275,7 @@ class Plan(ABC):
         """The exact loss, and the cap under which the room is to be opened: pure where every event is."""
         if self.cap is not None:
             return self.cap
-        # A pure guarantee is kept where every event has one: converting it to rho would only
+        # Where every event is pure, the guarantee stays pure: converting it to rho would only
         # weaken it.
         if all(isinstance(event, DiscreteLaplace | PermuteAndFlip) for event in self.events):
             return Pure(epsilon=accountant.pure_epsilon(self.events))

@@ -42,8 +42,7 @@ def question(
         raise PrivacyError("leaves are kept from 1 on, with discrete Laplace noise")
 
     def count(cache: CountCache) -> Counts:
-        # Sorted codes have lost the order of the records, so other columns cannot be counted
-        # beside them.
+        # Sorted codes have lost the order of the records, which a count by other columns needs.
         known = None if by else cache.leaves(hierarchy, together=together)
         return counts.by_part(cache.rows, hierarchy, partition, by=by, leaves=known)
 

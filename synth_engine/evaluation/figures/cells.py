@@ -63,8 +63,6 @@ class Cells(ComparisonFigure):
         tiles = []
         for entry in report.get(self.field, ()):
             moved = entry["moved"]["synthetic"][-1]
-            # Stored reports are shown again by later versions, so a field that was added later
-            # may be missing.
             diagonal = entry.get("diagonal_km")  # earlier reports lack it
             value = f"{diagonal * moved:.3g} km" if diagonal else f"{moved:.3f}"
             names = ", ".join(entry["places"] or entry["columns"])

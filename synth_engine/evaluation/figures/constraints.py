@@ -1,4 +1,4 @@
-"""Violations of the declared constraints: real beside synthetic, with and without their being
+"""Violations of the declared constraints: real and synthetic, with and without their being
 enforced."""
 
 from __future__ import annotations

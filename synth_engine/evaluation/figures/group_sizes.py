@@ -1,4 +1,4 @@
-"""The number of rows a person has: real beside synthetic."""
+"""The number of rows a person has: real and synthetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between two places of a record: cumulative shares, real beside synthetic."""
+"""Distances between two places of a record: cumulative shares, real and synthetic."""
 
 from __future__ import annotations
 

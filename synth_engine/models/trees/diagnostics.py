@@ -134,8 +134,7 @@ def stands_out(tables: Iterable[tuple[Counts, Noise]]) -> bool:
 def _shares() -> Iterator[float]:
     """Yields the levels of the tests: half of the error probability is for counts and half for
     nodes; the first test of each has half of that, the next a quarter, and so on."""
-    # The two families of tests have 1/(2 * ONCE_IN) each, split geometrically because the depth
-    # is not known before.
+    # The number of depths is not known beforehand, so the levels form a geometric series.
     return (1 / (2 * ONCE_IN) / 2**place for place in count(1))
 
 

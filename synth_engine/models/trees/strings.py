@@ -88,8 +88,8 @@ class StringTree:
             fits = (
                 len(text) < longest if cut else self.hierarchy.shortest <= len(text) <= longest
             )
-            # The mark is a character outside the alphabet: a text that had it could not be told
-            # from a marked prefix.
+            # The mark is a character outside the alphabet: a text that had it could not be
+            # distinguished from a marked prefix.
             if not fits or not signs >= set(text):
                 raise malformed()
 
