@@ -337,7 +337,7 @@ def test_what_is_foretold_gets_better_with_budget_and_records() -> None:
         plan = mechanisms.plan(SQUARE, Spec(mechanism="adaptive", epsilon=Fraction(epsilon)))
         found = plan.expected_error(rows=rows)
         assert (
-            found["rows"] == rows
+            found.rows == rows
             and "Nothing was read" in found.assumes
             and set(found.attributes) == {"x", "y"}
         )

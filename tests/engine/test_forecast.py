@@ -238,7 +238,7 @@ def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:
 def test_a_forecast_says_what_it_takes_for_granted_and_for_how_many_records() -> None:
     for mechanism in FOR_KNOWN:
         found = mechanisms.plan(domain_of(*SIZES), spec_of(mechanism)).expected_error(rows=700)
-        assert found["rows"] == 700
+        assert found.rows == 700
         assert "Nothing was read from the table" in found.assumes
         assert list(found.attributes) == ["c0", "c1", "c2", "c3"]
         assert math.isclose(found.mean, np.mean(list(found.attributes.values())))

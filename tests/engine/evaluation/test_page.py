@@ -78,9 +78,9 @@ def test_the_red_bar_stands_on_a_file_with_real_data_and_on_no_other() -> None:
 
 def test_every_figure_has_its_table_and_its_reading() -> None:
     assert (
-        READ.tags.count("table") == len(DOMAIN.names) + 4 + 1 + 2
-    )  # figures, triples, rows of both sides
+        READ.tags.count("table") == len(DOMAIN.names) + 5 + 1 + 2
+    )  # columns, other figures, triples, rows of both sides
     assert (
         TEXT.count("<summary>What it shows, and how to read it</summary>")
-        == len(DOMAIN.names) + 5
+        == len(DOMAIN.names) + 6
     )
