@@ -1,4 +1,4 @@
-"""A question to the rows, as a verb states it before anybody has looked at them."""
+"""A question to the rows, as a verb states it before they are read."""
 
 from __future__ import annotations
 

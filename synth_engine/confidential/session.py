@@ -1,6 +1,6 @@
 """The one way to ask about rows: admit, journal, count, noise; in that order, every time.
 
-A question over the cap is refused before rows are looked at. One that was admitted stays in the journal and stays paid
+A question over the cap is refused before rows are read. One that was admitted stays in the journal and stays paid
 for, even if counting fails afterwards. Each verb, with its law and its sensitivity, is a module of `verbs`.
 """
 

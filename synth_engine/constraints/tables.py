@@ -19,7 +19,7 @@ Weighted = tuple[Clique, Floats]
 """Weights of the cells of a clique."""
 
 MAX_JOINED_CELLS = 1 << 22
-"""Cells of a table into which independent columns are put together."""
+"""Largest product of independent tables, in cells, that is written out."""
 MAX_ROUNDS = 200
 MAX_CELL_UPDATES = 1 << 27
 """Cells that fitting may scale, over all rounds: about a second."""

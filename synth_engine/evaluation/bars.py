@@ -77,8 +77,8 @@ def arrange(entry: Json) -> tuple[Traces, Layout]:
 
 
 def _merge_bins(entry: Json) -> Json:
-    """An ordered attribute of very many codes with neighbours put together, a few hundred bars in all; other and
-    missing stay as they are."""
+    """Merges neighbours of an ordered attribute with very many codes to a few hundred bars; other
+    and missing stay as they are."""
     labels = entry["labels"]
     values = len(labels) - sum(label in (OTHER, MISSING) for label in labels[-2:])
     size = -(-values // MAX_BARS)

@@ -108,8 +108,8 @@ def bin_distances(flows: Flows, cuts: Floats) -> Whole:
 
 
 def gap(first: Flows, second: Flows) -> tuple[float, float, tuple[float, float]]:
-    """The distance of Kolmogorov and Smirnov, where it is reached, in kilometres, and both shares there. At every distance
-    that occurs, so it knows no bins. Neither side may be empty."""
+    """Returns the distance of Kolmogorov and Smirnov, where it is reached, in kilometres, and both
+    shares there. It is exact, not one of bins. Neither side may be empty."""
     # Both curves are step functions, so their largest gap is at a distance that occurs.
     at = np.union1d(first.km, second.km)
     shares = [_share_within(flows, at) for flows in (first, second)]

@@ -1,6 +1,6 @@
 """Distances between two tables of counts: how far apart two columns, or groups of columns, are.
 
-Pure functions of arrays; nothing here knows a column, a domain or a file. Logarithms are natural.
+Pure functions of arrays; nothing here depends on a column, a domain or a file. Logarithms are natural.
 """
 
 from __future__ import annotations

@@ -69,12 +69,12 @@ def compare(
     unenforced: Sequence[int] = (),
     fits: Mapping[str, Fit] | None = None,
 ) -> Report:
-    """The report.
+    """Compares both sides and returns the report.
 
-    Tables that one side lacks are left out, so that noisy answers, which are never complete, can stand for the real
+    Tables that one side lacks are left out, so that noisy answers, which are never complete, can take the place of the real
     side: with `private` tallies on both sides the report is private as well.
 
-    rows_real, rows_synthetic: shown as given, the first 20 of each, and only beside tallies that are not private.
+    rows_real, rows_synthetic: shown as given, the first 20 of each, and only with tallies that are not private.
     unenforced: violations of each constraint in the same synthetic table without its constraints enforced.
     fits: how the cells of each real column fit its description, exact counts, for a report that is not private; a column
     of which many cells do not fit is not judged as kept.

@@ -91,7 +91,7 @@ class TallySource(Protocol):
         """Records that break each declared constraint, and last any of them; empty without constraints."""
 
     def group_sizes(self) -> NDArray[np.int64] | None:
-        """Persons with 1, 2, … records; None where persons are not told apart."""
+        """Persons with 1, 2, … records; None where the table does not say to whom records belong."""
 
     def texts(self) -> Sequence[OccupiedCells]:
         """Records by text, for each column of texts that the model of a release generates."""

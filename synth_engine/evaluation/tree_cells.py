@@ -105,7 +105,7 @@ class Child:
 @dataclass(frozen=True, kw_only=True)
 class PrefixNode:
     """A node of a tree of symbols, as far as the tree goes. `depth`: of the cell that holds it, where the tree ends at or
-    above it; then it has no children that were looked at. `ends`: of the share what lies in cells that end here while
+    above it; then none of its children was examined. `ends`: of the share what lies in cells that end here while
     others go on, which are of other classes."""
 
     share: float

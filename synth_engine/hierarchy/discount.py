@@ -1,6 +1,7 @@
-"""Taking records away from opened nodes without chance: evenly from the cells of the finest depth, or from the fullest ones.
+"""Discounts of opened nodes without randomness: records are taken evenly from the cells of the
+finest depth, or from the fullest ones.
 
-Both work on the numbers of records in cells, none is looked at by itself, and both are stable: one record more leaves at
+Both read only the numbers of records in cells, and both are stable: one record more leaves at
 most one record more (docs/proofs/grow.md). Of cells that are equal otherwise, those come first that a public order has first.
 """
 

@@ -152,7 +152,7 @@ class Growth:
             raise TypeError("the basic rule has counts at every depth, the others have none")
 
     def levels(self, hierarchy: Hierarchy) -> Iterator[Level]:
-        """The layout of each depth that was looked at. Errors: ValueError where the tree is not of this hierarchy."""
+        """Yields the layout of each depth that was examined. Errors: ValueError where the tree is not of this hierarchy."""
         prefixes = hierarchy.root()
         for place, opened in enumerate(self.opened):
             level = child_level(hierarchy, prefixes, place, depth=self.rule.depth)

@@ -1,4 +1,4 @@
-"""Texts over a declared alphabet, sign by sign, with an end: after it a text has no more children."""
+"""Texts over a declared alphabet, character by character, with an end that has no children."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Case = Literal["as it is", "lower", "upper"]
 
 @dataclass(frozen=True, kw_only=True)
 class StringHierarchy(PathHierarchy):
-    """Texts of `shortest` to `longest` signs of the alphabet. Symbol 0 is the end, symbol i the i-th sign. `case`: what is
-    done to a text before it is read."""
+    """Texts of `shortest` to `longest` characters of the alphabet. Symbol 0 is the end, symbol i the
+    i-th character. `case`: the change of case before a text is read."""
 
     kind: ClassVar[str] = "words"
     is_uniform: ClassVar[bool] = True
@@ -111,7 +111,7 @@ class StringHierarchy(PathHierarchy):
         return self.shortest <= len(text) <= self.longest and set(self.alphabet) >= set(text)
 
     def encode(self, texts: Sequence[str]) -> Codes:
-        """Errors: DomainError for a text that is too long or short, or has another sign."""
+        """Errors: DomainError for a text that is too long or short, or has another character."""
         places = {sign: place for place, sign in enumerate(self.alphabet, start=1)}
         symbols = np.zeros((len(texts), self.width), dtype=np.uint8)
         for row, text in enumerate(texts):
@@ -130,7 +130,7 @@ class StringHierarchy(PathHierarchy):
         return self.code(symbols)
 
     def decode(self, codes: Codes) -> list[str]:
-        """The texts of codes, or the beginnings that nodes stand for."""
+        """Returns the texts of codes, or the prefixes that nodes are."""
         signs = np.array(["", *self.alphabet])
         return ["".join(row) for row in signs[self.path(codes)].tolist()]
 

@@ -94,7 +94,7 @@ class Session(Protocol):
         together: bool = True,
     ) -> Leaves:
         """Counts of each part of a hierarchy, in each cell of the table of `by`, plus independent noise on each. threshold:
-        what does not reach it is told as 0, and then time does not depend on how many parts are empty. together: as of `grow`."""
+        counts below it are given as 0, and then time does not depend on how many parts are empty. together: as of `grow`."""
         ...
 
     def resample(

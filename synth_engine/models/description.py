@@ -130,7 +130,7 @@ def read(document: object) -> Model:
 
 
 def parse(raw: bytes) -> Any:
-    """The JSON in the bytes of a file; what it says is not looked at. Errors: DomainError."""
+    """Parses the JSON in the bytes of a file, without checking its content. Errors: DomainError."""
     return _json(raw, name="description", deepest=MAX_DEPTH + 1, see="see docs/description.md")
 
 

@@ -50,7 +50,7 @@ thousand runs chance goes that far less than once in a hundred tables."""
 MIN_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1, which a normal tail does not foresee."""
 EXPECTED_CATEGORIES = 15
-"""Categories that a forecast reckons with where they are not known."""
+"""Categories that a forecast assumes where they are not known."""
 
 
 def share(domain: Domain) -> Fraction:
@@ -145,8 +145,8 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
 def learn_attributes(
     questions: Sequence[LearningQuestion], answers: Sequence[Answer], *, most: int = MAX_CODES
 ) -> dict[str, Attribute]:
-    """The attributes that the answers make of the open ones, with so many values found at most. Errors: InputError if they
-    are not those answers."""
+    """Returns the attributes that the answers make of the undeclared ones, with so many values found
+    at most. Errors: InputError if these are not the answers to the questions."""
     if len(questions) != len(answers) or not all(
         q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)
     ):

@@ -18,7 +18,7 @@ from synth_engine.plans.resources import ResourceEstimate
 
 @dataclass(frozen=True, kw_only=True)
 class MultiStagePlan(Plan):
-    """A mechanism after a first stage. Whatever is said before a run is what its `outlook` says: the mechanism's own plan,
+    """A mechanism after a first stage. All that is forecast before a run comes from its `outlook`: the mechanism's own plan,
     calibrated once, for the domain as it may become. sizes: the noise of the numbers of rows a person, None if they are
     not asked for."""
 
@@ -60,7 +60,7 @@ class MultiStagePlan(Plan):
 
 
 def add_group_sizes(model: Model, answers: Answers) -> Model:
-    """The model with the numbers of rows a person that were measured."""
+    """Adds the measured numbers of rows a person to a model."""
     sizes = answers.group_sizes
     # Answers come from a file: those of another plan must not become a model of this one.
     if sizes is None or sizes.values.size != model.domain.unit.max_records:

@@ -66,7 +66,7 @@ def expected_rows(rows: int | None, *, domain: Domain, spec: Spec) -> int:
 
 
 class Mechanism(ABC):
-    """The public parameters of a method; knows no budget and no rows. Subclasses are frozen dataclasses whose
+    """The public parameters of a method, without budget and rows. Subclasses are frozen dataclasses whose
     fields are the properties of `parameters`."""
 
     id: ClassVar[str]
@@ -90,7 +90,7 @@ class Mechanism(ABC):
     has_columns: ClassVar[bool] = True
     """Whether its models can be described column by column; those of a tree cannot."""
     takes_open: ClassVar[bool] = False
-    """Whether it learns open columns by itself, instead of running after they were learned."""
+    """Whether it learns undeclared columns by itself, instead of running after they were learned."""
 
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any]) -> Self:
@@ -196,7 +196,7 @@ class Plan(ABC):
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
         mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
-        how many records to reckon with; absent: the public number, else those asked for, else 10,000."""
+        how many records to assume; absent: the public number, else those asked for, else 10,000."""
 
     @property
     def advice(self) -> str:

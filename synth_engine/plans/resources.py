@@ -18,7 +18,7 @@ MEGABYTE = 1_000_000
 NAMED = 3
 """Attributes that a refusal names, at most."""
 MAX_LISTED_GROUPS = 200_000
-"""Groups of attributes that are looked at one by one; of more, these stand for all."""
+"""Groups of attributes that are estimated one by one; of more, only these are."""
 
 START = 2.0
 """Seconds, whatever the table: libraries are loaded, a certificate is found. A worker that runs already has them loaded."""

@@ -1,5 +1,6 @@
-"""A mechanism for a table of which something has to be asked first: how many rows each person has, where persons are made
-anew, and what is open, which is learned. Then the mechanism runs under what came out, with what is left of one budget.
+"""A mechanism for a table of which something has to be asked first: how many rows each person
+has, where persons are resampled, and undeclared columns, which are learned. Then the mechanism
+runs on the learned domain, with what is left of one budget.
 
 What the mechanism asks then depends on noisy answers, so every such run is adaptive and stands under a cap that is fixed
 beforehand: epsilon where delta is 0, else the rho, or the mu², that epsilon and delta buy. Group sizes change nothing of what is asked
@@ -48,7 +49,7 @@ def _learns(config: Mechanism, domain: Domain) -> bool:
 
 
 def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
-    """Calibrate a mechanism whose parameters are settled for a domain that needs other questions first. Errors:
+    """Calibrate a mechanism whose parameters are resolved for a domain that needs other questions first. Errors:
     SpecError."""
     if (
         not _learns(config, domain)
@@ -124,7 +125,7 @@ def total_budget(config: Mechanism, spec: Spec) -> Budget:
 def questions_for(
     domain: Domain, cap: Budget, sensitivity: Sensitivity
 ) -> tuple[LearningQuestion, ...]:
-    """Every open column with an equal part of the share for learning."""
+    """Asks for every undeclared column with an equal part of the share for learning."""
     part = domain_learning.share(domain) / len(domain.undeclared)
     part_of_column = cap.of(cap.amount * part)
     return tuple(

@@ -200,7 +200,8 @@ class Workload:
 
 
 def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
-    """Errors: SpecError. A name that is no column's is not repeated: nobody knows what it is."""
+    """Returns the attribute of a name. Errors: SpecError; it does not repeat a name that no column
+    has, because it may be anything."""
     # Names of the request are checked against the public description alone, before any charge.
     attribute = next(
         (attribute for attribute in domain.attributes if attribute.name == name), None

@@ -141,7 +141,7 @@ def _shares() -> Iterator[float]:
 def stop_reason(
     hierarchy: Hierarchy, rule: Rule, ends: LeafEstimates, *, looked: int, rows: int
 ) -> StopReason | None:
-    """ends: as of `of_growth`; looked: the number of depths at which nodes were looked at. None where noise ended the
+    """ends: as of `of_growth`; looked: the number of depths at which nodes were examined. None where noise ended the
     tree nearly everywhere."""
     depth = min(looked, int(ends.levels.max(initial=0)))
     last = ends.levels == depth

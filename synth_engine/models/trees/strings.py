@@ -1,4 +1,5 @@
-"""The part of a model that is a tree of texts: texts, and beginnings of texts, with weights, and the records drawn from them."""
+"""The part of a model that is a tree of texts: texts and prefixes of texts with weights, and
+the records that are sampled from them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from synth_engine.models.weights import WHOLE, Weights, dealt
 IncompletePrefixes = Literal["completed", "whole", "marked"]
 Places = npt.NDArray[np.intp]
 MARKS = "…~*#|"
-"""Signs that may stand behind a text of which only the beginning is known: the first that no text can have."""
+"""Characters that may mark a text of which only a prefix is known: the first that no text can have."""
 
 
 def column(attribute: Weak) -> Text:
@@ -55,10 +56,14 @@ def _classes(alphabet: str) -> tuple[Class, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StringTree:
-    """Texts of a column in the order of their signs, and of some the beginning alone (`partial`), with weights that add up to `WHOLE`. A partial one is
-    written as it is (`whole`), or with a mark behind it (`marked`); where it is shorter than any text may be, always. With
-    `completed` it is one of the public `completions` that begin so, by their weights, and written as it is where there
-    is none. `attached`: columns beside the texts."""
+    """Texts of a column in the order of their characters, some of them prefixes (`partial`), with
+    weights that add up to `WHOLE`.
+
+    A prefix is written as it is (`whole`), or with a mark behind it (`marked`); always with a mark
+    where it is shorter than any text may be. With `completed` it is one of the public
+    `completions` that begin so, by their weights, and written as it is where there is none.
+
+    `attached`: covariates of the texts."""
 
     hierarchy: StringHierarchy
     texts: tuple[str, ...]
@@ -95,7 +100,7 @@ class StringTree:
 
     @property
     def mark(self) -> str:
-        """The sign behind a beginning."""
+        """Returns the character that marks a prefix."""
         others = map(chr, range(0x2460, 0x2600))  # more than an alphabet may have
         return str(
             next(sign for sign in (*MARKS, *others) if sign not in self.hierarchy.alphabet)
@@ -103,7 +108,7 @@ class StringTree:
 
     @cached_property
     def levels(self) -> npt.NDArray[np.int64]:
-        """The depths of its nodes: after an end there is one more, unless no sign could follow."""
+        """Returns the depths of the nodes: an end takes one more, unless no character could follow."""
         lengths_of_texts = np.array([len(text) for text in self.texts], dtype=np.int64)
         return np.minimum(lengths_of_texts + ~self.partial, self.hierarchy.depth)
 
@@ -123,7 +128,7 @@ class StringTree:
         incomplete_prefixes: IncompletePrefixes,
         completions: Completions | None,
     ) -> StringTree:
-        """A node that has not ended is a beginning, unless no sign may follow."""
+        """Makes the tree of nodes. One that has not ended is a prefix, unless no character may follow."""
         texts = hierarchy.decode(cells)
         partial = np.array(
             [len(text) == level for text, level in zip(texts, levels.tolist(), strict=True)]
@@ -168,7 +173,7 @@ class StringTree:
     def _public(
         self,
     ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.float64], Places, Places]:
-        """Completions in the order of their signs and the sum of the weights before each; and of each node the first that
+        """Completions in the order of their characters and the sum of the weights before each; and of each node the first that
         begins so and the one after the last. Of a whole text there are none."""
         if self.completions is None:
             raise TypeError("the tree has no completions")
@@ -216,7 +221,7 @@ class StringTree:
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
     ) -> dict[str, npt.NDArray[np.uint16]]:
-        """Codes of the column, lengths and first signs, and of those beside it."""
+        """Samples codes of the column, by length and first character, and of its covariates."""
         chosen = self.chosen(rows, population=population, rng=rng)
         codes = self.within(chosen, domain=domain, rng=rng)
         return codes | (self.attached.sample(chosen, rng) if self.attached else {})
