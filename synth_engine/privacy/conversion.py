@@ -121,8 +121,7 @@ def _root(rising: Callable[[float], float], low: float) -> float:
         low, at_low, width = low + width, at_high, 4 * width
     high, side = low + width, 0
     for _ in range(80):
-        # The Illinois variant of false position: halving the value at the stale end keeps both
-        # ends moving.
+        # False position, Illinois variant: halving the value at a stale end keeps both moving.
         guess = (
             (low * at_high - high * at_low) / (at_high - at_low) if at_high > at_low else low
         )

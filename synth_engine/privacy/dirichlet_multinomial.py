@@ -101,8 +101,7 @@ def draw_origins(
     one record. Errors: PrivacyError for an urn beyond 2^62 balls.
     """
     sizes = np.bincount(groups, minlength=shape[0])
-    # The fullest urn: n records, fewer than n earlier draws, and the prior. Its balls fit into
-    # int64.
+    # The fullest urn holds n records, n - 1 earlier draws and the prior: all fit int64.
     largest = max(
         (int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n),
         default=0,

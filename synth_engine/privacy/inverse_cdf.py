@@ -61,8 +61,7 @@ class InverseCDF:
                 below, above = (
                     min(end >> step.bits - bits, 2**bits - 1) for end in (step.low, step.high)
                 )
-                # A word that is wrong would be another law than the proved one: the run ends
-                # instead.
+                # A wrong word would be another law than the proved one.
                 if below != above:
                     raise ArithmeticError("too few digits of a chance")
                 words.append(below)

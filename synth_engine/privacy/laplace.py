@@ -89,8 +89,7 @@ def block(number: int, *, scale: Fraction, source: Source, widths: Widths) -> Pa
 
 def _parts(choice: InverseCDF, words: Words, bits: int, *, source: Source, more: int) -> Parts:
     parts, sure = choice.of_words(words, bits)
-    # More digits of the same number and never a new one, which would take mass away near the
-    # edges.
+    # More digits of the same number: a new one would take mass away near the edges.
     for index in np.flatnonzero(~sure):
         parts[index] = choice.resolve(int(words[index]), bits, source=source, more=more)
     return parts

@@ -223,8 +223,7 @@ def _parse(value: str | int | float | Fraction | Decimal, *, name: str) -> Fract
         raise refusal
     if _DECIMAL.fullmatch(value):
         return (
-            # The exponent is checked before Fraction would write it out as a number of that
-            # many digits.
+            # The exponent is checked first: Fraction would write out all its digits.
             Fraction(Decimal(value))
             if abs(Decimal(value).adjusted()) <= 100
             else _too_far(name)

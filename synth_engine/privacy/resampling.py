@@ -115,8 +115,7 @@ def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float
             if _delta(size, middle, middle * origins, epsilon) > delta
             else (low, middle)
         )
-    # The search ended between whole parts: only a prior whose own delta was computed is
-    # returned.
+    # The search ended between whole parts; the delta of the returned one is computed.
     prior_parts = max(1, math.ceil(high * UNIT))
     while (
         prior_parts < pure_prior * UNIT

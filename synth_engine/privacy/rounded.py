@@ -193,8 +193,7 @@ class Proposal:
         while True:
             (x, x_length), (third, length) = self._x, self._third
             bits = max(x_length, length) + GUARD
-            # The bound falls in x, so its extremes over the interval of the word lie at the
-            # ends.
+            # The bound falls in x, so its extremes lie at the ends of the interval.
             nearest, farthest = (Fraction(x + more, 1 << x_length) for more in (0, 1))
             if third + 1 << bits - length <= _bound(k, farthest, bits).low:
                 return True

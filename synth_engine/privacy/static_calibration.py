@@ -83,8 +83,7 @@ def noise(
     sigmas = tuple(noise_scale.gaussian_sigma(p, sensitivity.l2_squared) for p in parts)
     first = Fixed(scales=sigmas, certificate="zcdp")
     moving = pld.cells_that_move(unit, relation)
-    # No worst pair is proved for units of several records, and the verifier sums up no wider
-    # noise.
+    # No worst pair is proved for several records, and the verifier sums up no wider noise.
     if moving is None or sum(set(sigmas)) > MAX_SIGMA:
         return first
     return _shrunk(first, pld.DiscreteGaussianPLD, moving, epsilon=epsilon, delta=delta)

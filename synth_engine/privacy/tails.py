@@ -93,8 +93,7 @@ def locate_count(word: int, length: int, *, n: int, p: Interval) -> int | None:
     for count in range(n + 1):
         if last <= reached.low:
             return count
-        # The interval of the word meets the enclosure of a step: more digits of the number must
-        # decide.
+        # The interval of the word meets a step: more digits of the number must decide.
         if first < reached.high and count < n:
             return None
         mass = (mass * odds).times(Fraction(n - count, count + 1))

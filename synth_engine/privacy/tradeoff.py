@@ -86,8 +86,7 @@ def _mills(x: Fraction) -> Interval:
     at = _around(x)
     n = math.ceil((BITS / (2.8 * min(float(x), 100.0))) ** 2) + 8
     low, high = at.low, at.high + (n << 2 * BITS) // at.low + 1
-    # From the inside out. Each level is an inverse, so its lower bound comes from the upper one
-    # below.
+    # From the inside out; each level inverts, so its lower bound comes from an upper one.
     for i in range(n - 1, 0, -1):
         numerator = i << 2 * BITS
         low, high = at.low + numerator // high, at.high + numerator // low + 1

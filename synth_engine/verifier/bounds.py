@@ -93,8 +93,7 @@ def exp_bounds(value: Fraction, width: int) -> tuple[int, int]:
     high += (
         2 * term_high
     )  # what is left of the series, each term less than half of the one before
-    # The series was that of exp(+small), all of whose terms are positive; its inverse swaps the
-    # bounds.
+    # The series was that of exp(+small), with positive terms; its inverse swaps the bounds.
     low, high = unit * unit // high, ceil_div(unit * unit, low)
     for _ in range(halvings):
         low, high = low * low >> precise, -(-high * high >> precise)

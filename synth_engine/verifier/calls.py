@@ -166,8 +166,7 @@ def _table_sensitivities(receipt: Mapping[str, Any]) -> dict[str, int]:
         # All m records of a unit may fall into one cell.
         return {"l1": m, "l2_squared": m * m, "linf": m}
     if receipt["relation"] == "replace-one":
-        # The difference b - a of two changes whose inner product is not negative: |b - a|² <= 2
-        # m².
+        # Two changes whose inner product is not negative: |b - a|² <= |a|² + |b|² <= 2 m².
         return {"l1": 2 * m, "l2_squared": 2 * m * m, "linf": 2 * m}
     refuse("the neighbouring relation is unknown")
 
@@ -434,8 +433,7 @@ def _cost(law: str, noise: Mapping[str, Any], sensitivity: int, number: int) -> 
         if Fraction(*roots) ** 2 != variance:
             refuse(f"the noise of call {number} is not what a sampler can draw exactly")
         rho = Fraction(sensitivity) / (2 * variance)
-        # Rounding is post-processing of Gaussian noise, so mu² is exact; discrete noise has no
-        # mu.
+        # Rounding is post-processing, so mu² is exact; discrete noise has no mu.
         if law == "rounded-gaussian":
             return Cost(epsilon=None, rho=rho, mu_squared=2 * rho)
         return Cost(epsilon=None, rho=rho, variance=variance)

@@ -48,8 +48,7 @@ def _shifted_upper_tail(a: Fraction, b: Fraction, epsilon: Fraction) -> Fraction
     if b * b < _SERIES_LIMIT:
         width = _WIDTH + 2 * math.ceil(epsilon)
         return _upper_tail(b)[0] * Fraction(1 << width, exp_bounds(epsilon, width)[1])
-    # 0 is a valid lower bound, and a density below exp(-500) matters to no delta that is
-    # accepted.
+    # 0 is a lower bound, and a density below exp(-500) matters to no accepted delta.
     if a * a >= _SERIES_LIMIT:
         return Fraction(0)
     unit = 1 << _WIDTH

@@ -111,8 +111,7 @@ def _check_chain(
         _check_mark(statement, number, previous=hashes[-1], core=receipt["digest"])
         if mark["hash"] != hashlib.sha256(signed_bytes(MARK, statement)).hexdigest():
             refuse(f"mark {number} does not give its digest; it was changed")
-        # A mark may be unsigned: the signature of the receipt names the last digest and covers
-        # them all.
+        # A mark may be unsigned: the signature of the receipt covers the whole chain.
         if mark["signed"] is not None:
             _check_mark_signature(mark["signed"], statement, number, key=key)
         hashes.append(mark["hash"])
@@ -156,8 +155,7 @@ def _check_seal(
     receipt: Mapping[str, Any], hashes: list[str], summary: MarksReport, *, key: bytes | None
 ) -> None:
     """Check the signature over all of the receipt: core, sample and marks."""
-    # With a key given, a missing signature is a failure: otherwise removing it would pass the
-    # check.
+    # With a key given, a missing signature fails: otherwise removing it would pass.
     if receipt["seal"] is None:
         if key is not None:
             refuse("the receipt is not signed, and a public key was given")
@@ -244,8 +242,7 @@ def statement_of(document: Any, *, schema: str, what: str, key: bytes | None) ->
         or signature is None
     ):
         refuse(f"the signed document of {what} is malformed")
-    # The name of the key is signed too: a statement signed again by another key is another
-    # statement.
+    # The name is signed too: signed again by another key it is another statement.
     named = statement.get("key")
     if not isinstance(named, str) or not SHA256.fullmatch(named) or named != key_name(public):
         refuse(f"the signature of {what} names another key than the one that signed it")

@@ -49,8 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parse_arguments(arguments: Sequence[str]) -> dict[str, str] | None:
     """The receipt and the options; None for a wrong call."""
-    # argparse would accept abbreviated options, and end with 2, which is none of the two exit
-    # codes.
+    # argparse would accept abbreviated options, and exit with 2 instead of 1.
     options: dict[str, str] = {}
     waiting = list(arguments)
     while waiting:

@@ -378,8 +378,7 @@ def _certificate(receipt: Mapping[str, Any], total: Cost) -> str:
     named = receipt["guarantee"]["certificate"]
     if not isinstance(named, str) or named not in ("basic", "zcdp", "pld", "gdp"):
         refuse("the certificate is unknown")
-    # Losses of calls that depend on earlier answers are not independent and must not be
-    # convolved.
+    # Losses of adaptive calls are not independent, so they must not be convolved.
     if named == "pld" and receipt["mechanism"]["kind"] != "static":
         refuse(
             "privacy-loss distributions certify calls that were fixed beforehand, so no adaptive mechanism"

@@ -33,8 +33,7 @@ def signature_fits(public: bytes, message: bytes, signature: bytes) -> bool:
         return False
     key, start = _decode_point(public), _decode_point(signature[:32])
     scalar = int.from_bytes(signature[32:], "little")
-    # RFC 8032, 5.1.7, step 1: S lies below the order, or S + order would be a second signature
-    # of the same message.
+    # RFC 8032, 5.1.7, step 1: S + order would be a second signature of the same message.
     if key is None or start is None or scalar >= _ORDER:
         return False
     challenge = (
@@ -96,8 +95,7 @@ def _decode_point(encoded: bytes) -> _Point | None:
     if y >= _PRIME:
         return None
     square = (y * y - 1) * pow(_CURVE_D * y * y + 1, -1, _PRIME) % _PRIME
-    # RFC 8032, 5.1.3: as the prime is 5 modulo 8, this is a root of the square or of its
-    # negative.
+    # RFC 8032, 5.1.3: a root of the square or of its negative, as the prime is 5 mod 8.
     x = pow(square, (_PRIME + 3) // 8, _PRIME)
     if (x * x - square) % _PRIME:
         x = x * _ROOT_OF_MINUS_ONE % _PRIME
@@ -109,8 +107,7 @@ def _decode_point(encoded: bytes) -> _Point | None:
 
 
 def _add_points(left: _Point, right: _Point) -> _Point:
-    # RFC 8032, 5.1.4: the formulas are complete on this curve, so doubling needs none of its
-    # own.
+    # RFC 8032, 5.1.4: complete on this curve, so doubling needs no formula of its own.
     a = (left[1] - left[0]) * (right[1] - right[0]) % _PRIME
     b = (left[1] + left[0]) * (right[1] + right[0]) % _PRIME
     c = 2 * left[3] * right[3] * _CURVE_D % _PRIME

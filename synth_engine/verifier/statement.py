@@ -81,8 +81,7 @@ def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
         refuse("the sample has unknown parts")
     if sample.get("chosen_after_looking", True) is not True:
         refuse("the sample's mark of a look is malformed")
-    # With both, a secret seed would be public; with neither, nothing would tie the table to a
-    # seed.
+    # With both, a secret seed would be public; with neither, the table has no seed at all.
     if ("seed" in sample) == ("seed_commitment" in sample):
         refuse("the sample must show either its seed or a commitment to it")
     if not isinstance(sample.get("seed", ""), str):

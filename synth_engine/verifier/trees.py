@@ -89,8 +89,7 @@ def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
         tiny = decimal.Decimal(10) ** -50
         part = unit
         while part > tiny:
-            # Both chances lie below the threshold, where one record more is worth exactly 1 /
-            # scale.
+            # Both chances lie below the threshold, where a record is worth exactly 1 / scale.
             if count < threshold:
                 total += epsilon
             else:
@@ -101,8 +100,7 @@ def tree_epsilon(scale: Fraction, *, threshold: int, discount: int) -> Fraction:
                 part = ((1 - stays[1]) / (1 - stays[0])).ln()
                 total += part
             count += discount
-        # The terms left out add up to little more than `tiny`; the rest covers the decimal
-        # rounding.
+        # The terms left out add up to about `tiny`; the rest covers decimal rounding.
         exact = Fraction(total + 4 * tiny)
     return Fraction(math.ceil(exact * _TREE_PLACES), _TREE_PLACES)
 

@@ -50,8 +50,7 @@ def make() -> list[tuple[str, str, str]]:
 def set_active(*, active: bool) -> int:
     """Let all demo users in, or keep them out; how many there are."""
     number = User.objects.filter(is_demo=True).update(is_active=active)
-    # is_active alone would let old sessions and tokens work again once the users are switched
-    # on.
+    # is_active alone would let old sessions and tokens work again later.
     for user in User.objects.filter(is_demo=True) if not active else ():
         services.end_access(person=user, actor="system", because="demo users switched off")
     audit.record(

@@ -8,8 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import resolve
 
-# Signing out and the health probes work for everybody, and the password page must not redirect
-# to itself.
+# Health probes and signing out always work; the password page must not redirect to itself.
 OPEN = {"accounts:password", "accounts:logout", "accounts:login", "livez", "readyz"}
 
 

@@ -212,8 +212,7 @@ def end_access(*, person: User, actor: Actor, because: str) -> None:
 @transaction.atomic
 def revoke_tokens(*, person: User, actor: Actor, because: str) -> None:
     """Revoke every API token of somebody's."""
-    # Locked in one order: two calls at once cannot deadlock, and each revocation is recorded
-    # once.
+    # Locked in one order: no two calls deadlock, and each revocation is recorded once.
     held = list(
         ApiToken.objects.select_for_update().filter(user=person, revoked_at=None).order_by("pk")
     )
@@ -333,8 +332,7 @@ def _only_organisation() -> Organisation | None:
 
 
 def _write_roles(user: User, *, organisation: Organisation, roles: Collection[Role]) -> None:
-    # selectors.organisation_of takes the first membership: a second organisation would be
-    # ignored.
+    # selectors.organisation_of takes the first membership and would ignore a second.
     if Membership.objects.filter(user=user).exclude(organisation=organisation).exists():
         raise ValidationError(
             "This person belongs to another organisation; nobody belongs to two."

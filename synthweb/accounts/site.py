@@ -45,8 +45,7 @@ class Administration(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no ty
         """There is one page to sign in, and this is not it."""
         if self.has_permission(request):
             return redirect("admin:index")
-        # No redirect: the sign-in page sends people who are signed in back here, which would be
-        # a loop.
+        # No redirect: the sign-in page sends signed-in people back here, in a loop.
         if request.user.is_authenticated:
             raise PermissionDenied(
                 "The administration is for auditors and for those who manage people."

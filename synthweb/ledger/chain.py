@@ -144,8 +144,7 @@ class _Replay:
             )
         if self.holds.get(entry.run_code) != amount:
             self.problems.append(f"{where}: run {entry.run_code} does not hold that amount")
-        # Played as stored, right or wrong: the columns are compared with the sum of the
-        # entries.
+        # Played as stored, right or wrong: the columns are compared with these sums.
         self.resolved.add(entry.run_code)
         self.held -= amount
         if entry.kind == Kind.CHARGE:

@@ -65,7 +65,6 @@ def walk(links: Iterable[Link], *, first: str = FIRST) -> ChainVerdict:
             faults.append(
                 f"entry {link.sequence}: its fields do not give its hash; it was changed"
             )
-        # From the stored values: one changed entry is one fault, not a fault of every later
-        # entry.
+        # From the stored values: one changed entry is not a fault of every later one.
         expected, head = link.sequence + 1, link.hash
     return ChainVerdict(length=length, head=head, faults=tuple(faults))
