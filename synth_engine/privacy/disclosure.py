@@ -84,6 +84,7 @@ def programme_prior(epsilon: float, delta: float, *, size: int, origins: int) ->
 
     for step in range(size):
         low, high = _up(step / c), _up((step + 1) / c) - 1 / _GRID
+        # The probability falls at each step: it may be allowed where the last end was not.
         if step and allowed(low):
             return low
         if high <= low or not allowed(high):
@@ -123,6 +124,7 @@ def _tails(n: int, alpha: float, total: float, epsilon: float) -> npt.NDArray[np
     tails = np.zeros(n + 1)
     last = 0
     for x in range(n + 1):
+        # The tolerance counts an m at the very edge as disclosure, which errs upwards.
         m = math.floor(c * (alpha + max(x - 1, 0)) - _TINY) + 1
         if m > n:
             break

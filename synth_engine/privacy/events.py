@@ -19,6 +19,7 @@ from synth_engine.privacy.loss import HALF_PI, ratio
 
 def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
     """mu², rounded up, for which whatever is epsilon-differentially private is mu-GDP (docs/proofs/rounded-gaussian.md)."""
+    # The trade-off curve of randomised response, the worst one, lies above the Gaussian one.
     return epsilon**2 * HALF_PI
 
 
@@ -37,6 +38,7 @@ class DiscreteLaplace:
         _require(self.scale, self.l1)
 
     def pure_epsilon(self) -> Fraction:
+        # Neighbouring masses have the ratio exp(±1 / scale), once for each unit of L1.
         return self.l1 / self.scale
 
     def rho(self) -> Fraction:
@@ -64,6 +66,7 @@ class _Gaussian:
         return None
 
     def rho(self) -> Fraction:
+        # Discrete noise by the cited theorem, rounded noise as post-processing: the same rho.
         return self.l2_squared / (2 * self.sigma_squared)
 
     def to_json(self) -> dict[str, Any]:
@@ -117,6 +120,7 @@ class _Selection:
         _require(self.scale, self.linf)
 
     def pure_epsilon(self) -> Fraction:
+        # Twice, because one score may rise while another one falls.
         return (1 if self.monotonic else 2) * self.linf / self.scale
 
     def to_json(self) -> dict[str, Any]:
@@ -176,6 +180,7 @@ class ThresholdTree:
             type(number) is not int or number < 1 for number in (self.threshold, self.discount)
         ):
             raise TypeError("threshold and discount are whole numbers from 1 on")
+        # trees.loss bounds the remainder of its sum by this share.
         if self.discount < trees.MIN_DISCOUNT_SHARE * self.scale:
             raise ValueError("the discount is too small for the noise")
 

@@ -113,6 +113,7 @@ class ZeroConcentrated(_NoiseScales):
 
     @property
     def pure_epsilon(self) -> Fraction:
+        # Bun and Steinke 2016, Proposition 1.4, inverted: rho = epsilon² / 2.
         return noise_scale.root_down(2 * self.rho)
 
     def of(self, amount: Fraction) -> ZeroConcentrated:
@@ -141,6 +142,7 @@ class GaussianDP(_NoiseScales):
 
     @property
     def pure_epsilon(self) -> Fraction:
+        # The inverse of events.mu_squared_of_pure, rounded down.
         return noise_scale.root_down(self.mu_squared / HALF_PI)
 
     def of(self, amount: Fraction) -> GaussianDP:

@@ -206,6 +206,7 @@ def seal(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_sample(document: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
     """The same release, for one table drawn from it: the core, its digest and the marks stay, a signature does not."""
+    # A signature covers the sample, so that of another sample does not fit.
     return dict(document) | {"sample": sample.to_json(), "seal": None}
 
 
@@ -245,6 +246,7 @@ def mark(
         "at": at,
         "text": text,
     }
+    # Without the name of a key: the chain is the same whether or not somebody signs it.
     unsigned = {"schema": MARK, "statement": statement}
     signed = None if sign is None else sign(statement, MARK)
     return statement | {
@@ -289,6 +291,7 @@ def is_after_looking(document: Mapping[str, Any]) -> bool:
 
 def _as_signed(obj: Any) -> bytes:
     """The spelling of signed documents: sorted keys, no blanks, UTF-8."""
+    # UTF-8 here and ASCII in `canonical`: stored signatures and digests rest on both spellings.
     return json.dumps(obj, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
         "utf-8"
     )

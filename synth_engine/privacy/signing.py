@@ -48,6 +48,7 @@ def sign(
     statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey
 ) -> dict[str, Any]:
     """The signed document of a statement of plain JSON without floats; it names the key that signed it."""
+    # The name of the key is signed as well, so that it cannot be exchanged afterwards.
     named = {**statement, "key": name(key.public_key())}
     return {
         "schema": schema,

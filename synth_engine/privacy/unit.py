@@ -166,6 +166,7 @@ def interaction_sensitivity(
     l1, l2_squared, linf = 2 ** len(sizes) * spread, prod(sizes) * spread, spread
     if replaced:
         l1, linf = 2 * l1, linf + spread // (min(sizes) - 1)
+        # |u|² + |v|² - 2 u·v: u·v has the factor -K on one axis, K (K - 1) on the others.
         l2_squared = 2 * prod(sizes) * linf
     return Sensitivity(l1=m * l1, l2_squared=m * m * l2_squared, linf=m * linf)
 

@@ -69,6 +69,7 @@ def api_tokens(request: SignedInRequest) -> HttpResponse:
     form = forms.TokenForm(request.POST or None)
     made = text = None
     if request.method == "POST" and form.is_valid():
+        # The text exists in this one answer, which no cache may store.
         made, text = services.create_token(user=user, **form.cleaned_data)
         form = forms.TokenForm()
     context = {

@@ -39,6 +39,7 @@ class BudgetAccountAdmin(ReadOnlyAdmin):
 
     @admin.display(description="Chain")
     def chain_status(self, account: BudgetAccount) -> str:
+        # Recomputed for every row: a stored verdict could be changed together with the entries.
         verdict = chain.verify(account)
         return (
             f"intact, {verdict.length} entries"

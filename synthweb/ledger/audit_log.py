@@ -113,6 +113,7 @@ def _file(request: HttpRequest, part: Part, kind: str) -> HttpResponseBase:
 
 def _filter(request: HttpRequest, part: Part) -> filters.AuditFilter:
     actions = labels.choices(
+        # order_by() removes the order by sequence, which would make every row distinct.
         list(part.log.order_by().values_list("action", flat=True).distinct())
     )
     return filters.AuditFilter(request.GET, actions=actions, without=part.without)

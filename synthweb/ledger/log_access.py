@@ -138,6 +138,7 @@ def _about(person: User) -> Q:
 
 def _log(user: Person) -> QuerySet[AuditEntry]:
     code = accounts.organisation_of(user).code
+    # By code: entries refer to no other table, so that they outlive what they name.
     return AuditEntry.objects.filter(organisation_code=code).order_by("-sequence")
 
 

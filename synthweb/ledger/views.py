@@ -79,6 +79,7 @@ def account(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 def chain_status(request: SignedInRequest, code: str) -> HttpResponse:
     account = selectors.account_for(request.user, code)
+    # A fragment of its own: replaying a long chain takes longer than a page should.
     context = {"verdict": chain.verify(account), "brief": "brief" in request.GET}
     crumbs = [
         (reverse("ledger:index"), "Ledger"),
@@ -107,6 +108,7 @@ def ask(request: SignedInRequest, dataset_code: str) -> HttpResponse:
     dataset = dataset_for(request.user, dataset_code, Need.SPEND)
     if (waiting := screens.before_asking(dataset)) is not None:
         return render(request, "ledger/not_yet.html", {"dataset": dataset, **waiting})
+    # From the address: cut to the length of an amount, and checked as what is typed.
     wanted = {
         name: request.GET[name][:40] for name in ("epsilon", "delta") if request.GET.get(name)
     }
@@ -157,6 +159,7 @@ def grant(request: SignedInRequest, code: str) -> HttpResponse:
     return render(
         request,
         "ledger/request.html",
+        # Nothing was granted: the form is shown again and contains the reason.
         screens.deciding(request.user, budget_request, grant=form),
         status=422,
     )
