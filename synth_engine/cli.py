@@ -48,7 +48,7 @@ def _say(error: object, *, code: int) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line for a wrong call, like for any other bad input."""
+    """A parser that reports a wrong call in one line, like any other bad input."""
 
     def error(self, message: str) -> NoReturn:
         sys.exit(_say(f"{message}; see {self.prog} --help", code=BAD_INPUT))

@@ -154,7 +154,7 @@ class _ReleaseDocuments:
         self._stack.close()
 
     def write(self, release: Release) -> None:
-        """What a synthesis gave, before its table is drawn."""
+        """Write model and receipt before the table is generated."""
         self._model.write(_json(release.model.to_json()))
         if self._wanted:
             self._model.keep()
@@ -171,7 +171,8 @@ class _ReleaseDocuments:
             self._receipts[index].keep()
 
     def rescue(self, *, spent: str) -> str:
-        """What to say where the table could not be written: the model is kept, whether it was asked for or not."""
+        """Save the model, whether it was asked for or not, and return the message that the table could not be
+        written."""
         name = self._options.model or self._spare
         try:
             if not self._wanted:
@@ -381,7 +382,7 @@ def guess_form(options: argparse.Namespace) -> None:
 
 
 def _signing(options: argparse.Namespace) -> Any:
-    """What signs a receipt; None where no key is given."""
+    """Return the function that signs a receipt; None where no key is given."""
     if options.sign_with is None:
         return None
     if options.receipt is None:
@@ -395,7 +396,7 @@ def _signing(options: argparse.Namespace) -> Any:
 
 
 def _form(options: argparse.Namespace) -> Any:
-    """How the table is written, if that is said."""
+    """Return the stated form of the table; None where nothing is stated."""
     from synth_engine.formats import Dialect, form_options
 
     if options.form is None and not options.read:

@@ -162,7 +162,7 @@ def clear() -> None:
 
 
 def end_cleanly() -> None:
-    """From here on Ctrl-C, SIGTERM and SIGHUP leave nothing half written: this process ends by the signal, and with exit
+    """Let Ctrl-C, SIGTERM and SIGHUP leave nothing half written: this process ends by the signal, and with exit
     code 130 by Ctrl-C. For the process of a command alone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup

@@ -1,4 +1,4 @@
-"""From a table to answers, a release or a report: the only importer of the room.
+"""Lead from a table to answers, a release or a report. This is the only importer of the room.
 
 Whatever goes wrong inside the room leaves it as one of the engine's own errors without its traceback, because the
 frames of a traceback hold rows.
@@ -119,7 +119,7 @@ class Release:
 
 @_sealed
 def detect(path: Path | str, *, kind: Kind | None = None) -> Dialect | None:
-    """How a CSV is written, guessed from its content, for its steward to look at; None for other kinds of files."""
+    """Guess how a CSV is written, from its content, for its steward to look at; None for other kinds of files."""
     return readers.detect(path, kind=kind)
 
 
@@ -132,8 +132,8 @@ def encodings(path: Path | str, *, kind: Kind | None = None) -> dict[str, list[s
 
 @_sealed
 def evidence(path: Path | str, *, kind: Kind | None = None, dialect: Dialect) -> dict[str, Any]:
-    """What a steward, and nobody else, looks at to answer what is open about the form: `lines`, the first ones of the
-    table as cells, and `words`, as `encodings` gives them."""
+    """Return what a steward, and nobody else, looks at to answer the open questions about the form: `lines`, the
+    first ones of the table as cells, and `words`, as `encodings` gives them."""
     words = readers.encodings(path, kind=kind) if "encoding" in dialect.asked else {}
     return {"lines": readers.first_lines(path, kind=kind, dialect=dialect), "words": words}
 
@@ -146,8 +146,8 @@ def ingest(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> dict[str, Any]:
-    """What the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count, dialect,
-    notes. Raises TableError for a table that is not well formed."""
+    """Return what the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count,
+    dialect, notes. Raises TableError for a table that is not well formed."""
     return reading.read(path, kind=kind, dialect=dialect, progress=_guarded(progress)).to_json()
 
 
@@ -158,7 +158,7 @@ def warm_up() -> None:
 
 
 def confirm(plan: Plan) -> None:
-    """What a static plan asks for is proved to meet its target before anything is charged or drawn: by the verifier,
+    """Prove that a static plan meets its target before anything is charged or any noise is drawn: by the verifier,
     from the receipt that there will be, and for a composition of privacy-loss distributions by somebody else's
     accountant as well. Raises VerificationError, PrivacyError."""
     if not plan.calls:
@@ -360,7 +360,7 @@ class _RoomTable:
 
 
 def _synthetic_texts(model: Model, rows: int, seed: str) -> list[OccupiedCells]:
-    """How often the model draws each text; nothing for a model that is no tree of texts."""
+    """Count how often the model generates each text; nothing for a model that is no tree of texts."""
     if (tree := factory.texts(model.tree)) is None:
         return []
     written = model.written(rows, seed=seed)
@@ -403,7 +403,7 @@ class _TextReading:
 
 
 def _text_reading(model: Model, described: Domain | None) -> _TextReading | None:
-    """How the texts of a tree of texts are counted in the real table; None for another model."""
+    """Return how the texts of a tree of texts are counted in the real table; None for another model."""
     if (tree := factory.texts(model.tree)) is None:
         return None
     strings = tree.hierarchy
@@ -441,7 +441,7 @@ def _declared_texts(described: Domain | None, *, columns: Sequence[str]) -> Stri
 
 
 class _Form(TypedDict):
-    """How a file is written, as arguments of the readers."""
+    """The form of a file, as arguments of the readers."""
 
     kind: Kind | None
     dialect: Dialect | None

@@ -1,5 +1,5 @@
-"""Between the cells of a table and codes: `encode` and `decode` undo each other, `as_text` is what a file says, and
-`with_identifiers` adds the identifiers that are made anew."""
+"""Convert between the cells of a table and codes: `encode` and `decode` are inverses, `as_text` writes a file's
+texts, and `with_identifiers` adds generated identifiers."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class End:
-    """Where records start, or where they go. A *position* is a code of the one column, or that of the latitude times the
-    number of codes of the longitude, plus that of the longitude. `north` and `east` are degrees, by code; NaN where a
-    code lies nowhere ("other", missing)."""
+    """One end of a commute, origin or destination. A *position* is a code of the one column, or that of the latitude
+    times the number of codes of the longitude, plus that of the longitude. `north` and `east` are degrees, by code;
+    NaN where a code lies nowhere ("other", missing)."""
 
     name: str
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ class End:
 
     @property
     def size(self) -> int:
-        """How many positions there are."""
+        """Count the positions."""
         return prod(self.sizes)
 
     @property
@@ -83,8 +83,8 @@ class End:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Commute:
-    """From one end to another. A *cell* is the position of the origin times the number of positions of the destination,
-    plus that of the destination."""
+    """A pair of ends, origin and destination. A *cell* is the position of the origin times the number of positions of
+    the destination, plus that of the destination."""
 
     origin: End
     destination: End

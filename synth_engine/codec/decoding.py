@@ -1,5 +1,5 @@
-"""From codes to values, and from values to what a file says. Numbers, days and moments are drawn uniformly inside their
-bin, so that decoding and encoding again gives the same codes."""
+"""Convert codes to values, and values to the texts of a file. Numbers, days and moments are drawn uniformly inside
+their bin, so that decoding and encoding again gives the same codes."""
 
 from __future__ import annotations
 

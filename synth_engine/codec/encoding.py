@@ -1,4 +1,4 @@
-"""From texts to codes, a column at a time. Nothing fails on a value: what a column does not declare goes where its
+"""Convert texts to codes, a column at a time. Nothing fails on a value: what a column does not declare goes where its
 `outside` says."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the cells of a column fit its description: how many are read as they are, how many are moved to a bound, and how many
+"""Count how the cells of a column fit its description: those read as they are, those moved to a bound, and those that
 cannot be read. Exact counts of real cells: for the report of the data steward alone, and never to be released."""
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Fit:
 
 
 def fit(attribute: Attribute, column: Any) -> Fit | None:
-    """How the cells of one column of text (PyArrow or a list; null is missing) fit; None for a kind without declared values or bounds.
-    A value that a column keeps as "other" fits: that is what is declared for it."""
+    """Count how the cells of one column of text (PyArrow or a list; null is missing) fit; None for a kind without
+    declared values or bounds. A value that a column keeps as "other" fits: that is what is declared for it."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = pa.array(column, type=pa.string())
     if isinstance(column, pa.ChunkedArray):
@@ -63,7 +63,7 @@ def fit(attribute: Attribute, column: Any) -> Fit | None:
 def _bad(
     attribute: Attribute, texts: list[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-    """Which texts are beyond what is declared, and which cannot be read."""
+    """Return which texts are beyond what is declared, and which cannot be read."""
     if isinstance(attribute, Categorical | Boolean):
         never = np.zeros(len(texts), dtype=bool)
         if attribute.has_other:

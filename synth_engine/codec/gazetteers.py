@@ -44,7 +44,8 @@ class Site:
 
 
 def sites(domain: Domain, columns: Sequence[str]) -> tuple[Site, ...]:
-    """Those of the domain's public points that these columns have. Errors: DomainError where places share a column."""
+    """Return the domain's public points that belong to these columns. Errors: DomainError where places share a
+    column."""
     places = {place.name: place for place in domain.places}
     sites: list[Site] = []
     for points in domain.points:

@@ -76,7 +76,7 @@ def _texts(attribute: Identifier, places: Whole, rng: np.random.Generator) -> ND
 
 
 def _tail(attribute: Identifier) -> tuple[int, int]:
-    """How many places at the end of the template hold the permuted number, and how many numbers there are."""
+    """Return how many places at the end of the template hold the permuted number, and how many numbers there are."""
     count, template = 0, attribute.template
     while count < len(template) and prod(map(len, template[-count - 1 :])) <= _MOST:
         count += 1

@@ -86,8 +86,8 @@ def within(text: str, low: float, high: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """What is to be known of days or moments: the first and last year, the seconds since midnight, and of moments how
-    they are spelled, by the sign before the clock and the length."""
+    """The facts of a column of days or timestamps: the first and last year, the seconds since midnight, and of
+    moments how they are spelled, by the sign before the clock and the length."""
 
     days: bool
     first: str

@@ -47,7 +47,7 @@ def edges(domain: Domain, pair: Pair) -> Floats:
 
 
 def round_edges(farthest: float) -> Floats:
-    """From 0 to at least so many kilometres: a round step, at most `MOST_BINS` bins."""
+    """Return edges from 0 to at least so many kilometres, with a round step and at most `MAX_BINS` bins."""
     farthest = max(farthest, 1.0)
     unit = 10.0 ** math.floor(math.log10(farthest / MAX_BINS))
     step = next(times * unit for times in (1, 2, 5, 10) if times * unit * MAX_BINS >= farthest)
@@ -66,7 +66,7 @@ def across(south: float, west: float, north: float, east: float) -> float:
 def histogram(
     codes: Callable[[str], NDArray[Any]], *, domain: Domain, pair: Pair
 ) -> NDArray[np.int64]:
-    """How many records fall into each bin of distance, and last, how many lack a place. `codes` gives a column."""
+    """Count the records in each bin of distance, and last, those without a place. `codes` gives a column."""
     points = [
         (centres(domain, column), codes(column))
         for name in pair
@@ -114,7 +114,7 @@ def _place(domain: Domain, name: str) -> Place:
 
 
 def _farthest(domain: Domain, pair: Pair) -> float:
-    """No two centres are farther apart."""
+    """Return an upper bound of the distance between two centres, in kilometres."""
     north, east = zip(*(_place(domain, name).columns for name in pair), strict=True)
     latitudes, longitudes = (
         np.concatenate([centres(domain, column) for column in each]) for each in (north, east)

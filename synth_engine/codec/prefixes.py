@@ -168,7 +168,7 @@ class _Side:
 def _parts(
     points: SpatialHierarchy, site: gazetteers.Site, domain: Domain
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """In which part of latitude and of longitude each public point lies."""
+    """Return the part of latitude and of longitude in which each public point lies."""
     if not site.of_codes:
         north, east = (
             _positions(points, domain.sizes[name])[site.codes[name]] for name in site.columns
@@ -182,7 +182,7 @@ def _parts(
 
 
 def _positions(points: SpatialHierarchy, size: int) -> NDArray[np.int64]:
-    """In which part of a coordinate each of its bins begins."""
+    """Return the part of a coordinate in which each of its bins begins."""
     positions: NDArray[np.int64] = np.arange(size) * points.parts // size
     return positions
 
@@ -255,7 +255,8 @@ def partial(domain: Domain, columns: Sequence[str]) -> bool:
 def nowhere(
     hierarchy: Hierarchy, columns: Mapping[str, NDArray[np.integer[Any]]], domain: Domain
 ) -> NDArray[np.bool_] | None:
-    """Which records lie nowhere, by themselves: those whose column of codes has no declared value. None: no record can."""
+    """Return which records lie nowhere, each judged by itself: those whose column of codes has no declared value.
+    None: no record can."""
     missing = None
     for name in hierarchy.columns:
         if partial(domain, (name,)):
@@ -288,8 +289,9 @@ def ranked(
 
 
 def _signs(values: Strings, ranks: Sequence[int]) -> NDArray[np.uint8]:
-    """Which sign of the alphabet, from 1 on, each text has at each place, and 0 after its end. Among those of its length a text
-    is a number whose digits are signs: as many as a machine word holds are taken off at a time, from the end."""
+    """Return the character of the alphabet, from 1 on, that each text has at each place, and 0 after its end. Among
+    those of its length a text is a number whose digits are signs: as many as a machine word holds are taken off at a
+    time, from the end."""
     lengths, rest = values.splits(ranks)
     places = np.array(lengths, dtype=np.int64)
     symbols = np.zeros((len(rest), values.max_length), dtype=np.uint8)

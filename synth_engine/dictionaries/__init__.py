@@ -26,7 +26,7 @@ __all__ = ["TITLES", "DictionaryContents", "Kind", "Remark", "read", "recognise"
 
 
 def recognise(document: object) -> Kind:
-    """Which kind of document this is. Errors: DomainError for none of the three."""
+    """Return the kind of a document. Errors: DomainError for none of the three."""
     if isinstance(document, Mapping) and document:
         if (
             isinstance(document.get("attributes"), list)
@@ -47,7 +47,8 @@ def recognise(document: object) -> Kind:
 
 
 def read(document: Mapping[str, Any], *, kind: Kind) -> DictionaryContents:
-    """What a Table Schema or a data dictionary says about columns. Errors: DomainError for an unsound document."""
+    """Read what a Table Schema or a data dictionary contains about columns. Errors: DomainError for an unsound
+    document."""
     if kind == "domain":
         raise DomainError("a domain is no dictionary", repair="read it as a domain")
     return frictionless.read(document) if kind == "table-schema" else nist.read(document)

@@ -206,7 +206,8 @@ def _date(
 def _datetime(
     base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]
 ) -> tuple[Attribute, Lost]:
-    """In steps of a second, as the specification has no coarser ones; bins are the domain's usual."""
+    """Describe timestamps in steps of a second, as the specification has no coarser ones; bins are the domain's
+    usual."""
     style = _style(field, usual=ISO_MOMENT)
     low, high = (
         _moment(end, style).replace(tzinfo=None, microsecond=0).isoformat()

@@ -1,4 +1,4 @@
-"""Which codes of a column a declaration names: by their text, as a range of a scale, or as missing."""
+"""Convert values that a declaration names to codes of a column: by their text, as a range of a scale, or as missing."""
 
 from __future__ import annotations
 

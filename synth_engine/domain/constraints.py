@@ -1,4 +1,5 @@
-"""What is publicly known to hold in every record: combinations that cannot occur, order, dependencies, missing values.
+"""Define what is publicly known to hold in every record: combinations that cannot occur, order, dependencies, missing
+values.
 
 Declared like every other fact, and never suggested by data: what no record happens to break would tell of the records.
 A synthetic table keeps to all of them; they change neither what a mechanism asks nor what it costs.

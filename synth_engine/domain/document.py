@@ -487,7 +487,7 @@ def parse(
 
 
 def _depth(text: str) -> int:
-    """How deep brackets are nested outside of texts."""
+    """Return how deep brackets are nested outside of texts."""
     depth = deepest = 0
     for bracket in _BRACKET.findall(text):
         if bracket in "{[":

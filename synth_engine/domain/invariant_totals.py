@@ -31,7 +31,7 @@ class Totals:
 
     @property
     def invariant(self) -> str:
-        """What a receipt calls it."""
+        """Return the name of the invariant in a receipt."""
         return f"{TOTALS}{self.column}"
 
     def check(self, attributes: Sequence[Attribute]) -> None:

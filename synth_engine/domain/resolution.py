@@ -1,4 +1,4 @@
-"""Which part each code of a column is counted in, by the name of a public way of parting it."""
+"""Assign each code of a column to a part, by the name of a public partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a public table comes from: name, version and digest of the file that was copied into a description."""
+"""Define the source of a public table: name, version and digest of the file that was copied into a description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files look like from outside: their kinds, the dialect of a CSV, and what names columns may have.
+"""Describe files from outside: their kinds, the dialect of a CSV, and what names columns may have.
 
 Nothing here opens a file or keeps what it is shown, so that whoever receives a table can refuse it before storing it.
 """

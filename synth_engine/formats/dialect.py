@@ -149,7 +149,7 @@ class Dialect:
             )
 
     def _check_further(self) -> None:
-        """What is only in forms of delimited texts."""
+        """Check the facts that only delimited texts have."""
         if not all(
             isinstance(one, bool) for one in (self.literal, self.spaced, self.marks_confirmed)
         ):
@@ -197,7 +197,7 @@ class Dialect:
 
     @property
     def marks(self) -> Marks:
-        """How numbers are written."""
+        """Return how numbers are written."""
         return Marks(decimal=self.decimal, thousands=self.thousands)
 
     @property
@@ -222,7 +222,7 @@ class Dialect:
 
     @property
     def _odd(self) -> list[str]:
-        """What few files need, in words."""
+        """Return in words the facts that few files need."""
         parts = ["blanks behind delimiters left out"] * self.spaced
         parts += ["quotation marks inside unquoted cells are letters"] * self.literal
         parts += [ESCAPES[self.escape]] * bool(self.escape)
@@ -255,7 +255,7 @@ class Dialect:
 
     @property
     def _lines(self) -> str:
-        """Which lines are what."""
+        """Return in words what each line is."""
         first = "the first line" if not self.skip else f"line {self.skip + 1}"
         header_line = f"{first} names the columns" if self.header else "no header line"
         left_out = [f"{self.skip} above it"] * bool(self.skip) + [
@@ -288,7 +288,7 @@ class Dialect:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For storage; `from_json` is its inverse."""
+        """Return the document that is stored; `from_json` is its inverse."""
         return {
             "encoding": self.encoding,
             "delimiter": self.delimiter,

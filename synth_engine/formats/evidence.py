@@ -84,7 +84,7 @@ _NAMES = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class HeaderVerdict:
-    """What a first line is; if that is open, what it rather is."""
+    """The verdict on a first line: header, record or open; `header` is the more likely one of the first two."""
 
     answer: Answer
     header: bool
@@ -92,8 +92,8 @@ class HeaderVerdict:
 
 
 def kind_of_cell(cell: str) -> str:
-    """What a cell looks like: blank, special (a marker, or a word that stands for no value), number, date, address or
-    word."""
+    """Return what a cell looks like: blank, special (a marker, or a word that stands for no value), number, date,
+    address or word."""
     text = cell.strip()
     if not text:
         return "blank"
@@ -166,7 +166,7 @@ def _rises(row: Sequence[str], places: Sequence[int]) -> bool:
 
 
 def _is_record(kinds: Sequence[str], types: Sequence[Sequence[str]]) -> bool:
-    """Nothing but numbers and dates, each above its like."""
+    """Whether the line has only numbers and dates, each above cells of the same kind."""
     alike = all(
         kind in ("number", "date")
         and all(below in (kind, "blank", "special") for below in column)

@@ -12,7 +12,7 @@ _EXPORT = "export the table as CSV"
 
 
 class _ForeignForm(NamedTuple):
-    """How a kind of text begins, what it is, and what to do with it."""
+    """A kind of text that is no table: how it begins, its name, and the repair."""
 
     start: re.Pattern[str]
     what: str

@@ -132,8 +132,8 @@ def _spaced(lines: list[str], quote: str, delimiter: str) -> bool:
 
 
 def _delimiter(lines: list[str], quote: str) -> str:
-    """One that every line has as often as the first, looked for among the rarer ones first because a comma is also a
-    decimal mark; else what the first line has most of."""
+    """Return a delimiter that every line has as often as the first, looked for among the rarer ones first because a
+    comma is also a decimal mark; else what the first line has most of."""
     return next(iter(_even(lines, quote)), delimiter_of(lines[0], quote=quote))
 
 
@@ -174,7 +174,7 @@ def _wide_lines(lines: list[str]) -> bool:
 
 
 def _above(lines: list[str], quote: str) -> int:
-    """How many lines stand above the header: they have none of a delimiter that all lines below them have equally
+    """Count the lines above the header: they have none of a delimiter that all lines below them have equally
     often, as a title has; or they are comments, which may have some, though not as many."""
     outside = [bare(line, quote) for line in lines]
     delimiter = next((one for one in RAREST_FIRST if one in outside[-1]), "")

@@ -1,4 +1,4 @@
-"""What names the columns of a table may have."""
+"""Check the names of the columns of a table."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def counted_names(columns: int) -> tuple[str, ...]:
 
 
 def joined_names(lines: Sequence[Sequence[str]]) -> list[str]:
-    """One name a column of several header lines, joined by blanks from above. In a line above others an empty cell
+    """Join several header lines to one name for each column, with blanks between. In a line above others an empty cell
     belongs to the name at its left, as merged cells of a spreadsheet do."""
     names = [""] * len(lines[-1])
     for depth, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Which kinds of files are read, by name, by media type and by their first bytes; and what gives others away."""
+"""Recognise kinds of files by name, by media type and by their first bytes, and refuse those that are not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a file marks decimals and thousands: said once for the file, never guessed from a cell.
+"""Define how a file marks decimals and thousands: stated once for the file, never guessed from a cell.
 
 "1,234" is a thousand or a little more than one, "1.234" as well. What is declared here is how cells of columns that are
 described as numbers are read; the cells themselves stay as they are.

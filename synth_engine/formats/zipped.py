@@ -28,7 +28,7 @@ _PACK_AGAIN = "pack the table again, alone and without a password"
 
 
 class _Entry(NamedTuple):
-    """What stands before a file, and where it differs behind it."""
+    """The header before a file in an archive, with the values that stand behind the file where they differ."""
 
     name: bytes
     method: int

@@ -32,7 +32,7 @@ KINDS = _discover()
 
 
 def parse_attribute(document: object) -> Attribute:
-    """One attribute from its JSON; a key "why" (a sentence for people) is allowed and not kept."""
+    """Read one attribute from its JSON; a key "why" (a sentence for people) is allowed and not stored."""
     if not isinstance(document, Mapping):
         raise DomainError(
             "an attribute is not a JSON object", repair="see docs/domain.schema.json"

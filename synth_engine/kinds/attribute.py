@@ -1,4 +1,5 @@
-"""What all kinds of attributes share: the frozen base class, and the questions that each kind answers for itself.
+"""Define what all kinds of attributes share: the frozen base class, and the questions that each kind answers for
+itself.
 
 A value of an attribute is stored as a code 0 … size-1. Codes run through the declared values or bins in order, then
 "other" where it is declared, then missing. Every value whatever has a code: one outside the declaration goes where
@@ -94,7 +95,7 @@ class Attribute:
 
     @property
     def value_count(self) -> int:
-        """How many codes stand for declared values or bins."""
+        """Count the codes that stand for declared values or bins."""
         return len(self.value_labels)
 
     @classmethod
@@ -146,7 +147,7 @@ class Attribute:
 
     @property
     def missing_text(self) -> str:
-        """What a file has in the place of a missing value."""
+        """Return what a file has in the place of a missing value."""
         return self.missing[0] if self.missing else ""
 
     @property

@@ -116,7 +116,8 @@ class DateTime(Attribute):
             )
 
     def _check_format(self) -> None:
-        """What is written must be read as the same moment. Steps spread over the range stand for all of them."""
+        """Refuse a format by which a timestamp is not read as it was written. Steps spread over the range stand for
+        all."""
         if self.format == ISO_MOMENT:
             return  # to the second, and the year has four digits
         if any(self.parse(moment.strftime(self.format)) != moment for moment in self._probes()):

@@ -1,4 +1,4 @@
-"""Where a public fact comes from."""
+"""Record where public facts come from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROVENANCES: tuple[Provenance, ...] = get_args(Provenance)
 def complete(
     given: Provenance | Mapping[str, Provenance], *, facts: tuple[str, ...], name: str
 ) -> dict[str, Provenance]:
-    """One provenance for each fact of an attribute; a single word stands for all of them."""
+    """Return one provenance for each fact of an attribute; a single word stands for all of them."""
     if isinstance(given, str):
         given = dict.fromkeys(facts, given)
     unknown = [fact for fact in given if fact not in facts]

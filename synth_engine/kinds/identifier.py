@@ -80,14 +80,14 @@ class Identifier(Attribute):
 
     @cached_property
     def template(self) -> Template:
-        """What may stand at each place; empty for plain numbers in order."""
+        """Return the characters that may stand at each place; empty for plain numbers in order."""
         if self.regenerate == "uuid":
             return _UUID
         return template(self.pattern or "")
 
     @property
     def capacity(self) -> int:
-        """How many identifiers the pattern allows."""
+        """Count the identifiers that the pattern allows."""
         return prod(map(len, self.template))
 
     @property
@@ -99,7 +99,7 @@ class Identifier(Attribute):
         return ()
 
     def details(self) -> dict[str, object]:
-        """Nothing for one that is dropped, so that a description from before patterns keeps its digest."""
+        """Return no fields for one that is dropped, so that descriptions older than patterns have the same digest."""
         made = {"regenerate": self.regenerate, "pattern": self.pattern}
         return {key: value for key, value in made.items() if value is not None}
 
@@ -121,7 +121,7 @@ class Identifier(Attribute):
 
 
 def template(pattern: str) -> Template:
-    """What may stand at each place of a text by a pattern."""
+    """Return the characters that may stand at each place of a text by a pattern."""
     places: list[str] = []
     signs = iter(pattern)
     for sign in signs:

@@ -1,5 +1,5 @@
-"""Which values the codes of a scale stand for, as plain numbers that compare: whole numbers and numbers as they are,
-days and moments as days and seconds of the calendar."""
+"""Define the values that the codes of a scale stand for, as plain numbers that compare: whole numbers and numbers as
+they are, days and moments as days and seconds of the calendar."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Ladder(ABC):
 
     @abstractmethod
     def _next(self, codes: Places, bound: Floats, *, strict: bool) -> Floats:
-        """As `at_least`, of all values like those of a code."""
+        """Return what `at_least` does, without regard to the bounds of the code."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

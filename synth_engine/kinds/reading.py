@@ -1,5 +1,5 @@
-"""From texts to numbers on the scale of a column. Each text is read by itself: nothing is inferred from several texts,
-because texts belong to different records."""
+"""Convert texts to numbers on the scale of a column. Each text is read by itself: nothing is inferred from several
+texts, because texts belong to different records."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Scaled:
 
 
 def whole_numbers(texts: list[str]) -> Values:
-    """What each text says as a whole number; NaN where it says none."""
+    """Read each text as a whole number; NaN where it is none."""
     return _cast(texts, pa.int64(), _whole, plainly=_PLAIN_WHOLE)
 
 
 def decimal_numbers(texts: list[str]) -> Values:
-    """What each text says as a number; NaN where it says none."""
+    """Read each text as a number; NaN where it is none."""
     return _cast(texts, pa.float64(), _decimal, plainly=_PLAIN_DECIMAL)
 
 
 def _cast(
     texts: list[str], kind: pa.DataType, read: Callable[[str], float | None], *, plainly: str
 ) -> Values:
-    """What each text says as a number. Those that are plainly written are cast at once, which is fast, and all others are
+    """Read each text as a number. Those that are plainly written are cast at once, which is fast, and all others are
     read one by one: which of the two a text is depends on that text alone, whatever stands beside it."""
     # Both ways give the same number for a text that matches the pattern
     # (docs/proofs/reading.md, Lemma 2), so that the number of texts in a block changes no
@@ -68,7 +68,7 @@ def _cast(
 
 
 def read_each(read: Callable[[str], float | None], texts: list[str]) -> Values:
-    """What each text says as a number; NaN where it cannot be read. A whole number may be beyond all floats."""
+    """Read each text by itself as a number; NaN where it cannot be read. A whole number may be beyond all floats."""
     values = np.full(len(texts), np.nan)
     for position, text in enumerate(texts):
         value = read(text)

@@ -134,7 +134,7 @@ class Text(Attribute):
 
     @cached_property
     def template(self) -> Template:
-        """What may stand at each place of a text by the pattern."""
+        """Return the characters that may stand at each place of a text by the pattern."""
         return template(self.pattern or "")
 
     @property
@@ -166,7 +166,7 @@ class Text(Attribute):
 
     @property
     def words(self) -> str:
-        """What the texts look like, for people."""
+        """Return in words what the texts look like."""
         if self.pattern is not None:
             return f"made up, like {self.pattern}"
         return f"made up, {self.min_length} to {self.max_length} signs: {', '.join(self.signs)}"

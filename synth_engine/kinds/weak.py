@@ -66,7 +66,7 @@ class Weak(Undeclared):
 
     @property
     def population(self) -> int:
-        """How many values may be found: those of the set, "other" and missing."""
+        """Count the values that may be found: those of the set, "other" and missing."""
         return self.values.size + self.size
 
     def rank(self, text: str | None) -> int:
@@ -119,7 +119,8 @@ class Weak(Undeclared):
         )
 
     def _nothing(self) -> str:
-        """What the one value is called where none was found and all is missing: nothing that a file calls missing."""
+        """Return a label for the one value where none was found and all is missing; no marker of a file is that
+        label."""
         text = MISSING
         while text in (self.missing or ()):
             text = f"({text})"

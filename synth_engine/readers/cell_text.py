@@ -16,7 +16,7 @@ _EXACT = 10**15  # beyond it a float no longer says which whole number it stands
 
 
 def text(value: object) -> str | None:
-    """What a CSV would hold: whole numbers without a point, dates and times in ISO form, nothing for nothing."""
+    """Return what a CSV would hold: whole numbers without a point, dates and times in ISO form, nothing for nothing."""
     match value:
         case None | str():
             return value

@@ -62,7 +62,7 @@ def detect(path: Path, *, packed: bool, limits: Limits) -> Dialect:
 
 
 def encodings(path: Path, *, packed: bool, limits: Limits) -> dict[str, list[str]]:
-    """What the bytes of a file may be, the likeliest first, and some words of it in each."""
+    """Return the encodings that the bytes of a file allow, the likeliest first, with some of its words in each."""
     candidates = formats.Encodings()
     with Meter(path, packed=packed, limits=limits) as meter:
         while data := meter.read(2**20):
@@ -224,7 +224,7 @@ class _Table:
         )
 
     def _next_header(self) -> list[str]:
-        """One more of the lines that name the columns together."""
+        """Read one more of the lines that name the columns together."""
         names, _ = self._record(self._first(0))
         if len(names) != len(self._names):
             raise _ragged(len(self._names), line=self._feed.lines)

@@ -99,7 +99,8 @@ class Feed:
         return bool(chunk)
 
     def _line_end(self, *, most: int) -> int:
-        """Where the line ends. A carriage return at the end of what was read may be half of a line end."""
+        """Return the position at which the line ends. A carriage return at the end of what was read may be half of a
+        line end."""
         while True:
             match = _LINE_END.search(self._data, self._at)
             if match and (match.end() < len(self._data) or match[0] != b"\r" or self.ended):
@@ -141,7 +142,7 @@ def _in_utf8(meter: Meter, codec: str, *, errors: str) -> Iterator[bytes]:
 
 
 def _rest(decoder: codecs.IncrementalDecoder, codec: str, *, errors: str) -> str:
-    """What the decoder still holds at the end of the file.
+    """Return what the decoder still holds at the end of the file.
 
     The last line is decoded as if others followed. GB18030 has characters of four bytes, and a damaged one of which two
     bytes stand before the last line end would take that line end with it: how a record is read would depend on whether
@@ -164,7 +165,7 @@ def _without_last(chunks: Iterator[bytes], *, lines: int) -> Iterator[bytes]:
 
 
 def _start_of_last(data: bytes, *, lines: int) -> int:
-    """Where the last so many lines that are not blank begin."""
+    """Return the position at which the last `lines` lines begin, blank ones not counted."""
     at = len(data)
     while lines and at:
         end = len(data[:at].rstrip(b"\r\n"))

@@ -143,7 +143,7 @@ def _section(tokens: list[re.Match[str]]) -> Section:
 
 
 def _pattern(tokens: list[re.Match[str]]) -> tuple[str | None, ...]:
-    """Of a section of zeros and fixed signs alone; nothing for any other."""
+    """Return the pattern of a section of zeros and fixed signs alone; an empty one for any other section."""
     pattern: list[str | None] = []
     for token in tokens:
         fixed = token[1] if token[1] is not None else token[2]

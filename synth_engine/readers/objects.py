@@ -213,7 +213,7 @@ class _Feed:
 
 
 def _in_lines(feed: _Feed) -> Iterator[Record]:
-    """One object in each line; lines of blanks are left out."""
+    """Read one object from each line; blank lines are left out."""
     while True:
         feed.skip_space()
         if feed.at == len(feed.text):

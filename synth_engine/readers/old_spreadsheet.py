@@ -90,7 +90,7 @@ def opened(path: Path) -> OldWorkbook:
 
 
 class _Silent:
-    """What the library would print could quote the file."""
+    """Drop what the library prints, which could quote the file."""
 
     def write(self, text: str) -> int:
         return len(text)

@@ -116,7 +116,7 @@ def _check_type(kind: pa.DataType, name: str) -> None:
 
 
 def _text_bytes(column: pa.Array, name: str, *, limits: Limits, mode: Mode) -> int:
-    """How much text a block of a column will be, before it is made; refuses cells that no CSV could hold."""
+    """Return the bytes of text of a block of a column before it is made. Refuses cells that no CSV could hold."""
     if not pa.types.is_dictionary(column.type) or not pa.types.is_string(
         column.dictionary.type
     ):

@@ -106,7 +106,7 @@ class Rules:
         return False
 
     def not_records(self, columns: Sequence[Any]) -> pa.Array | None:
-        """Which rows of a block are none, by the same rule; nothing if all are records."""
+        """Return which rows of a block are no records, by the rule of `takes`; None if all are records."""
         # A row with one cell cannot be told from a record.
         if len(columns) < 2:
             return None
@@ -158,7 +158,7 @@ def _all_empty(columns: Sequence[Any]) -> Any:
 
 
 def _record(dialect: Dialect) -> re.Pattern[str] | None:
-    """One record in which marks open, close and are doubled, and do nothing else."""
+    """Compile the pattern of a record in which marks open, close and are doubled, and do nothing else."""
     if not dialect.quote or dialect.literal:
         return None
     quote, between = re.escape(dialect.quote), re.escape(dialect.delimiter)

@@ -30,8 +30,8 @@ def main() -> None:
 
 
 def _leave_nothing(*, parent: int) -> None:
-    """No core dump, which would hold rows, and no life after the process that asked, because the open table would live on
-    with this one."""
+    """Disable core dumps, which would hold rows, and end with the process that asked, because the open table would
+    live on with this one."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(
         OSError, AttributeError

@@ -29,7 +29,7 @@ LONGEST_CELL = 2**24
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a file may cost before it is refused."""
+    """The limits beyond which a file is refused."""
 
     plain_bytes: int = 4 * 2**30
     gzip_ratio: int = 250  # beyond the first 64 MB; very repetitive tables reach about 100
@@ -46,7 +46,7 @@ class Limits:
 
 @dataclass(kw_only=True)
 class Shape:
-    """What reading a file found out about its form. Filled while blocks are drawn. `facts` are what a file with a
+    """The form of a file as it was read. It is filled while blocks are read. `facts` are what a file with a
     codebook inside says about its columns."""
 
     columns: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Meter(io.RawIOBase):
 
     @property
     def fraction(self) -> float:
-        """How much of the file has been read, 0 to 1."""
+        """Return the share of the file that has been read, 0 to 1."""
         return min(1.0, self._file.tell() / self._size)
 
     def readable(self) -> bool:

@@ -48,7 +48,7 @@ class Sheet:
 
 @dataclass(frozen=True, kw_only=True)
 class Workbook:
-    """What all sheets of a workbook share."""
+    """The parts of a workbook that all its sheets share."""
 
     parts: archive.Archive
     sheets: list[Sheet]
@@ -130,7 +130,7 @@ def unescaped(text: str) -> str:
 
 # --- parts other than sheets ------------------------------------------------------------------------------------------
 class _Handler:
-    """What is called back while a part is parsed."""
+    """The callbacks for the parse of a part."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
@@ -353,7 +353,7 @@ class _Cells(_Handler):
             self._values.append(value)
 
     def _stored(self) -> Stored:
-        """What the cell holds."""
+        """Return the content of the cell."""
         raw = self._text
         if self._kind == "e":
             return stored_values.ERROR

@@ -154,7 +154,7 @@ def _column(
 
 
 def _facts(about: Any, stored: str) -> dict[str, Any]:
-    """What the codebook in the file says: a label, the label of each code, the codes that mean missing."""
+    """Return the codebook's facts about a variable: a label, the label of each code, the codes that mean missing."""
     tagged = about.readstat_variable_types.get(stored) != "string"
     labels = {
         _code(code, tagged): str(label)

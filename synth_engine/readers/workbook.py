@@ -165,7 +165,7 @@ def _rows(book: Book, sheet: Sheet, dialect: Dialect, shape: Shape) -> Iterator[
 
 
 def _width(book: Book, sheet: Sheet) -> int:
-    """How many columns a sheet has: up to its last cell in which something stands."""
+    """Count the columns of a sheet, up to its last cell that is not empty."""
     return max((len(row.values) for row in book.rows(sheet)), default=0)
 
 
@@ -236,7 +236,7 @@ def _refuse_merged(sheet: Sheet, *, below: int) -> None:
 
 
 def _notes(sheet: Sheet) -> Iterator[str]:
-    """What somebody who looks at the sheet would not expect."""
+    """Report what somebody who looks at the sheet would not expect."""
     if sheet.hidden:
         yield "The sheet hides rows or columns, by hand or by a filter; they were read like the others."
     if sheet.percents:

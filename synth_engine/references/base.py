@@ -1,4 +1,4 @@
-"""What a public reference table says, whatever its file looked like."""
+"""Define the content of a public reference table, whatever its file looked like."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ MOST_CODES = 500_000
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    """Which column of a file is what. `code` names the places; the others may be absent, but not all of them.
-    `parents` are (name of the partition, column), `names` the same of columns that say what people call its parts. With `adds`, lines of one code are summed: an earlier release."""
+    """The roles of the columns of a file. `code` names the places; the others may be absent, but not all of them.
+    `parents` are (name of the partition, column), `names` the same of columns that say what people call its parts.
+    With `adds`, lines of one code are summed: an earlier release."""
 
     code: str
     latitude: str | None = None
@@ -85,7 +86,7 @@ def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceSource:
-    """Where a fact of a description comes from: the name, the version and the SHA-256 of the unpacked file."""
+    """The source of a fact of a description: the name, the version and the SHA-256 of the unpacked file."""
 
     name: str
     version: str
@@ -97,9 +98,9 @@ class ReferenceSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """One line a code, in the order of the file. `at`: latitude and longitude in degrees. `weights`: above or equal to
-    0, in a unit of their own. `parents`: the part of each partition that a code belongs to; "" for none. `names`: by partition,
-    or "" for the codes themselves, what people call a part."""
+    """A public table with one line for each code, in the order of the file. `at`: latitude and longitude in degrees.
+    `weights`: above or equal to 0, in a unit of their own. `parents`: the part of each partition that a code belongs
+    to; "" for none. `names`: by partition, or "" for the codes themselves, what people call a part."""
 
     codes: tuple[str, ...]
     at: tuple[tuple[float, float], ...] | None = None
@@ -186,7 +187,7 @@ class Reference:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Reference:
-        """What `to_json` wrote; the file it came from was checked when it was read."""
+        """Read what `to_json` wrote; the file it came from was checked when it was read."""
         if document.get("schema") != SCHEMA:
             raise TableError(
                 "unknown schema of a reference table", repair="upload the file again"

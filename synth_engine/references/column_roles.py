@@ -1,4 +1,4 @@
-"""Which column of a file is what, by its name: the files of LODES, and names that are in use."""
+"""Recognise the roles of columns by their names: the files of LODES, and names that are in use."""
 
 from __future__ import annotations
 

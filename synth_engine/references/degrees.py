@@ -41,7 +41,7 @@ def points(
 
 
 def advice(reference: Reference) -> str:
-    """What looks odd about sound points, in a sentence; nothing where nothing does."""
+    """Return a sentence on what looks odd about valid points; an empty text where nothing does."""
     if reference.at and all(latitude < FAR_SOUTH for latitude, _ in reference.at):
         return "Every point lies in the Antarctic: perhaps latitude and longitude are swapped."
     return ""

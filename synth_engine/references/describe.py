@@ -23,7 +23,7 @@ class Found:
     lines: tuple[int, ...]
 
     def parts(self, name: str) -> list[str]:
-        """Of each declared value, the part of that partition; "" for none."""
+        """Return the part of each declared value in that partition; "" for none."""
         return [self.reference.parents[name][line] for line in self.lines]
 
 
@@ -187,7 +187,7 @@ def partitions_of(
 
 
 def _named(fitted: Found, level: str, codes: Collection[str]) -> dict[str, Any]:
-    """What people call those codes of a level, where the reference says it."""
+    """Return the names of those codes of a level, where the reference has them."""
     names = fitted.reference.names.get(level, {})
     called = {code: names[code] for code in sorted(codes) if code in names}
     return {"names": called} if called else {}

@@ -1,4 +1,4 @@
-"""From the columns of a file to a Reference."""
+"""Convert the columns of a file to a Reference."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def load(
 
 
 def _names(parts: Sequence[str], names: Sequence[str], *, column: str) -> dict[str, str]:
-    """What each part is called in the first line that says so."""
+    """Return the name of each part, from the first line that has one."""
     names_by_part: dict[str, str] = {}
     for line, (part, name) in enumerate(zip(parts, names, strict=True), start=2):
         if len(name) > LONGEST_NAME or not name.isprintable():

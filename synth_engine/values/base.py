@@ -44,7 +44,7 @@ class ValueSet(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
+        """Return the document that `from_json` reads."""
 
     @classmethod
     @abstractmethod

@@ -100,7 +100,7 @@ class Known(Listed):
 
 @cache
 def _known(name: str) -> Known:
-    """Made once a process: a set never changes, and the words take a while."""
+    """Return a public list, made once in each process: a set never changes, and the words take a while."""
     return Known(name)
 
 

@@ -130,7 +130,7 @@ class Strings(ValueSet):
         return self._starts[len(text) - self.min_length] + value
 
     def ranks(self, texts: Sequence[str]) -> list[int | None]:
-        """As `rank` has them; of texts all of whose characters are known, read as numbers all at once."""
+        """Return the `rank` of each text. Texts whose characters are all known are read as numbers at once."""
         read = (
             [self._read(text) for text in texts]
             if self.case != CASES[0] or self.replace
@@ -165,8 +165,8 @@ class Strings(ValueSet):
         return "".join(reversed(characters))
 
     def split(self, rank: int) -> tuple[int, int]:
-        """How long a text is, and its number among those of that length: to the base of the alphabet, the last character
-        counting one."""
+        """Return how long a text is, and its number among those of that length: to the base of the alphabet, the last
+        character counting one."""
         (length,), (value,) = self.splits([rank])
         return length, value
 
