@@ -112,6 +112,7 @@ class Commute:
     def tally(self, codes: Callable[[str], NDArray[Any]]) -> tuple[Whole, Whole]:
         """The cells that occur, ascending, and how many records each has."""
         cells = self.origin.positions(codes)
+        # In place, since the array has an entry for each record.
         cells *= self.destination.size
         cells += self.destination.positions(codes)
         occupied, counts = np.unique(cells, return_counts=True)
@@ -148,6 +149,7 @@ def _columns(domain: Domain) -> list[End]:
 def _column(domain: Domain, points: PointSet) -> End:
     attribute = domain.attribute(points.column)
     at = np.full((attribute.size, 2), np.nan)
+    # "Other" and missing lie nowhere: the coordinates of their codes stay NaN.
     at[: len(points.at)] = np.array(points.at)[:, :2]
     return End(
         name=attribute.name,

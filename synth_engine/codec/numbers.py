@@ -45,6 +45,8 @@ def whole(texts: pa.Array) -> NDArray[np.int64] | None:
         return None
     if hexadecimal(texts):
         return None
+    # A sign + or a leading zero makes a text longer than its number: comparing the sums of
+    # lengths is much faster than matching a pattern against each text.
     written = len(values) + int(
         np.searchsorted(_POWERS, np.abs(values), side="right").sum() + (values < 0).sum()
     )
@@ -119,6 +121,8 @@ def _days(texts: pa.Array) -> Times | None:
 def _alike(texts: pa.Array, *, length: int) -> Times | None:
     """Moments of one length: their signs stand below each other."""
     clocks = pc.cast(texts, pa.timestamp("s")).cast(pa.int64()).to_numpy() % 86_400
+    # Texts of one length are a matrix of bytes, with the sign between day and clock in column
+    # 10.
     starts = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :]
     letters = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[
         starts[0] : starts[0] + length * len(texts)

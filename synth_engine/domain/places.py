@@ -69,6 +69,8 @@ def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
                     repair="describe the column as a number, or correct the place",
                     column=column,
                 )
+            # Exchanged columns are the most frequent mistake, and named before the bounds,
+            # which they would break as well.
             other = known.get(place.longitude)
             if (
                 field == "latitude"

@@ -35,6 +35,7 @@ _VALUE: Schema = {
     ],
 }
 _VALUES: Schema = {"type": "array", "items": _VALUE, "minItems": 1}
+# A dependency gives one value for one value, so that neither can be a range.
 _PLAIN_VALUE: Schema = {"type": ["string", "integer", "null"]}
 
 
