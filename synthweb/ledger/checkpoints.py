@@ -10,6 +10,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from synthweb.audit import chain as audit_chain
@@ -23,8 +24,11 @@ SCHEMA = "synthweb/chain-head/1"
 AUDIT = "audit"  # the name of the audit log's chain, beside the codes of accounts
 
 
+@transaction.atomic
 def of_account(account: BudgetAccount) -> dict[str, Any]:
     """The signed checkpoint of an account's chain, with its balance."""
+    # `verify` locks the account until this transaction ends: the balance is that of the verified
+    # chain, not of an entry that was written in between.
     verdict = _intact(chain.verify(account))
     account.refresh_from_db()
     balance = selectors.balance(account)

@@ -13,7 +13,7 @@ from django.db import connection
 from synthweb.audit import chain as audit_chain
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry, ChainHead
-from synthweb.ledger import chain
+from synthweb.ledger import chain, checkpoints, selectors
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
@@ -250,3 +250,20 @@ def test_a_log_without_its_head_is_found(log):
 def test_a_log_that_was_emptied_is_found(log):
     rewrite(f"DELETE FROM {LOG}")
     assert not audit_chain.verify().intact
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_checkpoint_is_signed_while_its_account_is_locked(
+    account: BudgetAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry that is written after the chain was verified must not be in the balance beside it."""
+    locked = []
+    balance = selectors.balance
+
+    def watched(account: BudgetAccount) -> selectors.Balance:
+        locked.append(connection.in_atomic_block)
+        return balance(account)
+
+    monkeypatch.setattr(selectors, "balance", watched)
+    checkpoints.of_account(account)
+    assert locked == [True]
