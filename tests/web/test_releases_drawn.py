@@ -157,8 +157,8 @@ def test_a_process_that_dies_breaks_the_download_off(large: Sample) -> None:
     table = _another(large, 100_000)
     download = spool.Download(table)
     next(download)
-    assert download._drawn is not None
-    process = download._drawn._process
+    assert download._drawing is not None
+    process = download._drawing._process
     process.kill()
     with pytest.raises(spool.DrawingFailed):
         list(download)
@@ -170,8 +170,8 @@ def test_a_process_that_dies_breaks_the_download_off(large: Sample) -> None:
 def test_whoever_leaves_ends_the_process_and_gives_the_slot_back(large: Sample) -> None:
     download = spool.Download(_another(large, 5_000_000))
     next(download)
-    assert download._drawn is not None
-    process = download._drawn._process
+    assert download._drawing is not None
+    process = download._drawing._process
     assert process.poll() is None
     download.close()
     assert process.poll() is not None
@@ -192,8 +192,8 @@ def test_who_has_left_is_noticed_before_the_first_row(large: Sample) -> None:
         assert connection.has_gone()
         with pytest.raises(spool.Left):
             next(download)
-    assert download._drawn is not None
-    assert download._drawn._process.poll() is not None
+    assert download._drawing is not None
+    assert download._drawing._process.poll() is not None
 
 
 # --- so many at once --------------------------------------------------------------------------------------------------
