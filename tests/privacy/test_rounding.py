@@ -181,13 +181,13 @@ def test_a_mistake_in_the_epsilon_of_rho_is_noticed(
 def test_an_epsilon_of_mu_that_is_rounded_down_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The search ends a digit too low, and what it found is not looked at again."""
-    shipped = "    steps, more = math.ceil(Fraction(math.exp(-found)) * GRID), 1\n"
+    """The search ends a digit too low, and its end is not checked."""
+    shipped = "    steps, more = math.ceil(Fraction(math.exp(-log_inverse)) * GRID), 1\n"
     plant(
         monkeypatch,
         conversion.epsilon_for_mu,
         shipped,
-        "    return Fraction(math.floor(Fraction(math.exp(-found)) * GRID), GRID)\n" + shipped,
+        "    return Fraction(math.floor(Fraction(math.exp(-log_inverse)) * GRID), GRID)\n" + shipped,
     )
     assert not all(epsilon_of_mu_is_rounded_up(2 * rho, delta) for rho, delta in POINTS)
 
