@@ -187,7 +187,8 @@ def test_an_epsilon_of_mu_that_is_rounded_down_is_noticed(
         monkeypatch,
         conversion.epsilon_for_mu,
         shipped,
-        "    return Fraction(math.floor(Fraction(math.exp(-log_inverse)) * GRID), GRID)\n" + shipped,
+        "    return Fraction(math.floor(Fraction(math.exp(-log_inverse)) * GRID), GRID)\n"
+        + shipped,
     )
     assert not all(epsilon_of_mu_is_rounded_up(2 * rho, delta) for rho, delta in POINTS)
 
