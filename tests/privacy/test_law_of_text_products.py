@@ -186,12 +186,14 @@ def test_a_record_that_goes_where_the_others_are_is_noticed(
 ) -> None:
     plain = prefixes.of_codes
 
-    def to_the_crowd(found: Hierarchy, columns: Any, domain: Domain) -> Codes:
-        codes = plain(found, columns, domain)
-        if not isinstance(found, StringHierarchy) or not codes.size:
-            return codes
-        values, times = np.unique(codes, return_counts=True)
-        return np.full_like(codes, values[times.argmax()])
+    def to_the_crowd(hierarchy: Hierarchy, columns: Any, domain: Domain) -> Codes:
+        moved = dict(columns)
+        for part in hierarchy.components:
+            codes = columns[part.columns[0]]
+            if isinstance(part, StringHierarchy) and codes.size:
+                values, times = np.unique(codes, return_counts=True)
+                moved[part.columns[0]] = np.full_like(codes, values[times.argmax()])
+        return plain(hierarchy, moved, domain)
 
     monkeypatch.setattr(prefixes, "of_codes", to_the_crowd)
     assert worst(SHORT, BASIC) == inf
