@@ -98,7 +98,8 @@ class PrivacyUnit:
         return cls(
             max_records=obj.get("max_records", 1),
             column=obj.get("column"),
-            spelling=Spelling(spelling),
+            # What is no spelling is refused, with its repair, where a unit checks itself.
+            spelling=spelling,  # type: ignore[arg-type]
         )
 
     def sentence(self) -> str:

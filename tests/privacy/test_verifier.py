@@ -632,9 +632,17 @@ def test_the_verifier_imports_nothing_but_the_standard_library_and_its_error() -
         imported |= {
             node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
         }
+        siblings = {
+            a.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == "synth_engine.verifier"
+            for a in node.names
+        }
+        assert siblings <= set(standalone.MODULES)
         own = {
             "synth_engine.errors",
-            *(f"synth_engine.privacy.{name}" for name in standalone.MODULES),
+            "synth_engine.verifier",
+            *(f"synth_engine.verifier.{name}" for name in standalone.MODULES),
         }
         assert {name.split(".")[0] for name in imported - own} <= set(sys.stdlib_module_names)
 
