@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from synth_engine.domain import Date, parse_attribute
-from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.form import SHARED, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.typed import TypedFields
 
 _ALL_DAYS = 4_000_000  # more than there are dates
@@ -33,11 +32,6 @@ def _date(typed: TypedFields) -> dict[str, Any]:
     return document
 
 
-def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
-    # Values without an order are rare here: shown only where somebody said so.
-    return key != "unordered" or bool(fields.get(key))
-
-
 def _summary(attribute: Date) -> str:
     days = attribute.step_days
     step = "each day" if days == 1 else f"steps of {days} days"
@@ -60,5 +54,5 @@ FORM = KindForm(
         "high": ("Last day", "Like 2024-12-31."),
         "bins": ("Number of bins", "Or the step that makes them."),
     },
-    is_shown=_is_shown,
+    is_shown=shows_unordered_if_set,
 )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from synth_engine.domain import DateTime, parse_attribute
 from synth_engine.kinds.date_time import ISO_MOMENT, UNITS
-from synthweb.datasets.kinds.form import SHARED, Document, Fields, KindForm
+from synthweb.datasets.kinds.form import (
+    SHARED,
+    Document,
+    Fields,
+    KindForm,
+    shows_unordered_if_set,
+)
 from synthweb.datasets.kinds.typed import TypedFields
 
 
@@ -29,11 +34,6 @@ def _datetime(typed: TypedFields) -> dict[str, Any]:
                 raise TypeError
             document["width"] = typed.values_per_bin(plain.points)
     return document
-
-
-def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
-    # Values without an order are rare here: shown only where somebody said so.
-    return key != "unordered" or bool(fields.get(key))
 
 
 def _moments(attribute: DateTime) -> str:
@@ -76,5 +76,5 @@ FORM = KindForm(
     },
     choices={"unit": (dict(zip(UNITS, UNITS, strict=True)), "hours")},
     as_typed=_as_typed,
-    is_shown=_is_shown,
+    is_shown=shows_unordered_if_set,
 )

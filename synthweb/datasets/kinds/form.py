@@ -15,6 +15,11 @@ SHARED = ("missing_empty", "missing", "outside")
 TO_A_BOUND = {"clamp": "moves to the nearest bound", "missing": "counts as missing"}
 
 
+def shows_unordered_if_set(key: str, fields: Mapping[str, str]) -> bool:
+    # On a scale, values without an order are rare: the input is shown only where it is set.
+    return key != "unordered" or bool(fields.get(key))
+
+
 @dataclass(frozen=True, kw_only=True)
 class KindForm:
     """One kind of column on the describe page.

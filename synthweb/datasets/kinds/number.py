@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm
+from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.numbers import equal_edges, summary
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import split_numbers
@@ -24,11 +23,6 @@ def _number(typed: TypedFields) -> dict[str, Any]:
     return document
 
 
-def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
-    # Values without an order are rare here: shown only where somebody said so.
-    return key != "unordered" or bool(fields.get(key))
-
-
 FORM = KindForm(
     kind="number",
     label="Number",
@@ -38,5 +32,5 @@ FORM = KindForm(
     summary=summary,
     outsides=TO_A_BOUND,
     labels={"bins": ("Number of bins", "Both empty: 32 of equal width.")},
-    is_shown=_is_shown,
+    is_shown=shows_unordered_if_set,
 )

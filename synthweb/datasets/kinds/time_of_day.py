@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from synth_engine.domain import parse_attribute
 from synth_engine.kinds.time_of_day import FORMATS, Time
-from synthweb.datasets.kinds.form import SHARED, KindForm
+from synthweb.datasets.kinds.form import SHARED, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.typed import TypedFields
 
 
@@ -37,11 +36,6 @@ def _summary(attribute: Time) -> str:
     return f"{attribute.low:%H:%M} to {attribute.high:%H:%M}, {step}{bins}"
 
 
-def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
-    # Values without an order are rare here: shown only where somebody said so.
-    return key != "unordered" or bool(fields.get(key))
-
-
 FORM = KindForm(
     kind="time",
     label="Time of day",
@@ -61,5 +55,5 @@ FORM = KindForm(
         "width": ("or steps in a bin", ""),
     },
     choices={"format": (dict(zip(FORMATS, FORMATS, strict=True)), FORMATS[0])},
-    is_shown=_is_shown,
+    is_shown=shows_unordered_if_set,
 )
