@@ -73,7 +73,7 @@ def main(columns: int) -> None:
     call_command("migrate", verbosity=0)
     office = accounts.create_organisation(actor="system", name="Office")
     steward = accounts.create_user(
-        actor="system", organisation=office, username="steward", roles=[Role.STEWARD],
+        actor="system", organisation=office, person=accounts.NewPerson(username="steward"), roles=[Role.STEWARD],
         password="correct horse battery staple", must_change_password=False,
     )  # fmt: skip
     dataset = services.store_stream(

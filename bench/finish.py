@@ -28,6 +28,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine.inference import cost_tables, tables
+from synth_engine.inference.cost_tables import AttributeFacts
 from synth_engine.inference.record_refinement import refine
 from synth_engine.models import conditional
 
@@ -164,7 +165,7 @@ def main() -> int:
         for kind, targets in (("exact", exact), ("noisy", noisy(exact, rows))):
             start = from_tree(targets, len(codes), rows)
             refine(start[:, :20], targets=targets, rng=np.random.default_rng(0), proposals=100,
-                   ordered=[False] * len(sizes))  # compiles  # fmt: skip
+                   facts=AttributeFacts(ordered=[False] * len(sizes)))  # compiles  # fmt: skip
             began = time.process_time()
             found = refine(start, targets=targets, rng=np.random.default_rng(0))
             seconds = time.process_time() - began
@@ -175,7 +176,7 @@ def main() -> int:
                 start,
                 targets=targets,
                 rng=np.random.default_rng(0),
-                ordered=[s > NAMES for s in sizes],
+                facts=AttributeFacts(ordered=[s > NAMES for s in sizes]),
             )
             both = time.process_time() - began
             of_three = [distance(one, sizes, triples(codes, sizes)) for one in (found, threes)]

@@ -69,7 +69,7 @@ class Office:
             role.value: services.create_user(
                 actor="system",
                 organisation=self.organisation,
-                username=role.value,
+                person=services.NewPerson(username=role.value),
                 roles=[role],
                 password=PASSWORD,
                 must_change_password=False,
@@ -148,7 +148,7 @@ class Office:
             custodian=self.people["custodian"],
             request=request,
             reason="Agreed.",
-            name=dataset.name,
+            opening=ledger.Opening(name=dataset.name),
         )
 
     def _dataset(self, number: int) -> Any:
@@ -183,25 +183,23 @@ class Office:
         from synth_engine.domain import Domain
         from synthweb.ledger import services as ledger
         from synthweb.ledger.amounts import Amount
+        from synthweb.ledger.protection import PlannedRun, Protection
         from synthweb.releases.models import Release
         from synthweb.runs.models import SynthesisRun
 
         domain, account = Domain.from_json(self.document), dataset.coverage.account
         code, version = new_code(), dataset.domain_versions.get()
-        public = {
-            "relation": domain.relation,
-            "unit": domain.unit,
-            "invariants": domain.invariants,
-        }
         price = Amount(epsilon=UNIT["epsilon"] // 10, delta=UNIT["delta"] // 10)
         ledger.hold(
             account=account,
-            run_code=code,
+            run=PlannedRun(
+                code=code,
+                dataset_code=dataset.code,
+                plan_digest=like.plan_digest,
+                protection=Protection.of_domain(domain),
+            ),
             price=price,
             actor=self.people["steward"],
-            evidence=like.plan_digest,
-            dataset_code=dataset.code,
-            **public,
         )
         ledger.charge(run_code=code)
         same = {

@@ -8,7 +8,7 @@ import contextlib
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from synth_engine.errors import InputError, SpecError, SynthError
 if TYPE_CHECKING:
     from synth_engine.mechanisms import Plan
     from synth_engine.pipeline import Release
+    from synth_engine.privacy.receipt import Receipt
 
 MAX_DOCUMENT_BYTES = 2**30
 MAX_RESERVED_BYTES = (
@@ -183,7 +184,7 @@ class _ReleaseDocuments:
         return f"the table could not be written, but {spent} was spent; free space, then {way}"
 
 
-def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> dict[str, Any]:
+def _receipt(release: Release, *, sign: Any, table_sha256: str | None) -> Receipt:
     """The receipt of a release, with its table once that is drawn."""
     from synth_engine import mechanisms as registry
     from synth_engine.privacy import receipt as receipts
@@ -294,6 +295,11 @@ def compare(options: argparse.Namespace) -> None:
     report = pipeline.compare(
         options.real, options.synthetic, domain=domain, dialect=form, progress=_progress()
     )
+    from synth_engine.evaluation import raw_values
+
+    if damaged := raw_values.damaged_columns(report):
+        # Reasons quote values, which belong in the report alone.
+        sys.stderr.write(f"note: damaged, as the report says why: {', '.join(damaged)}\n")
     if options.out.suffix == ".json":
         _write_json(options.out, report, overwrite=options.overwrite)
         return
@@ -312,6 +318,9 @@ def draft_domain(options: argparse.Namespace) -> None:
         options.data, dialect=_form_of_draft(options), progress=_progress()
     )
     sys.stderr.writelines(f"note: {note}\n" for note in reading["notes"])
+    for question in _questions(reading):
+        # Its choices are cells of the table.
+        sys.stderr.write(f"question (confidential): {question}\n")
     draft = {
         "schema": domains.SCHEMA_NAME,
         "relation": "add-remove",
@@ -323,6 +332,26 @@ def draft_domain(options: argparse.Namespace) -> None:
         'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
         'to "declared" before using it\n'
     )
+
+
+def _questions(reading: Mapping[str, Any]) -> Iterator[str]:
+    """What the steward has to answer about the form of a file and about its columns, with the answers."""
+    for question in reading["questions"]:
+        yield f"{question['text']} {_answers(question)}"
+    for name, hint in reading["hints"].items():
+        if hint["question"] and hint["choices"]:
+            yield f"{name}: {hint['question']} {_answers(hint)}"
+
+
+def _answers(question: Mapping[str, Any]) -> str:
+    from synth_engine.formats import form_options
+
+    answers = []
+    for choice in question["choices"]:
+        facts = {key: value for key, value in choice.get("form", {}).items() if value != []}
+        flags = f" [{form_options.flags(facts)}]" if facts else ""
+        answers.append(f"{choice['label']}{flags}")
+    return "; or ".join(answers) + "."
 
 
 def gazetteer(options: argparse.Namespace) -> None:

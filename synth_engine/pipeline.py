@@ -10,10 +10,10 @@ import dataclasses
 import functools
 import secrets
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, TypedDict, TypeVar
+from typing import ParamSpec, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from synth_engine.errors import Cancelled, PrivacyError, SynthError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import trees
 from synth_engine.evaluation.figures import texts
-from synth_engine.evaluation.tallies import CodedTable, Tallies
+from synth_engine.evaluation.tallies import CodedTable
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import StringHierarchy
@@ -41,6 +41,7 @@ from synth_engine.plans.plan import Plan
 from synth_engine.privacy import certificate
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject
 from synth_engine.values.strings import Strings
 
 Progress = Callable[[str, float], None]
@@ -131,7 +132,7 @@ def encodings(path: Path | str, *, kind: Kind | None = None) -> dict[str, list[s
 
 
 @_sealed
-def evidence(path: Path | str, *, kind: Kind | None = None, dialect: Dialect) -> dict[str, Any]:
+def evidence(path: Path | str, *, kind: Kind | None = None, dialect: Dialect) -> JsonObject:
     """Return what a steward, and nobody else, looks at to answer the open questions about the form: `lines`, the
     first ones of the table as cells, and `words`, as `encodings` gives them."""
     words = readers.encodings(path, kind=kind) if "encoding" in dialect.asked else {}
@@ -145,9 +146,9 @@ def ingest(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
-) -> dict[str, Any]:
-    """Return what the steward, and nobody else, sees of a table: columns, suggestions, preview, rows, line_count,
-    dialect, notes. Raises TableError for a table that is not well formed."""
+) -> reading.ReadingDocument:
+    """Return what the steward, and nobody else, sees of a table: columns, suggestions with hints and
+    questions, unique columns, preview, rows, line_count, dialect, notes. Raises TableError for a table that is not well formed."""
     return reading.read(path, kind=kind, dialect=dialect, progress=_guarded(progress)).to_json()
 
 
@@ -257,7 +258,7 @@ def report(
     dialect: Dialect | None = None,
     described: Domain | None = None,
     progress: Progress = _nobody_watches,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
     differentially private*. described: as it was before anything was learned, which says how texts are read."""
     domain = model.domain
@@ -270,6 +271,7 @@ def report(
         if ends is None
         else group_sizes.counted(ends, most=domain.unit.max_records),
         of_texts=_synthetic_texts(model, rows, seed),
+        of_values=codec.count_generated(domain, mechanisms.draw_blocks(model, rows, seed)),
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else codes
     form: _Form = {"kind": kind, "dialect": dialect}
@@ -283,7 +285,9 @@ def report(
         **form,
     )
     table = _RoomTable(
-        real, of_texts=reading_of_texts.count(text_rows) if reading_of_texts else ()
+        real,
+        of_texts=reading_of_texts.count(text_rows) if reading_of_texts else (),
+        of_values=confidential_rows.count_raw_columns(path, domain, **form),
     )
     first = codec.as_text(
         domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
@@ -293,7 +297,7 @@ def report(
         comparison.tally(table, progress=progress),
         comparison.tally(synthetic),
         domain,
-        fits=confidential_rows.count_fits(path, domain, **form),
+        fits=_fits(table),
         rows_real=_first_rows(path, domain=domain, **form),
         rows_synthetic=_records(shown, first[shown].to_numpy().tolist()),
         unenforced=counting.count_violations(unenforced.__getitem__, domain=domain),
@@ -308,7 +312,7 @@ def compare(
     domain: Domain,
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one."""
     for attribute in domain.undeclared:
         if isinstance(attribute, WeakBasket):
@@ -318,23 +322,26 @@ def compare(
     public = dataclasses.replace(
         domain, unit=PrivacyUnit(), repeats=None
     )  # synthetic records belong to nobody, one a row
+    progress = _guarded(progress)
+    real = _open_file(path, domain=domain, dialect=dialect, progress=progress)
+    synthetic = _open_file(synthetic_path, domain=public, progress=progress)
     return comparison.compare(
-        _tally_file(path, domain=domain, dialect=dialect, progress=progress),
-        _tally_file(synthetic_path, domain=public, progress=progress),
+        comparison.tally(real, progress=progress),
+        comparison.tally(synthetic, progress=progress),
         domain,
-        fits=confidential_rows.count_fits(path, domain, dialect=dialect),
+        fits=_fits(real),
         rows_real=_first_rows(path, domain=domain, dialect=dialect),
         rows_synthetic=_first_rows(synthetic_path, domain=domain),
     )
 
 
-def _tally_file(
+def _open_file(
     path: Path | str, *, domain: Domain, progress: Progress, dialect: Dialect | None = None
-) -> Tallies:
-    """Exact tables of the rows of a file, hence marked as not private."""
-    progress = _guarded(progress)
+) -> _RoomTable:
+    """The rows of a file as a source of exact tables, hence marked as not private."""
     rows = confidential_rows.open_table(path, domain, dialect=dialect, progress=progress)
-    return comparison.tally(_RoomTable(rows), progress=progress)
+    cells = confidential_rows.count_raw_columns(path, domain, dialect=dialect)
+    return _RoomTable(rows, of_values=cells)
 
 
 class _RoomTable:
@@ -342,7 +349,13 @@ class _RoomTable:
 
     private = False
 
-    def __init__(self, rows: Rows, *, of_texts: Sequence[OccupiedCells] = ()) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        of_texts: Sequence[OccupiedCells] = (),
+        of_values: Mapping[str, codec.RawColumn],
+    ) -> None:
         self.domain = rows.domain
         self.records = rows.total
         self.contingency = functools.partial(counts.contingency, rows)
@@ -350,13 +363,21 @@ class _RoomTable:
         self.commutes = functools.partial(counts.commutes, rows)
         self.occupied = functools.partial(counts.occupied, rows)
         self.breaking = functools.partial(counts.count_violations, rows)
-        self._rows, self._of_texts = rows, of_texts
+        self._rows, self._of_texts, self._of_values = rows, of_texts, of_values
 
     def group_sizes(self) -> NDArray[np.int64] | None:
         return None if self.domain.grouped is None else counts.group_sizes(self._rows)
 
     def texts(self) -> Sequence[OccupiedCells]:
         return self._of_texts
+
+    def raw_columns(self) -> Mapping[str, codec.RawColumn]:
+        return self._of_values
+
+
+def _fits(table: _RoomTable) -> dict[str, codec.Fit]:
+    """Return how the cells of each column fit its description."""
+    return {name: raw.fit for name, raw in table.raw_columns().items() if raw.fit is not None}
 
 
 def _synthetic_texts(model: Model, rows: int, seed: str) -> list[OccupiedCells]:

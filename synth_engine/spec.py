@@ -10,6 +10,7 @@ from typing import Any
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy.loss import parse_amount, plain
+from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/spec/1"
 MIN_EPSILON = Fraction(1, 10**4)
@@ -57,7 +58,7 @@ class Spec:
             )
         _check_seed(self.seed)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "schema": SCHEMA,
             "mechanism": self.mechanism,

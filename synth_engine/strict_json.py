@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+JsonValue: TypeAlias = (
+    "Mapping[str, JsonValue] | Sequence[JsonValue] | str | int | float | bool | None"
+)
+"""What JSON can say."""
+JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 class NamedTwice(ValueError):

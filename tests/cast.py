@@ -79,10 +79,9 @@ def cast(db: None) -> Cast:
         return services.create_user(
             actor="system",
             organisation=organisation,
-            username=name,
+            person=services.NewPerson(username=name, is_staff=is_staff),
             roles=[role],
             password=PASSWORD,
-            is_staff=is_staff,
             must_change_password=False,
         )
 

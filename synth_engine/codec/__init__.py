@@ -5,16 +5,24 @@ from __future__ import annotations
 
 from synth_engine.codec.baskets import Bags, bags, resolved_items
 from synth_engine.codec.decoding import as_text, decode
-from synth_engine.codec.encoding import encode, encode_column
+from synth_engine.codec.encoding import encode, encode_column, positions
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
+from synth_engine.codec.ladder_cells import value_kind
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
-from synth_engine.codec.resolving import Ranking, resolved_cells, resolved_codes
+from synth_engine.codec.raw_columns import RawColumn, RawCounter, count_generated, is_counted
+from synth_engine.codec.resolving import (
+    Ranking,
+    resolved_cells,
+    resolved_codes,
+    resolved_positions,
+)
 from synth_engine.codec.units import normal
 from synth_engine.kinds.reading import Codes
 
 __all__ = [
-    "Bags", "Codes", "Fit", "Ranking", "as_text", "bags", "decode", "encode", "encode_column", "fit", "normal",
+    "Bags", "Codes", "Fit", "Ranking", "RawColumn", "RawCounter", "as_text", "bags", "count_generated", "decode", "encode",
+    "encode_column", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions",
-    "resolved_cells", "resolved_codes", "resolved_items", "with_identifiers",
+    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_identifiers",
 ]  # fmt: skip

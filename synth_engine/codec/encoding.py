@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from synth_engine.codec.baskets import encode_baskets
-from synth_engine.domain import Attribute, Basket, Domain
+from synth_engine.domain import Attribute, Basket, Domain, Scale
 from synth_engine.errors import DomainError
+from synth_engine.kinds.lattice import Positions
 from synth_engine.kinds.reading import Codes
 
 
-def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
-    """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing).
+def encode(
+    domain: Domain, columns: Mapping[str, object], *, leave_out: Container[str] = ()
+) -> dict[str, Codes]:
+    """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing). leave_out: names of
+    attributes that are not encoded.
 
     Raises DomainError only for a column that is not there at all."""
     absent = [name for name in domain.columns if name not in columns]
@@ -29,6 +34,8 @@ def encode(domain: Domain, columns: Mapping[str, Any]) -> dict[str, Codes]:
         )
     codes: dict[str, Codes] = {}
     for attribute in domain.attributes:
+        if attribute.name in leave_out:
+            continue
         if isinstance(attribute, Basket):
             codes |= encode_baskets(attribute, columns[attribute.name])
         elif attribute.size:
@@ -56,6 +63,32 @@ def encode_column(attribute: Attribute, column: Any) -> Codes:
         indices = pc.fill_null(chunk.indices, len(texts)) if chunk.null_count else chunk.indices
         pieces.append(table[indices.to_numpy(zero_copy_only=False)])
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint16)
+
+
+def positions(attribute: Scale, column: Any) -> tuple[Positions, NDArray[np.bool_]]:
+    """The position of each cell of a column on its lattice, and which cells count as missing; shapes (cells,). The
+    position of a missing one means nothing. column: texts (PyArrow; null is missing). Each different text is read once."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    pieces = [_positions_of_chunk(attribute, chunk) for chunk in chunks]
+    if not pieces:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.bool_)
+    placed, missing = zip(*pieces, strict=True)
+    return np.concatenate(placed), np.concatenate(missing)
+
+
+def _positions_of_chunk(attribute: Scale, chunk: Any) -> tuple[Positions, NDArray[np.bool_]]:
+    # The last entry is the one of cells that are null.
+    texts = [*chunk.dictionary.to_pylist(), None]
+    markers = set(attribute.missing or ())
+    stated = ["" if text is None or text in markers else text for text in texts]
+    placed, missing = attribute.positions(stated)
+    if attribute.missing is not None:
+        missing |= np.array([text is None or text in markers for text in texts], dtype=np.bool_)
+    indices = pc.fill_null(chunk.indices, len(texts) - 1) if chunk.null_count else chunk.indices
+    at = indices.to_numpy(zero_copy_only=False)
+    return placed[at], missing[at]
 
 
 def _codes_of(attribute: Attribute, texts: Sequence[str | None]) -> Codes:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from synth_engine.codec.ladder_cells import LadderCells, read_cells
 from synth_engine.domain import Attribute, Boolean, Categorical
 
 
@@ -42,14 +43,22 @@ def fit(attribute: Attribute, column: Any) -> Fit | None:
         column = column.cast(pa.string())
     counted = pc.value_counts(column)
     texts = counted.field("values").to_pylist()
-    times = counted.field("counts").to_numpy()
-    markers = set(attribute.missing or ())
-    stated = np.array([text is not None and text not in markers for text in texts], dtype=bool)
-    if attribute.missing is None:
-        stated[:] = (
-            True  # nothing is declared missing, so an empty cell is a value that cannot be read
-        )
-    bad = _bad(attribute, [text or "" for text in texts])
+    return count_fit(attribute, texts, times=counted.field("counts").to_numpy())
+
+
+def count_fit(
+    attribute: Attribute,
+    texts: list[str | None],
+    *,
+    times: NDArray[np.int64],
+    cells: LadderCells | None = None,
+) -> Fit | None:
+    """Count how different texts fit, each as often as `times` says; None for a kind without declared values or bounds.
+
+    cells: the same texts, null as empty, as numbers of the column's ladder, if the caller has them already.
+    """
+    stated = stated_cells(attribute, texts)
+    bad = _bad(attribute, [text or "" for text in texts], cells)
     if bad is None:
         return None
     outside, unreadable = bad
@@ -60,8 +69,17 @@ def fit(attribute: Attribute, column: Any) -> Fit | None:
     )
 
 
+def stated_cells(attribute: Attribute, texts: list[str | None]) -> NDArray[np.bool_]:
+    """Return which texts are not missing by a declared marker, shape (n,)."""
+    # Nothing is declared missing: then an empty cell is a value that cannot be read.
+    if attribute.missing is None:
+        return np.ones(len(texts), dtype=bool)
+    markers = set(attribute.missing)
+    return np.array([text is not None and text not in markers for text in texts], dtype=bool)
+
+
 def _bad(
-    attribute: Attribute, texts: list[str]
+    attribute: Attribute, texts: list[str], cells: LadderCells | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Return which texts are beyond what is declared, and which cannot be read."""
     if isinstance(attribute, Categorical | Boolean):
@@ -70,8 +88,7 @@ def _bad(
             return never, never
         listed = set(attribute.value_labels)
         return np.array([text not in listed for text in texts], dtype=bool), never
-    on_scale = attribute.scaled(texts)
-    if on_scale is None:
+    cells = cells or read_cells(attribute, texts)
+    if cells is None:
         return None
-    unreadable = np.isnan(on_scale.values)
-    return (on_scale.values < on_scale.low) | (on_scale.values > on_scale.high), unreadable
+    return cells.outside, np.isnan(cells.values)

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec.encoding import encode_column
-from synth_engine.domain import Attribute, Categorical, Date, Range, Weak
+from synth_engine.domain import Attribute, Categorical, Date, Range, Scale, ScaleBins, Weak
+from synth_engine.kinds.lattice import Positions
 from synth_engine.kinds.reading import Codes
 
 Places = NDArray[np.int32]
@@ -66,6 +67,15 @@ def resolved_codes(attribute: Weak, resolved: Attribute, ranks: Sequence[int]) -
     return np.fromiter(
         (codes.get(rank, outside) for rank in ranks), dtype=np.uint16, count=len(ranks)
     )
+
+
+def resolved_positions(
+    attribute: Scale, resolved: Attribute, placed: tuple[Positions, NDArray[np.bool_]]
+) -> Codes:
+    """The code under the learned attribute of each position; placed: positions, and which records have none."""
+    if not isinstance(resolved, ScaleBins) or resolved.lattice != attribute.lattice:
+        raise TypeError("a column on a lattice becomes bins of this lattice")
+    return resolved.codes_at(*placed)
 
 
 def resolved_cells(attribute: Range, resolved: Attribute) -> Codes:

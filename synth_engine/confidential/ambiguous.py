@@ -1,93 +1,219 @@
 """Texts that may be read in more than one way: the question that their steward is asked about them.
 
-Which of two readings is meant is never guessed. Where the values allow one alone, that one is suggested."""
+Which of two readings is meant is never guessed. Where the values allow one alone, that one is suggested. One convincing
+cell is enough to ask, and cells like `-` or a lone `0` do not defeat a reading that all others share."""
 
 from __future__ import annotations
 
-import calendar
-import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from synth_engine.domain import rounding
+from synth_engine.confidential import written_numbers
+from synth_engine.confidential.hints import FormQuestion, Hint, ReadingChoice
+from synth_engine.confidential.markers import odd_markers
+from synth_engine.confidential.written_dates import DateLayout, layouts
+from synth_engine.formats import DECIMALS, NUMBER_MARKS, THOUSANDS, Marks
 
-_DATE = r"^[0-9]{1,2}([./-])[0-9]{1,2}[./-][1-9][0-9]{3}$"
-_SHORT_DATE = r"^[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}$"
-_ORDERS = {"the day first": (0, 1, "%d{0}%m{0}%Y"), "the month first": (1, 0, "%m{0}%d{0}%Y")}
-_MARKED = {
-    "a comma between digits: a decimal comma, or a sign between thousands": r"^[+-]?[0-9]+(,[0-9]+)*$",
-    "signs between thousands and a decimal point": r"^[+-]?[0-9]{1,3}((,[0-9]{3})*|([ '][0-9]{3})*)(\.[0-9]+)?$",
-    "signs between thousands and a decimal comma": r"^[+-]?[0-9]{1,3}((\.[0-9]{3})*|([ '][0-9]{3})*)(,[0-9]+)?$",
+_ORDERS = {
+    "day-first": "the day first",
+    "month-first": "the month first",
+    "year-first": "the year first",
+    "named-month": "the month by its name",
+    "compact": "eight digits",
 }
+_BEGINNING = r"^[^A-Za-z]{0,3}[0-9]|^(USD?|EUR|GBP|CHF|Fr|kr|Rs)[^A-Za-z]|^[A-Za-z]{3,9}\.? [0-9]{1,2},? "
+_MAX_LENGTH = 100  # bytes of a cell with a number or a date
+_LEAST_SHARE = 0.5  # of the rows, for a reading that is worth a question
+_NEARLY_ALL = 0.9  # of the rows, where the others are no markers
+_LISTED = 3
+_SURE_CELLS = 3  # different cells that decide
+MIXED = "They look like dates, some with the day first and some with the month first: correct the file."
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberQuestion:
+    """The ways in which a column of texts may be numbers. A file has one set of marks, so `ingest` asks one question for all
+    columns."""
+
+    readings: list[
+        tuple[list[Marks], str]
+    ]  # the marks with the same values, and a cell with its value in words
+
+
+def may_be_read(texts: pa.Array, counts: NDArray[np.int64]) -> bool:
+    """Whether half of the texts or rows begin as numbers and dates do: a quick look, since most columns of texts do not."""
+    if pc.max(pc.binary_length(texts)).as_py() > _MAX_LENGTH:
+        return False
+    begin = pc.match_substring_regex(texts, _BEGINNING).to_numpy(zero_copy_only=False)
+    shares = (begin.mean(), counts[begin].sum() / counts.sum())
+    return bool(max(shares) >= _LEAST_SHARE)
 
 
 def dates(texts: pa.Array) -> dict[str, Any] | None:
-    """A draft of days with the day or the month first, if the values make sense in one of the two orders alone."""
-    orders = _orders(texts)
-    # If both orders fit, nothing in the file decides, and a guess would silently exchange days
-    # and months.
-    if orders is None or len(orders) != 1:
+    """A draft of days or timestamps, if the values make sense in one layout alone; else None."""
+    fitting = [
+        (layout, odd)
+        for layout in layouts(texts)
+        if (odd := odd_markers(texts, layout.readable)) is not None
+    ]
+    # Where all days are also months, as in 3/3/2021, both orders mean the same.
+    if len(fitting) == 2 and _same_days(fitting[0][0], fitting[1][0]):
+        fitting = fitting[1:]
+    return _sure(texts, *fitting[0]) if len(fitting) == 1 else None
+
+
+def date_question(texts: pa.Array, counts: NDArray[np.int64]) -> Hint | None:
+    """The question about texts that are dates in several layouts, or in one but for some cells; None if they are no dates."""
+    rows = counts.sum()
+    partly = [
+        layout
+        for layout in layouts(texts)
+        if counts[layout.readable].sum() >= _LEAST_SHARE * rows
+    ]
+    if not partly:
         return None
-    [order] = orders
-    form = _ORDERS[order][2]
-    years = pc.min_max(pc.utf8_slice_codeunits(texts, -4)).as_py()
-    why = f"All values are dates with {order}: some have a number above 12 there. The range is in whole years."
-    sign = re.sub("[0-9]", "", texts[0].as_py())[0]
-    return {
-        "kind": "date",
-        **rounding.days(years["min"], years["max"]),
-        "format": form.format(sign),
-        "why": why,
-    }
+    whole = [layout for layout in partly if odd_markers(texts, layout.readable) is not None]
+    choices = [_choice(texts, counts, layout, partly) for layout in whole or partly]
+    if whole:
+        question = "They look like dates, and whether the day or the month comes first cannot be seen. Which is it?"
+        return Hint(certainty="open", question=question, choices=choices)
+    orders = {layout.key for layout in partly}
+    if len(orders) > 1:
+        return Hint(certainty="open", question=MIXED, choices=choices)
+    return Hint(
+        certainty="open",
+        question="Most cells look like dates, and some do not. Are they dates?",
+        choices=choices,
+    )
 
 
-def add_question(draft: dict[str, Any], texts: pa.Array) -> dict[str, Any]:
-    """A draft of texts, with the question that its steward has to answer first, if there is one."""
-    if question := _question(texts):
-        draft["why"] += f" {question}"
-    return draft
+def number_question(
+    texts: pa.Array, counts: NDArray[np.int64], now: Marks
+) -> NumberQuestion | None:
+    """The ways in which texts may be numbers that the file's form does not read; None if there is none."""
+    rows = counts.sum()
+    readings = []
+    for reading in written_numbers.readings(texts, now):
+        nearly_all = counts[reading.readable].sum() >= _NEARLY_ALL * rows
+        if not nearly_all and odd_markers(texts, reading.readable) is None:
+            continue
+        first = int(np.flatnonzero(reading.convincing)[0])
+        value = reading.values[first]
+        spelled = f"{value:.0f}" if value == int(value) else f"{value:.12g}"
+        readings.append((reading.same, f"“{texts[first].as_py()}” is {spelled}"))
+    return NumberQuestion(readings=readings) if readings else None
 
 
-def _question(texts: pa.Array) -> str:
-    orders = _orders(texts)
-    if orders == set():
-        return "They look like dates, some with the day and some with the month first: only the file can be mended."
-    if orders:
-        return (
-            "They look like dates, and whether the day or the month comes first cannot be seen: if you know, make this"
-            " a date, written %d/%m/%Y or %m/%d/%Y with the sign that the file has between them."
-        )
-    if pc.all(pc.match_substring_regex(texts, _SHORT_DATE)).as_py() and len(_signs(texts)) == 1:
-        return (
-            "They look like dates with years of two digits, whose century and order cannot be seen: if you know, make this"
-            " a date, written %d/%m/%y or %m/%d/%y with the sign that the file has between them."
-        )
-    for what, pattern in _MARKED.items():
-        if pc.all(pc.match_substring_regex(texts, pattern)).as_py():
-            return f"They look like numbers with {what}. If you know, say so where it says how the file is read."
-    return ""
-
-
-def _orders(texts: pa.Array) -> set[str] | None:
-    """The orders of day and month in which all values make sense; None if they are no such dates."""
-    if not pc.all(pc.match_substring_regex(texts, _DATE)).as_py() or len(_signs(texts)) != 1:
+def form_question(
+    questions: Mapping[str, NumberQuestion], now: Marks, *, decimals: Sequence[str] = ()
+) -> FormQuestion | None:
+    """One question for all columns of texts that are numbers by other marks: a file has one set of them. Offered are the marks
+    that read most columns; those that give the same numbers are one choice. now: how the file is read. decimals: columns
+    with decimals as it is read now, which another decimal mark would lose."""
+    by_marks: dict[tuple[str, str], dict[str, int]] = {}
+    units = set(now.units)
+    for name, question in questions.items():
+        for index, (same, _) in enumerate(question.readings):
+            units.update(*(marks.units for marks in same))
+            for marks in same:
+                by_marks.setdefault((marks.decimal, marks.thousands), {}).setdefault(
+                    name, index
+                )
+    if not by_marks:
         return None
-    parts = [[int(part) for part in re.split("[./-]", text)] for text in texts.to_pylist()]
-    fitting = set()
-    for order, (day, month, _) in _ORDERS.items():
-        if all(
-            1 <= part[month] <= 12 and 1 <= part[day] <= _days(part[2], part[month])
-            for part in parts
-        ):
-            fitting.add(order)
-    return fitting
+    most = max(map(len, by_marks.values()))
+    choices: dict[tuple[tuple[str, int], ...], ReadingChoice] = {}
+    for each in NUMBER_MARKS:
+        read = by_marks.get((each.decimal, each.thousands), {})
+        if len(read) < most:
+            continue
+        marks = Marks(
+            decimal=each.decimal, thousands=each.thousands, units=tuple(sorted(units))
+        )
+        name, index = next(iter(read.items()))
+        label = f"{questions[name].readings[index][1]} ({marks_in_words(marks)})"
+        if decimals and marks.decimal != now.decimal:
+            more = " and others" if len(decimals) > _LISTED else ""
+            label += (
+                f"; then the numbers of {', '.join(decimals[:_LISTED])}{more} cannot be read"
+            )
+        form = {
+            "decimal": marks.decimal,
+            "thousands": marks.thousands,
+            "units": list(marks.units),
+        }
+        key = f"decimal {DECIMALS[marks.decimal]}, thousands {THOUSANDS[marks.thousands]}"
+        choices.setdefault(tuple(read.items()), ReadingChoice(key=key, label=label, form=form))
+    columns = tuple(
+        name for name in questions if any(name in read for read in by_marks.values())
+    )
+    several = f"{len(columns)} columns look" if len(columns) > 1 else f"“{columns[0]}” looks"
+    text = f"{several} like numbers that the file's form does not read. How are they written?"
+    return FormQuestion(
+        key="marks", text=text, columns=columns, choices=tuple(choices.values())
+    )
 
 
-def _signs(texts: pa.Array) -> set[str]:
-    return {re.sub("[0-9]", "", text) for text in texts.to_pylist()}
+def marks_in_words(marks: Marks) -> str:
+    """Return in words how numbers are written."""
+    parts = [f"{THOUSANDS[marks.thousands]} between thousands"] * bool(marks.thousands)
+    parts += [DECIMALS[marks.decimal]]
+    parts += [f"{' and '.join(marks.units)} left out"] * bool(marks.units)
+    return ", ".join(parts)
 
 
-def _days(year: int, month: int) -> int:
-    return calendar.monthrange(year, month)[1]
+def _sure(texts: pa.Array, layout: DateLayout, odd: Collection[str]) -> dict[str, Any]:
+    """The draft of the only layout in which all texts are dates."""
+    order = _ORDERS[layout.key]
+    decisive = _decisive(layout)
+    index = int(np.flatnonzero(decisive if decisive.any() else layout.readable)[0])
+    example = f"“{texts[index].as_py()}” is {layout.day_in_words(index)}"
+    if layout.key in ("day-first", "month-first"):
+        why = f"All values are dates with {order}: some have a number above 12 there, so {example}. The range is in whole years."
+        certain = int(decisive.sum()) >= _SURE_CELLS
+    else:
+        why = f"All values are dates with {order}: {example}. The range is in whole years."
+        certain = layout.key != "compact"
+    if "%y" in layout.format:
+        why += " Years 00 to 68 are taken for 2000 to 2068, and 69 to 99 for 1969 to 1999."
+    hint = Hint(certainty="sure" if certain and not odd else "probable")
+    return {**layout.facts(), "why": why, "hint": hint, "odd": list(odd)}
+
+
+def _choice(
+    texts: pa.Array, counts: NDArray[np.int64], layout: DateLayout, others: list[DateLayout]
+) -> ReadingChoice:
+    """A layout as an answer, with a cell that other layouts read otherwise."""
+    telling = layout.readable.copy()
+    for other in others:
+        if other is not layout:
+            telling &= (other.months != layout.months) | ~other.readable
+    index = int(np.flatnonzero(telling if telling.any() else layout.readable)[0])
+    label = f"“{texts[index].as_py()}” is {layout.day_in_words(index)}"
+    facts = layout.facts()
+    lost = counts[~layout.readable].sum()
+    odd = odd_markers(texts, layout.readable)
+    if odd is None:
+        label += f"; {max(1, round(100 * lost / counts.sum()))} of 100 cells cannot be read so and count as missing"
+        facts |= {"missing": [""], "outside": "missing"}
+    elif odd:
+        facts |= {"missing": list(odd), "outside": "missing"}
+    return ReadingChoice(key=layout.key, label=label, facts=facts)
+
+
+def _decisive(layout: DateLayout) -> NDArray[np.bool_]:
+    return layout.readable & (layout.days > 12)
+
+
+def _same_days(one: DateLayout, other: DateLayout) -> bool:
+    both = one.readable & other.readable
+    return bool(
+        (one.readable == other.readable).all()
+        and (one.months[both] == other.months[both]).all()
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.hierarchy import Hierarchy
+from synth_engine.kinds.lattice import Positions
 from synth_engine.measurement import Candidate, Clique, Counts
 
 
@@ -20,6 +21,7 @@ class CountCache:
         self.rows = rows
         self._distances: dict[tuple[Clique, int], tuple[weakref.ref[Counts], int]] = {}
         self._sorted: dict[tuple[Clique, bool], counts.Sorted] = {}
+        self._positions: dict[str, tuple[Positions, int]] = {}
 
     def scores(self, candidates: tuple[Candidate, ...]) -> Counts:
         """The L1 distance of each candidate's true counts from its reference, less its penalty."""
@@ -34,6 +36,15 @@ class CountCache:
             self._sorted.clear()
             self._sorted[key] = counts.by_leaf(self.rows, hierarchy)
         return self._sorted[key]
+
+    def positions(self, name: str) -> tuple[Positions, int]:
+        """The sorted positions of a column on a lattice, stored until another column is asked for, and how many records
+        have none."""
+        if name not in self._positions:
+            positions, missing = self.rows.positions(name)
+            self._positions.clear()
+            self._positions[name] = np.sort(positions[~missing]), int(missing.sum())
+        return self._positions[name]
 
     def _distance(self, candidate: Candidate) -> int:
         """The distance, counted once for each reference array for as long as somebody holds it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import isqrt, prod
 from typing import Any
 
@@ -16,9 +17,11 @@ from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy
+from synth_engine.kinds.lattice import Positions
 from synth_engine.measurement import Merged
 from synth_engine.privacy.unit import VOTE
 
+_LARGEST = 2**64 - 1
 _BLOCK = 2**16  # records at a time: their cells fit a processor's cache
 
 
@@ -122,6 +125,48 @@ def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
         np.repeat(np.array(share, dtype=np.int64)[held], held),
     )
     return table
+
+
+def intervals(
+    column: tuple[Positions, int],
+    cuts: Sequence[int],
+    divisors: Sequence[int],
+    *,
+    remainder: int,
+    with_missing: bool,
+) -> NDArray[np.int64]:
+    """Counts the records by intervals of positions and, within each, by the largest divisor of their position; last, if
+    wanted, those without a value. Shape (intervals · divisors + 1,) or less. Exact like `contingency`.
+
+    column: the sorted positions of a column, and how many records have none. remainder: what position 0 is above a
+    multiple of every divisor."""
+    positions, missing = column
+    # The end of the last interval may be 2^64, which no unsigned number of 64 bits is: all positions lie below it.
+    starts = np.array(cuts[:-1], dtype=np.uint64)
+    end = positions.size if cuts[-1] > _LARGEST else _first_at(positions, cuts[-1])
+    ends = np.append(np.searchsorted(positions, starts), end)
+    table = np.empty((len(cuts) - 1, len(divisors)), dtype=np.int64)
+    for interval, (first, last) in enumerate(pairwise(ends.tolist())):
+        table[interval] = _by_divisor(positions[first:last], divisors, remainder=remainder)
+    return np.append(table.ravel(), missing) if with_missing else table.ravel()
+
+
+def _first_at(positions: Positions, cut: int) -> int:
+    return int(np.searchsorted(positions, np.uint64(cut)))
+
+
+def _by_divisor(
+    positions: Positions, divisors: Sequence[int], *, remainder: int
+) -> NDArray[np.int64]:
+    """Counts positions by their largest divisor."""
+    divisible = [positions.size]
+    for divisor in divisors[1:]:
+        number = np.uint64(divisor)
+        shift = np.uint64(remainder % divisor)
+        # Each divisor divides the next one, so that those which this one does not divide are done with.
+        positions = positions[(positions % number + shift) % number == 0]
+        divisible.append(positions.size)
+    return np.array(divisible, dtype=np.int64) - np.array([*divisible[1:], 0], dtype=np.int64)
 
 
 def by_rank(rows: Rows, name: str) -> dict[int, int]:

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-from synth_engine.confidential import suggest
+from synth_engine.confidential import ambiguous, header_units, relations, suggest
+from synth_engine.confidential.hints import FormQuestionDocument, HintDocument
 from synth_engine.confidential.summary import Column
 from synth_engine.formats import Dialect, Kind, Marks
 from synth_engine.readers import Block, Limits, Progress, Shape, blocks, silent
+from synth_engine.strict_json import JsonObject
 
 PREVIEW_ROWS = 20
+ASKED_OF_FILE = (
+    "How its numbers are written is a question about the whole file, and asked there."
+)
 TOTALS = (
     "total",
     "totals",
@@ -33,31 +38,51 @@ TOTALS = (
 THREADS = 2  # columns of a block are looked at side by side
 
 
+class ReadingDocument(TypedDict):
+    """A reading as JSON."""
+
+    columns: list[str]
+    suggestions: list[dict[str, object]]
+    preview: list[list[str]]
+    rows: int
+    line_count: int
+    dialect: JsonObject | None
+    notes: list[str]
+    unique: list[str]
+    hints: dict[str, HintDocument]
+    questions: list[FormQuestionDocument]
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Reading:
     """The reading of a table for its steward. `suggestions` have the form of attributes in a
     domain's JSON, each fact marked "suggested", with a sentence under "why". `unique` are
-    columns that seem to be different in every row."""
+    columns that seem to be different in every row. `hints`: of each column, how sure its suggestion is and what else it could
+    be. `questions`: about the form of the file, with their answers."""
 
     columns: tuple[str, ...]
-    suggestions: list[dict[str, Any]]
+    suggestions: list[dict[str, object]]
     preview: list[list[str]]
     rows: int
     line_count: int
     dialect: Dialect | None
     notes: list[str]
     unique: list[str]
+    hints: dict[str, HintDocument] = field(default_factory=dict)
+    questions: list[FormQuestionDocument] = field(default_factory=list)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ReadingDocument:
         return {
             "columns": list(self.columns),
             "suggestions": self.suggestions,
             "preview": self.preview,
             "rows": self.rows,
             "line_count": self.line_count,
-            "dialect": self.dialect and self.dialect.to_json(),
+            "dialect": None if self.dialect is None else self.dialect.to_json(),
             "notes": self.notes,
             "unique": self.unique,
+            "hints": self.hints,
+            "questions": self.questions,
         }
 
 
@@ -74,12 +99,17 @@ def read(
     columns: dict[str, Column] = {}
     preview: list[list[str]] = []
     last: list[str] = []
-    marks = dialect.marks if dialect else Marks()
+    rows: relations.RowSample | None = None
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
         for block in blocks(
             path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress
         ):
+            # A form that was not stated is guessed before the first block.
+            form = dialect or shape.dialect
+            marks = form.marks if form else Marks()
             columns = columns or {name: Column(marks, of=len(block)) for name in block}
+            rows = rows or relations.RowSample(list(block))
+            rows.add(block)
             preview = preview or _head(block)
             last = _row(block, -1)
             list(
@@ -91,20 +121,57 @@ def read(
         shape.notes.append(
             "The last row seems to be a sum: if it is, say that a line at the end is to be left out."
         )
-    suggestions = []
+    suggested = []
     for number, (name, column) in enumerate(columns.items(), start=1):
-        suggestions.append(suggest.attribute(name, column, codebook=shape.facts.get(name)))
+        suggested.append(suggest.suggestion(name, column, codebook=shape.facts.get(name)))
         progress("suggest", number / len(columns))
+    form = dialect or shape.dialect
+    held = relations.remarks(
+        rows.columns() if rows else {},
+        [each.attribute for each in suggested],
+        form.marks if form else Marks(),
+    )
+    for each in suggested:
+        each.hint.remarks += held.get(each.attribute["name"], ())
+    asked = {
+        each.attribute["name"]: each.numbers for each in suggested if each.numbers is not None
+    }
+    marks_question = (
+        ambiguous.form_question(asked, form.marks, decimals=_with_decimals(suggested))
+        if form
+        else None
+    )
+    for each in suggested:
+        if marks_question is not None and each.attribute["name"] in marks_question.columns:
+            each.hint.question = ASKED_OF_FILE
+    questions = [
+        header_units.question(columns, dict(zip(columns, preview[0], strict=True)), form)
+        if preview
+        else None,
+        marks_question,
+    ]
     return Reading(
         columns=shape.columns,
-        suggestions=suggestions,
+        suggestions=[each.attribute for each in suggested],
         preview=preview,
         rows=shape.rows,
         line_count=shape.lines,
         dialect=shape.dialect,
         notes=shape.notes,
         unique=[name for name, column in columns.items() if column.unique],
+        hints={each.attribute["name"]: each.hint.to_json() for each in suggested},
+        questions=[question.to_json() for question in questions if question is not None],
     )
+
+
+def _with_decimals(suggested: list[suggest.ColumnSuggestion]) -> list[str]:
+    """The columns that are suggested as numbers with decimals."""
+    attributes = [each.attribute for each in suggested]
+    return [
+        each["name"]
+        for each in attributes
+        if each.get("of", each["kind"]) == "number" and each.get("step", 0.1) != 1
+    ]
 
 
 def head(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from synth_engine import codec, readers
 from synth_engine.codec import Bags, Codes
-from synth_engine.domain import Domain, Integer, Number, Range, Weak, WeakBasket
+from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import Block, Limits, Progress, Shape
@@ -24,13 +24,23 @@ from synth_engine.readers import Block, Limits, Progress, Shape
 Ranked = tuple[NDArray[np.int32], list[int]]
 """The values of a weak attribute: for each record an index into a list, and the list: different
 numbers within the public set."""
+Placed = tuple[NDArray[np.uint64], NDArray[np.bool_]]
+"""The values of a column on a lattice: for each record a position, and whether it has none."""
 
 
 class Rows:
     """Columns of codes, one entry a record. Only `counts` reads them; printing, copying, storing, walking through,
     or comparing them is refused, so that no log line, traceback or task argument can hold a record by mistake."""
 
-    __slots__ = ("__baskets", "__codes", "__domain", "__ranked", "__total", "__units")
+    __slots__ = (
+        "__baskets",
+        "__codes",
+        "__domain",
+        "__positions",
+        "__ranked",
+        "__total",
+        "__units",
+    )
 
     def __init__(
         self,
@@ -40,8 +50,10 @@ class Rows:
         ranked: Mapping[str, Ranked] = MappingProxyType({}),
         units: NDArray[np.integer[Any]] | None = None,
         baskets: Mapping[str, Bags] = MappingProxyType({}),
+        positions: Mapping[str, Placed] = MappingProxyType({}),
     ) -> None:
         lengths = {len(column) for column in (*codes.values(), *baskets.values())}
+        lengths |= {len(part) for placed in positions.values() for part in placed}
         lengths |= {len(value_indices) for value_indices, _ in ranked.values()} | (
             {len(units)} if units is not None else set()
         )
@@ -53,11 +65,11 @@ class Rows:
             for attribute in domain.undeclared
             if isinstance(attribute, WeakBasket)
         }
-        if len(lengths) != 1 or (set(codes), set(ranked), set(baskets)) != (
-            set(domain.names),
-            weak,
-            held,
-        ):
+        scales = {
+            attribute.name for attribute in domain.undeclared if isinstance(attribute, Scale)
+        }
+        given = (set(codes), set(ranked), set(baskets), set(positions))
+        if len(lengths) != 1 or given != (set(domain.names), weak, held, scales):
             raise PrivacyError("rows do not fit their domain")
         self.__codes, self.__domain, self.__total, self.__units = (
             dict(codes),
@@ -66,6 +78,7 @@ class Rows:
             units,
         )
         self.__ranked, self.__baskets = dict(ranked), dict(baskets)
+        self.__positions = dict(positions)
 
     def codes(self, name: str) -> Codes:
         """The codes of one attribute, for `counts` alone."""
@@ -86,6 +99,10 @@ class Rows:
         """The numbers of the items in the cells of a weak basket, for `counts` alone."""
         return self.__baskets[name]
 
+    def positions(self, name: str) -> Placed:
+        """The positions of a column on a lattice, for `counts` alone."""
+        return self.__positions[name]
+
     def resolve(self, domain: Domain) -> Rows:
         """The same records under what was learned. Raises DomainError where that does not fit what was declared."""
         learned = {
@@ -104,6 +121,10 @@ class Rows:
                 codes[name] = codec.resolved_codes(attribute, resolved, ranks)[value_indices]
             elif isinstance(attribute, Range):
                 codes[name] = codec.resolved_cells(attribute, resolved)[codes[name]]
+            elif isinstance(attribute, Scale):
+                codes[name] = codec.resolved_positions(
+                    attribute, resolved, self.__positions[name]
+                )
             elif isinstance(attribute, WeakBasket):
                 codes |= codec.resolved_items(attribute, resolved, self.__baskets[name])
         return Rows(codes, domain=domain, units=self.__units)
@@ -173,7 +194,9 @@ def open_tables(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> list[Rows]:
-    """Opens one table under several descriptions, as `open_table` does under each, and parses the file once."""
+    """Opens one table under several descriptions, as `open_table` does under each, and parses the file once. Each draws
+    its own truncation, so that sessions on several of the results protect a unit less than one: only comparisons, which
+    are not private, open more than one."""
     _require_form(path, kind=kind, dialect=dialect)
     wanted = list(dict.fromkeys(name for domain in domains for name in _wanted(domain)))
     shape, opened = Shape(), [_Opened(domain, dialect) for domain in domains]
@@ -210,6 +233,8 @@ class _Opened:
         self._bags: dict[str, list[Bags]] = {
             a.name: [] for a in domain.undeclared if isinstance(a, WeakBasket)
         }
+        self._scales = [a for a in domain.undeclared if isinstance(a, Scale)]
+        self._placed: dict[str, list[Placed]] = {a.name: [] for a in self._scales}
         self._ids: list[pa.Array] = []
 
     def add(self, block: Block) -> None:
@@ -220,8 +245,16 @@ class _Opened:
         # Rows are read once, and what they became is repeated: texts repeated could be more than memory holds.
         row_indices = None if times is None else np.repeat(np.arange(len(times)), times)
 
-        for name, codes in codec.encode(domain, _plain(domain, block, self._dialect)).items():
+        plain = _plain(domain, block, self._dialect)
+        for name, codes in codec.encode(domain, plain, leave_out=self._placed).items():
             self._codes[name].append(codes if row_indices is None else codes[row_indices])
+        for scale in self._scales:
+            positions, missing = codec.positions(scale, plain[scale.name])
+            if row_indices is not None:
+                positions, missing = positions[row_indices], missing[row_indices]
+            self._placed[scale.name].append((positions, missing))
+            # Until its values are learned, a record has a value or none.
+            self._codes[scale.name].append(missing.astype(np.uint16))
         for name, ranking in self._rankings.items():
             ranks = ranking.places(block[name])
             self._value_indices[name].append(
@@ -259,8 +292,17 @@ class _Opened:
             else pa.array([], type=pa.large_list(pa.int32()))
             for name, pieces in self._bags.items()
         }
+        placed = {
+            name: (
+                _joined([positions for positions, _ in pieces], np.uint64),
+                _joined([missing for _, missing in pieces], np.bool_),
+            )
+            for name, pieces in self._placed.items()
+        }
         if domain.unit.column is None:
-            return Rows(columns, domain=domain, ranked=ranked, baskets=baskets)
+            return Rows(
+                columns, domain=domain, ranked=ranked, baskets=baskets, positions=placed
+            )
         belongs = _units(self._ids)
         # Every sensitivity assumes at most `max_records` records a unit: from here on that
         # holds.
@@ -274,8 +316,17 @@ class _Opened:
             name: value_indices.take(pa.array(retained))
             for name, value_indices in baskets.items()
         }
+        placed = {
+            name: (positions[retained], missing[retained])
+            for name, (positions, missing) in placed.items()
+        }
         return Rows(
-            columns, domain=domain, ranked=ranked, units=belongs[retained], baskets=baskets
+            columns,
+            domain=domain,
+            ranked=ranked,
+            units=belongs[retained],
+            baskets=baskets,
+            positions=placed,
         )
 
 
@@ -283,7 +334,7 @@ def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=kind)
 
 
-def count_fits(
+def count_raw_columns(
     path: Path | str,
     domain: Domain,
     *,
@@ -291,36 +342,35 @@ def count_fits(
     dialect: Dialect | None = None,
     limits: Limits | None = None,
     progress: Progress = readers.silent,
-) -> dict[str, codec.Fit]:
-    """Counts how the cells of each column fit its description, over all rows of the table.
+) -> dict[str, codec.RawColumn]:
+    """Counts the uncoded cells of each column, and how they fit its description, over all rows of the table.
 
     Exact counts of real cells: not private, for the data steward's report alone. Raises
     TableError as `open_table` does."""
     _require_form(path, kind=kind, dialect=dialect)
     wanted = _wanted(domain)
     marks = None if dialect is None else dialect.marks
-    described = {
-        attribute.name: attribute
+    header = readers.columns(path, kind=kind, dialect=dialect, mode="total")
+    counters = {
+        attribute.name: codec.RawCounter(attribute, marks=marks)
         for attribute in domain.attributes
-        if attribute.name in domain.columns
+        # Identifiers are not among the columns that a description needs.
+        if codec.is_counted(attribute) and attribute.name in header
     }
-    fitted: dict[str, codec.Fit] = {}
     for block in readers.blocks(
         path,
         kind=kind,
         dialect=dialect,
         limits=limits or Limits(),
-        wanted=wanted,
+        wanted=list(dict.fromkeys([*wanted, *counters])),
         progress=progress,
         mode="total",
     ):
         _require(wanted, names=block)
-        block = _plain(domain, codec.repeat_rows(domain, block, marks=marks), dialect)
-        for name, attribute in described.items():
-            fit = codec.fit(attribute, block[name])
-            if fit is not None:
-                fitted[name] = fitted.get(name, codec.Fit()) + fit
-    return fitted
+        times = codec.repetitions(domain, block, marks=marks)
+        for name, counter in counters.items():
+            counter.add(block[name], times=times)
+    return {name: counter.finish() for name, counter in counters.items()}
 
 
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
@@ -329,7 +379,7 @@ def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:
         return block
     plain = dict(block)
     for attribute in domain.attributes:
-        if isinstance(attribute, Integer | Number | Range) and attribute.name in block:
+        if isinstance(attribute, Integer | Number | Range | Scale) and attribute.name in block:
             plain[attribute.name] = dialect.marks.plain(
                 block[attribute.name], apart_from=attribute.missing or ()
             )

@@ -19,6 +19,7 @@ from synth_engine.confidential.verbs import (
     group_sizes,
     grow,
     interaction,
+    intervals,
     items,
     leaves,
     measure,
@@ -116,6 +117,13 @@ class RoomSession:
 
     def items(self, name: str, *, noise: Noise) -> Measurement:
         return self._ask(items.question(self._facts, name, noise=noise))
+
+    def intervals(
+        self, name: str, cuts: Sequence[int], *, noise: Noise, divisors: Sequence[int] = (1,)
+    ) -> Measurement:
+        return self._ask(
+            intervals.question(self._facts, name, cuts, noise=noise, divisors=divisors)
+        )
 
     def grow(
         self, columns: Clique, *, rule: Rule, noise: Noise, together: bool = True

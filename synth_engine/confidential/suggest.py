@@ -6,16 +6,21 @@ still made from the data, which is why every fact of it is marked "suggested".""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from synth_engine.codec import numbers
-from synth_engine.confidential import ambiguous
+from synth_engine.confidential import ambiguous, codes, sentinels
+from synth_engine.confidential.ambiguous import NumberQuestion
+from synth_engine.confidential.hints import Hint, ReadingChoice
+from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, odd_markers
 from synth_engine.confidential.summary import (
-    MARKERS,
     MAX_DISTINCT_TEXTS,
     MAX_TEXT_BYTES,
     Column,
@@ -25,6 +30,7 @@ from synth_engine.domain import rounding
 from synth_engine.formats import Marks
 from synth_engine.kinds import KINDS
 from synth_engine.kinds.fragments import MAX_EXACT
+from synth_engine.kinds.text import CLASSES, MAX_TEXT_LENGTH
 
 MAX_CATEGORIES = 100
 MAX_CATEGORY_LENGTH = 200
@@ -42,11 +48,23 @@ _NAMES = {
     "why": "Nearly every value is different, or long: it may name a record. Left out.",
 }
 _WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
+_LEARNED = "Where they lie is learned within the budget, unless bounds are written somewhere."
+_NUMBERS = ("integer", "number", "scale")
+ONE_BIN_A_VALUE = 200  # whole numbers of a shorter range are suggested with a bin each
+MAX_DECIMALS = 6
 _CONFIRM = (
     "Confirm only what is known without looking at this table, for example from a codebook."
 )
 
 
+LEAVE_OUT = ReadingChoice(
+    key="leave-out", label="Leave the column out", facts={"kind": "identifier"}
+)
+_CLOCK = r"^([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$"
+_LENGTHS = (20, 50, 100, 200, 500)  # of texts, as a person would say them
+_FEWEST_READABLE = 10  # different numbers or times, for a question about the other texts
+_MOST_LOST = 0.1  # share of the rows that cannot be read
+_FEWEST_DAYS = 5  # whole numbers of eight digits that are all days
 _BASKETS: Mapping[str, Any] = {
     "kind": "weak-basket",
     "values": {"set": "integers", "low": 0, "high": 9_999},
@@ -55,17 +73,44 @@ _BASKETS: Mapping[str, Any] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class ColumnSuggestion:
+    """A draft of one column in the form of a domain's JSON, what is said about it, and in which ways its texts may be numbers
+    if the form of the file were another one."""
+
+    attribute: dict[str, Any]
+    hint: Hint
+    numbers: NumberQuestion | None = None
+
+
 def attribute(
     name: str, column: Column, *, codebook: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A draft of one attribute, in the form of a domain's JSON; `codebook` is what the file itself says about it."""
+    return suggestion(name, column, codebook=codebook).attribute
+
+
+def suggestion(
+    name: str, column: Column, *, codebook: Mapping[str, Any] | None = None
+) -> ColumnSuggestion:
+    """The same with how sure it is, and what else the column could be."""
     if codebook and codebook.get("baskets"):
-        return {"name": name, **_BASKETS, "provenance": "suggested"}
-    draft = _draft_from_codebook(column, codebook) if codebook else None
-    return {"name": name, **(draft or _draft_column(column)), "provenance": "suggested"}
+        draft: dict[str, Any] = dict(_BASKETS)
+    else:
+        draft = (
+            _draft_from_codebook(name, column, codebook) if codebook else None
+        ) or _draft_column(name, column)
+    hint, question = draft.pop("hint", None) or Hint(), draft.pop("numbers", None)
+    return ColumnSuggestion(
+        attribute={"name": name, **draft, "provenance": "suggested"},
+        hint=hint,
+        numbers=question,
+    )
 
 
-def _draft_from_codebook(column: Column, codebook: Mapping[str, Any]) -> dict[str, Any] | None:
+def _draft_from_codebook(
+    name: str, column: Column, codebook: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """The draft that a codebook makes: its codes are the values, if every value has one."""
     missing = codebook.get("missing", [])
     labels = {
@@ -82,7 +127,7 @@ def _draft_from_codebook(column: Column, codebook: Mapping[str, Any]) -> dict[st
         outside = "missing" if markers else "clamp"
         facts = {"values": list(labels), "other": False, "missing": markers, "outside": outside}
         return {"kind": "categorical", **facts, "why": why}
-    draft = _draft_column(column.without(missing))
+    draft = _draft_column(name, column.without(missing))
     further_markers = [
         code
         for code in missing
@@ -104,30 +149,60 @@ def _within(draft: Mapping[str, Any], code: str) -> bool:
     return code in draft.get("values", [draft.get("true"), draft.get("false")])
 
 
-def _draft_column(column: Column) -> dict[str, Any]:
+def _draft_column(name: str, column: Column) -> dict[str, Any]:
     if column.wide is not None:
-        missing = [marker for marker in MARKERS if column.wide.missing[marker]]
-        draft = _draft_of_many(column.wide)
+        missing = column.wide.markers
+        draft = _draft_of_many(name, column.wide)
     else:
         times = Counter(column.times)
-        total = sum(times.values())
         missing = [marker for marker in MARKERS if times.pop(marker, 0)]
-        draft = _draft(times, rows=total, marks=column.marks)
-    if draft["kind"] != "identifier":
-        draft["missing"] = missing or None
-        if missing:
-            written = " ".join(f'"{marker}"' for marker in missing)
-            draft["why"] += f" Missing values seem to be written {written}."
-            if "outside" in draft:
-                draft["outside"] = "missing"
+        draft = _draft(name, times, marks=column.marks, has_missing=bool(missing))
+    sentinel_texts = draft.pop("sentinels", ())
+    missing += [text for text in draft.pop("odd", ()) if text not in missing]
+    # A marker that is also a value of the range stays a value.
+    missing = [marker for marker in missing if not (marker and _within(draft, marker))]
+    draft |= _with_missing(draft, missing)
+    hint: Hint = draft.setdefault("hint", Hint())
+    # Whoever takes a sentinel for a value does not take it for a marker as well.
+    without = [marker for marker in missing if marker not in sentinel_texts]
+    hint.choices = [
+        replace(
+            choice,
+            facts=dict(choice.facts)
+            | _with_missing(choice.facts, without if choice.key == "value" else missing),
+        )
+        if choice.facts is not None
+        else choice
+        for choice in hint.choices
+    ]
+    if missing and draft["kind"] != "identifier":
+        written = " ".join(f'"{marker}"' for marker in missing)
+        draft["why"] += f" Missing values seem to be written {written}."
+        if not set(missing) <= set(MARKERS) and hint.certainty == "sure":
+            hint.certainty = "probable"
     draft["why"] += "" if draft["kind"] == "identifier" else f" {_CONFIRM}"
     return draft
 
 
-def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
+def _with_missing(facts: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
+    """The facts about missing values of a draft with these markers, besides those that it has of its own."""
+    if facts["kind"] == "identifier":
+        return {}
+    own = [marker for marker in facts.get("missing") or () if marker not in missing]
+    # An empty marker comes first only where cells are empty: the first one is what is written.
+    markers = [*missing, *own]
+    markers = [marker for marker in markers if not (marker and _within(facts, marker))]
+    outside = {"outside": "missing"} if markers and "outside" in facts else {}
+    return {"missing": markers or None} | outside
+
+
+def _draft(
+    name: str, times: Counter[str], *, marks: Marks, has_missing: bool
+) -> dict[str, Any]:
     if not times:
         return {"kind": "identifier", "why": "Every value is missing: left out."}
     texts = pa.array(times.keys(), type=pa.string())
+    counts = np.fromiter(times.values(), dtype=np.int64)
     pair = _pair(times)
     if pair:
         return {
@@ -136,27 +211,185 @@ def _draft(times: Counter[str], *, rows: int, marks: Marks) -> dict[str, Any]:
             "false": pair[1],
             "why": "Two values that say yes and no.",
         }
-    plain = marks.plain(texts)
+    column = DistinctTexts(
+        name=name, texts=texts, counts=counts, marks=marks, has_missing=has_missing
+    )
+    draft = _on_a_scale(column)
+    if draft is None and ambiguous.may_be_read(texts, counts):
+        draft = (
+            _beside_odd_texts(column)
+            or ambiguous.dates(texts)
+            or _asked(column, _text(name, times, texts, counts))
+        )
+    draft = draft or _text(name, times, texts, counts)
+    return _constant(draft, column) if len(times) == 1 else draft
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctTexts:
+    """The different texts of a column. texts: shape (n,). counts: shape (n,), rows of each. has_missing: whether markers of
+    missing values were taken off."""
+
+    name: str
+    texts: pa.Array
+    counts: NDArray[np.int64]
+    marks: Marks
+    has_missing: bool
+
+    @property
+    def unique(self) -> bool:
+        """Returns whether no two rows share a text."""
+        return int(self.counts.sum()) == len(self.counts)
+
+
+def _on_a_scale(column: DistinctTexts) -> dict[str, Any] | None:
+    """A draft of numbers, days, timestamps or times of day, if all texts are; else None."""
+    plain = column.marks.plain(column.texts)
     if (whole := numbers.whole(plain)) is not None:
-        return _integer(whole, np.array(list(times.values())), rows=rows)
+        return _eight_digits(column) or _without_sentinels(column, whole, _integer)
     if (decimals := numbers.decimal(plain)) is not None:
-        return _number(decimals.min(), decimals.max())
-    if (moments := numbers.times(texts)) is not None:
+        return _without_sentinels(column, decimals, _decimals)
+    if (moments := numbers.times(column.texts)) is not None:
         if moments.days:
-            return _days(moments.first, moments.last)
+            return _without_last_day(column) or _days(moments.first, moments.last)
         return _span(moments, int(np.gcd.reduce(moments.clocks)))
     for kind in KINDS.values():
-        if (draft := kind.suggest(texts)) is not None:
+        if (draft := kind.suggest(column.texts)) is not None:
             return draft
-    return ambiguous.dates(texts) or ambiguous.add_question(_text(times, rows=rows), texts)
+    return None
 
 
-def _draft_of_many(wide: Wide) -> dict[str, Any]:
+def _readable_texts(column: DistinctTexts) -> Iterator[tuple[DistinctTexts, NDArray[np.bool_]]]:
+    """For each form of numbers, days and times the texts that have it, without blanks around them, and which they are:
+    shape (n,)."""
+    trimmed = pc.utf8_trim(column.texts, " \t")
+    plain = column.marks.plain(trimmed)
+    for texts, pattern in (
+        (plain, numbers.DECIMAL),
+        (trimmed, numbers.DAY),
+        (trimmed, numbers.MOMENT),
+        (trimmed, _CLOCK),
+    ):
+        written = pc.match_substring_regex(texts, pattern)
+        readable = written.to_numpy(zero_copy_only=False)
+        if readable.any():
+            yield (
+                replace(column, texts=trimmed.filter(written), counts=column.counts[readable]),
+                readable,
+            )
+
+
+def _mostly_on_a_scale(column: DistinctTexts) -> Hint | None:
+    """The question about texts of which nearly all are numbers, days or times, and the others are no markers; else None."""
+    for rest, readable in _readable_texts(column):
+        lost = column.counts[~readable].sum() / column.counts.sum()
+        if len(rest.texts) < _FEWEST_READABLE or not 0 < lost <= _MOST_LOST:
+            continue
+        draft = _on_a_scale(rest)
+        if draft is None or draft["kind"] in ("identifier", "categorical"):
+            continue
+        odd = column.texts.filter(pa.array(~readable)).to_pylist()
+        markers = odd if len(odd) <= MAX_ODD_TEXTS else [""]
+        facts = _facts(draft)
+        facts |= {"missing": [*draft.get("odd", ()), *markers], "outside": "missing"}
+        percent = max(1, round(100 * lost))
+        label = (
+            f"Numbers or times; {percent} of 100 cells, such as “{odd[0]}”, count as missing"
+        )
+        return Hint(
+            certainty="open",
+            question="Nearly all cells are numbers or times. Is this a column of numbers or times?",
+            choices=[ReadingChoice(key="scale", label=label, facts=facts)],
+        )
+    return None
+
+
+def _beside_odd_texts(column: DistinctTexts) -> dict[str, Any] | None:
+    """A draft of the texts on a scale, if the few others may stand for missing values; else None."""
+    for rest, readable in _readable_texts(column):
+        odd = odd_markers(column.texts, readable)
+        if odd is None:
+            continue
+        draft = _on_a_scale(replace(rest, has_missing=column.has_missing or bool(odd)))
+        if draft is None or draft["kind"] == "identifier":
+            continue
+        hint = draft.setdefault("hint", Hint())
+        hint.certainty = "probable" if odd and hint.certainty == "sure" else hint.certainty
+        if odd and len(column.texts) <= MAX_CATEGORIES:
+            hint.choices.append(
+                ReadingChoice(
+                    key="categories",
+                    label="Categories, one of them for each text",
+                    facts=_listed(column.texts.to_pylist()),
+                )
+            )
+        return draft | {"odd": [*draft.get("odd", ()), *odd]}
+    return None
+
+
+def _asked(column: DistinctTexts, draft: dict[str, Any]) -> dict[str, Any]:
+    """A draft of texts, with the question that its steward has to answer first, if there is one."""
+    question = ambiguous.number_question(column.texts, column.counts, column.marks)
+    hint = ambiguous.date_question(column.texts, column.counts)
+    # Where other marks read all cells, nothing has to count as missing.
+    if hint is None and question is None:
+        hint = _mostly_on_a_scale(column)
+    if hint is None and question is None:
+        return draft
+    # A list of a hundred amounts or days describes nothing: such a column waits for the answer.
+    if len(column.texts) > MAX_CATEGORIES:
+        draft = {"kind": "identifier", "why": "Left out until the question is answered."}
+    if hint is not None:
+        draft["why"] += f" {hint.question}"
+        return draft | {"hint": hint}
+    readings = question.readings if question else []
+    examples = "; or ".join(
+        f"{example} ({ambiguous.marks_in_words(same[0])})" for same, example in readings
+    )
+    draft["why"] += f" They look like numbers: {examples}. Say how they are written."
+    return draft | {"hint": Hint(certainty="open"), "numbers": question}
+
+
+def _constant(draft: dict[str, Any], column: DistinctTexts) -> dict[str, Any]:
+    """The draft of a column with one value."""
+    if draft["kind"] == "identifier":
+        return draft
+    hint: Hint = draft.setdefault("hint", Hint())
+    if not column.has_missing and not draft.get("odd"):
+        draft["why"] = (
+            f"Every cell is the same: leaving the column out loses nothing. {draft['why']}"
+        )
+        hint.choices.append(LEAVE_OUT)
+    return draft
+
+
+def _draft_of_many(name: str, wide: Wide) -> dict[str, Any]:
     """The same of a column whose texts were too many to be kept."""
     if wide.read == "numbers":
-        return _many_numbers(wide)
+        return _many_numbers(name, wide)
     if wide.read == "times":
         return _days(wide.first, wide.last) if wide.days else _span(wide, wide.common)
+    texts = wide.some_texts()
+    if len(texts) and wide.longest <= MAX_TEXT_BYTES:
+        counted = texts.value_counts()
+        column = DistinctTexts(
+            name=name,
+            texts=counted.field("values"),
+            counts=counted.field("counts").to_numpy(),
+            marks=wide.marks,
+            has_missing=bool(wide.markers),
+        )
+        readable = ambiguous.may_be_read(column.texts, column.counts)
+        if readable and (draft := ambiguous.dates(column.texts)) is not None:
+            return draft
+        if (verdict := codes.of_texts(name, column.texts, column.counts)) is not None:
+            return _named(verdict, column.texts)
+        if readable:
+            return _asked(column, _many_texts(wide))
+    return _many_texts(wide)
+
+
+def _many_texts(wide: Wide) -> dict[str, Any]:
     if (
         wide.different > 0.9 * wide.looked_at
         or not wide.frequent
@@ -168,14 +401,26 @@ def _draft_of_many(wide: Wide) -> dict[str, Any]:
     return {"kind": "categorical", "values": values, "other": True, "why": f"{why} {_WORDS}"}
 
 
-def _many_numbers(wide: Wide) -> dict[str, Any]:
+def _many_numbers(name: str, wide: Wide) -> dict[str, Any]:
     if not wide.whole:
-        return _number(wide.least, wide.most)
+        return _number(np.append(wide.sample(), [wide.least, wide.most]))
     least, most = int(wide.least), int(wide.most)
     if wide.all_different and wide.rows >= 100 and most - least < 2 * wide.rows:
         return dict(_ROW_IDS)
     sample = wide.sample()
-    return _whole(least, most, values=sample, weights=np.ones(len(sample), dtype=np.int64))
+    weights = np.ones(len(sample), dtype=np.int64)
+    draft = _whole(least, most)
+    verdict = codes.of_numbers(
+        name,
+        least=least,
+        most=most,
+        values=sample.astype(np.int64),
+        counts=weights,
+        unique=wide.all_different,
+    )
+    if verdict is None or verdict.role == "codes":
+        return draft
+    return _named(verdict, None, number=draft)
 
 
 def _pair(times: Counter[str]) -> tuple[str, str] | None:
@@ -199,68 +444,203 @@ def _span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
     return {"kind": "datetime", **ends, "why": why}
 
 
-def _integer(values: Any, weights: Any, *, rows: int) -> dict[str, Any]:
+def _integer(column: DistinctTexts, values: Any) -> dict[str, Any]:
     least, most = int(values.min()), int(values.max())
+    weights = column.counts
+    rows = int(weights.sum())
     # Such numbers name records: as a histogram, they would describe nothing but the numbering.
-    if len(values) == rows >= 100 and most - least < 2 * rows:
+    if column.unique and rows >= 100 and most - least < 2 * rows and not column.has_missing:
         return dict(_ROW_IDS)
-    return _whole(least, most, values=values, weights=weights)
+    draft = _whole(least, most)
+    verdict = codes.of_numbers(
+        column.name, least=least, most=most, values=values, counts=weights, unique=column.unique
+    )
+    if verdict is None:
+        return draft
+    if verdict.role != "codes":
+        return _named(verdict, None, number=draft)
+    listed = sorted(zip(-weights, column.texts.to_pylist(), strict=True))[:MAX_CATEGORIES]
+    facts = _listed([text for _, text in listed], other=True)
+    hint = Hint(certainty="probable", choices=[_as_number(draft)])
+    why = verdict.why
+    if len(values) > MAX_CATEGORIES:
+        why += f" Of {len(values):,} different ones the {MAX_CATEGORIES} most frequent are listed, all else is other. {_WORDS}"
+    return {**facts, "why": why, "hint": hint}
 
 
-def _whole(least: int, most: int, *, values: Any, weights: Any) -> dict[str, Any]:
+def _decimals(column: DistinctTexts, values: Any) -> dict[str, Any]:  # noqa: ARG001 - as _integer
+    return _number(values)
+
+
+def _as_number(draft: Mapping[str, Any]) -> ReadingChoice:
+    label = "A number that measures something"
+    return ReadingChoice(key="number", label=label, facts=_facts(draft))
+
+
+def _facts(draft: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a draft alone."""
+    return {
+        key: value
+        for key, value in draft.items()
+        if key not in ("why", "hint", "odd", "sentinels")
+    }
+
+
+def _named(
+    verdict: codes.CodeVerdict,
+    texts: pa.Array | None,
+    *,
+    number: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The draft of a column that names records or is free text: it is left out."""
+    choices = [_as_number(number)] if number else []
+    if texts is not None:
+        longest = pc.max(pc.utf8_length(texts)).as_py()
+        facts = {
+            "kind": "text",
+            "max_length": next((each for each in _LENGTHS if each >= longest), MAX_TEXT_LENGTH),
+            "signs": list(CLASSES),
+        }
+        if longest <= MAX_TEXT_LENGTH:
+            choices.append(
+                ReadingChoice(key="text", label="Made-up texts of these lengths", facts=facts)
+            )
+    hint = Hint(certainty="probable", choices=choices)
+    return {"kind": "identifier", "why": f"{verdict.why} Left out.", "hint": hint}
+
+
+def _eight_digits(column: DistinctTexts) -> dict[str, Any] | None:
+    """Days like 20210209, if all whole numbers are such days; they may be numbers as well."""
+    if len(column.texts) < _FEWEST_DAYS or not numbers.fits(column.texts, "^(19|20)[0-9]{6}$"):
+        return None
+    draft = ambiguous.dates(column.texts)
+    if draft is None:
+        return None
+    whole = numbers.whole(column.texts)
+    draft["hint"].choices.append(_as_number(_integer(replace(column, name=""), whole)))
+    return draft
+
+
+def _without_sentinels(
+    column: DistinctTexts, values: Any, draft_of: Callable[[DistinctTexts, Any], dict[str, Any]]
+) -> dict[str, Any]:
+    """The draft of numbers; those that stand alone far from the others, like 999, are taken for markers."""
+    alone = sentinels.of_numbers(values, column.counts)
+    whole = draft_of(column, values)
+    if alone is None or whole["kind"] not in _NUMBERS:
+        return whole
+    listed = column.texts.filter(pa.array(alone)).to_pylist()
+    written = " and ".join(listed)
+    rest = replace(
+        column, texts=column.texts.filter(pa.array(~alone)), counts=column.counts[~alone]
+    )
+    draft = draft_of(rest, values[~alone])
+    as_value = _as_number(whole)
+    if draft["kind"] not in _NUMBERS:
+        return whole
+    # Two kinds of missing values would be written alike: -1 for “never” beside empty cells stays a value.
+    if column.has_missing and values[alone].min() < 0:
+        facts = _as_number(draft).facts or {}
+        choice = ReadingChoice(
+            key="marker",
+            label=f"{written} stands for a missing value",
+            facts={**facts, "missing": listed},
+        )
+        # In front, because a line of the page shows the first sentence.
+        whole["why"] = (
+            f"{written} is all that is below zero: it may stand for something else. {whole['why']}"
+        )
+        whole["hint"] = Hint(certainty="probable", choices=[choice])
+        return whole
+    draft["why"] = (
+        f"{written} stands alone, far from the other values, and is taken for a marker of its own. {draft['why']}"
+    )
+    as_value = replace(as_value, key="value", label=f"{written} is a number like the others")
+    draft["hint"] = Hint(certainty="probable", choices=[as_value])
+    return draft | {"odd": listed, "sentinels": listed}
+
+
+def _without_last_day(column: DistinctTexts) -> dict[str, Any] | None:
+    """The draft of ISO days without those that stand for none, like 9999-12-31; None if there are none."""
+    alone = sentinels.of_days(column.texts, column.counts)
+    if alone is None:
+        return None
+    listed = column.texts.filter(pa.array(alone)).to_pylist()
+    moments = numbers.times(column.texts.filter(pa.array(~alone)))
+    if moments is None:
+        return None
+    draft = _days(moments.first, moments.last)
+    draft["why"] = (
+        f"{' and '.join(listed)} stands for no day, and is taken for a marker of missing values. {draft['why']}"
+    )
+    return draft | {"odd": listed, "hint": Hint(certainty="probable")}
+
+
+def _whole(least: int, most: int) -> dict[str, Any]:
     low, high = (int(bound) for bound in rounding.outwards(least, most))
-    draft: dict[str, Any] = {"kind": "integer", "low": low, "high": high}
-    why = "All values are whole numbers; the bounds are the smallest and largest, rounded outwards."
-    edges = _skewed_edges(values, weights, low=low, high=high)
-    if edges:
-        draft["edges"] = edges
-        why += " Most values are small, so bins widen towards the top."
-    elif high - low < 200:
-        draft["width"] = 1
+    if high - low < ONE_BIN_A_VALUE:
+        why = "All values are whole numbers; the bounds are the smallest and largest, rounded outwards."
+        return {"kind": "integer", "low": low, "high": high, "width": 1, "why": why}
+    why = f"All values are whole numbers. {_LEARNED}"
     if least >= CODES and len(str(least)) == len(str(most)):
         why = f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"
-    return draft | {"why": why}
+    return {"kind": "scale", "of": "integer", "why": why}
 
 
-def _number(least: float, most: float) -> dict[str, Any]:
-    low, high = rounding.outwards(float(least), float(most))
+def _number(values: Any) -> dict[str, Any]:
     # Beyond 2^53 floats skip whole numbers, so bounds would not be those that are shown.
-    if max(-low, high) > MAX_EXACT:
+    if np.abs(values).max() > MAX_EXACT:
         return {
             "kind": "identifier",
             "why": "Numbers beyond 2^53, which no bounds hold: left out.",
         }
-    why = "All values are numbers; the bounds are the smallest and largest, rounded outwards."
-    return {"kind": "number", "low": low, "high": high, "why": why}
+    step = _smallest_step(values)
+    why = f"All values are numbers, in steps of {step:g}. {_LEARNED}"
+    return {"kind": "scale", "of": "number", "step": step, "why": why}
 
 
-def _skewed_edges(values: Any, weights: Any, *, low: int, high: int) -> list[int] | None:
-    """Edges 1, 2, 5, 10 … for counts and amounts, of which most lie in the first of equal bins."""
-    if low != 0 or high < 1_000 or weights[values < high / 32].sum() < 0.8 * weights.sum():
-        return None
-    return rounding.widening_edges(high)
+def _smallest_step(values: Any) -> float:
+    """The power of ten of which all values are multiples, 0.000001 at the least."""
+    for decimals in range(MAX_DECIMALS):
+        scaled = values * 10.0**decimals
+        # Doubles are near decimals, but not on them.
+        if np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
+            return float(f"1e-{decimals}")
+    return float(f"1e-{MAX_DECIMALS}")
 
 
-def _text(times: Counter[str], *, rows: int) -> dict[str, Any]:
-    different = len(times)
+def _text(
+    name: str, times: Counter[str], texts: pa.Array, counts: NDArray[np.int64]
+) -> dict[str, Any]:
+    different, rows = len(times), int(counts.sum())
+    if (verdict := codes.of_texts(name, texts, counts)) is not None:
+        return _named(verdict, texts)
     if (different > 0.9 * rows and different > MAX_CATEGORIES) or max(
         map(len, times)
     ) > MAX_CATEGORY_LENGTH:
-        return dict(_NAMES)
-    values = sorted(text for text, _ in times.most_common(MAX_CATEGORIES))
+        unique = different == rows
+        why = (
+            "No two rows share a value: it names records. Left out."
+            if unique
+            else _NAMES["why"]
+        )
+        return {"kind": "identifier", "why": why}
     if different > MAX_CATEGORIES:
+        frequent = times.most_common(MAX_CATEGORIES)
+        singles = int((counts == 1).sum())
+        if sum(n for _, n in frequent) < 0.5 * rows and singles > 0.5 * different:
+            why = f"{different:,} different texts, most of which occur once: a list would hold few rows. Left out. {_WORDS}"
+            return {"kind": "identifier", "why": why, "hint": Hint(certainty="probable")}
         why = f"{different:,} different texts: the {MAX_CATEGORIES} most frequent are listed, all else is other."
-        return {
-            "kind": "categorical",
-            "values": values,
-            "other": True,
-            "why": f"{why} {_WORDS}",
-        }
+        facts = _listed([text for text, _ in frequent], other=True)
+        return {**facts, "why": f"{why} {_WORDS}", "hint": Hint(certainty="probable")}
     why = f"{different} different texts. A text that is not listed counts as missing, or as the first if none can be."
-    return {
-        "kind": "categorical",
-        "values": values,
-        "other": False,
-        "outside": "clamp",
-        "why": why,
-    }
+    if pc.all(pc.match_substring_regex(texts, "^[0-9]+$")).as_py():
+        why = f"Codes with leading zeros are texts and no numbers. {why}"
+    return {**_listed(list(times)), "why": why}
+
+
+def _listed(values: Iterable[str], *, other: bool = False) -> dict[str, Any]:
+    """The facts of a list of texts."""
+    facts: dict[str, Any] = {"kind": "categorical", "values": sorted(values), "other": other}
+    return facts if other else facts | {"outside": "clamp"}

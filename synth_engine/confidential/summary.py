@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec import numbers
+from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, may_be_markers
 from synth_engine.formats import Marks
 
-MARKERS = ("", "?", "NA", "N/A", "null", "None", "nan", "<NULL>", ".")
 MAX_DISTINCT_TEXTS = 20_000  # texts of a column that are all counted
 MAX_DISTINCT_TEXTS_OF_TABLE = 1_000_000  # of all columns of a table
 MIN_DISTINCT_TEXTS = 500
@@ -28,6 +28,7 @@ MAX_TEXT_BYTES = 200  # bytes of a text that may be a category
 MAX_REPEATED_TEXTS = 200_000
 CANDIDATES = 500  # texts of a block that may be among the most frequent of the column
 SAMPLED = 256  # values of a block
+SAMPLED_TEXTS = 20_000  # texts by which a column of many texts is judged
 LOOKED_AT = 8  # blocks of texts that are all looked at, and of those after them one in so many
 _MARKER_LENGTHS = sorted({len(marker) for marker in MARKERS})
 
@@ -93,6 +94,10 @@ class Wide:
     def __init__(self, times: Counter[str], marks: Marks) -> None:
         self.marks = marks
         self.missing: Counter[str] = Counter()
+        self.odd: Counter[str] = (
+            Counter()
+        )  # texts beside numbers or times that may stand for missing values
+        self._some_texts: list[pa.Array] = []
         self.rows = self.longest = 0
         self.read = ""
         self.whole, self.all_different = True, True  # of numbers; different within each block
@@ -126,6 +131,8 @@ class Wide:
                 texts := self._without_markers(texts)
             ):
                 values = self._values(texts)
+            if values is None and len(texts):
+                values = self._values_beside_odd(texts)
             if values is not None:
                 self.read = "numbers"
                 return self._numbers(values)
@@ -144,6 +151,35 @@ class Wide:
     def sample(self) -> NDArray[np.float64]:
         """Returns some of the numbers, evenly spread over the rows."""
         return np.concatenate(self._sample)
+
+    def some_texts(self) -> pa.Array:
+        """Returns some of the texts, evenly spread over the blocks that were looked at."""
+        return pa.chunked_array(self._some_texts, type=pa.string()).combine_chunks()
+
+    @property
+    def markers(self) -> list[str]:
+        """Returns the texts that seem to stand for a missing value, known ones first."""
+        known = [marker for marker in MARKERS if self.missing[marker]]
+        return known + sorted(text for text in self.odd if text not in known)
+
+    def _values_beside_odd(self, texts: pa.Array) -> Any:
+        """The numbers among texts of which few others may stand for missing values; None if they may not."""
+        trimmed = pc.utf8_trim(texts, " \t")
+        written = pc.match_substring_regex(self.marks.plain(trimmed), numbers.DECIMAL)
+        if not pc.any(written).as_py():
+            return None
+        counted = texts.filter(pc.invert(written)).value_counts().to_pylist()
+        odd = self.odd + Counter(
+            {each["values"]: each["counts"] for each in counted[: MAX_ODD_TEXTS + 1]}
+        )
+        trimmed = trimmed.filter(written)
+        different = len(pc.unique(trimmed))
+        if len(counted) > MAX_ODD_TEXTS or not may_be_markers(list(odd), values=different):
+            return None
+        values = self._values(trimmed)
+        if values is not None:
+            self.odd = odd
+        return values
 
     def _without_markers(self, texts: pa.Array) -> pa.Array:
         """Removes markers of missing values, which are short, and counts them."""
@@ -193,6 +229,9 @@ class Wide:
         self._blocks += 1
         if self._blocks > LOOKED_AT and self._blocks % LOOKED_AT:
             return
+        if sum(map(len, self._some_texts)) < SAMPLED_TEXTS:
+            step = -(-len(texts) // SAMPLED_TEXTS)
+            self._some_texts.append(texts.take(pa.array(range(0, len(texts), step))))
         counted = texts.value_counts()
         self.looked_at, self.different = (
             self.looked_at + len(texts),

@@ -7,7 +7,7 @@ reported as a remark, and never made up or looked up in a table: nothing here re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from synth_engine.dictionaries import frictionless, nist
 from synth_engine.dictionaries.base import DictionaryContents, Remark
@@ -46,7 +46,7 @@ def recognise(document: object) -> Kind:
     )
 
 
-def read(document: Mapping[str, Any], *, kind: Kind) -> DictionaryContents:
+def read(document: Mapping[str, object], *, kind: Kind) -> DictionaryContents:
     """Read what a Table Schema or a data dictionary contains about columns. Errors: DomainError for an unsound
     document."""
     if kind == "domain":

@@ -17,7 +17,7 @@ _LARGEST = {
     True: 2.0**53,
     False: 1e300,
 }  # of whole and other numbers: the domain says what is wrong beyond
-PUBLIC: dict[str, Any] = {"provenance": "public-file"}
+PUBLIC: dict[str, object] = {"provenance": "public-file"}
 
 
 class Remark(NamedTuple):

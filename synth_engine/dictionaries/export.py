@@ -6,14 +6,12 @@ are left out of releases are left out here.
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import Attribute, Domain
 
 SCHEMA = "https://datapackage.org/profiles/2.0/tableschema.json"
 
 
-def to_schema(domain: Domain) -> dict[str, Any]:
+def to_schema(domain: Domain) -> dict[str, object]:
     """The schema of the tables that releases of this description give."""
     return {
         "$schema": SCHEMA,
@@ -22,10 +20,10 @@ def to_schema(domain: Domain) -> dict[str, Any]:
     }
 
 
-def _field(attribute: Attribute) -> dict[str, Any]:
+def _field(attribute: Attribute) -> dict[str, object]:
     kind = attribute.table_schema()
     constraints = dict(kind.constraints)
-    field: dict[str, Any] = {"name": attribute.name, "type": kind.type, **kind.properties}
+    field: dict[str, object] = {"name": attribute.name, "type": kind.type, **kind.properties}
     if attribute.missing is None:
         constraints |= {"required": True}
     else:

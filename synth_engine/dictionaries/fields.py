@@ -43,14 +43,14 @@ _MANY_TEXTS = (
 
 
 def attribute_of(
-    field: Mapping[str, Any], *, missing: tuple[str, ...], is_key: bool = False
+    field: Mapping[str, object], *, missing: tuple[str, ...], is_key: bool = False
 ) -> tuple[Attribute, Lost]:
     """The attribute and what of the field it cannot say. Errors: Underspecified, when the field says too little."""
     constraints = field.get("constraints") or {}
     if not isinstance(constraints, Mapping):
         raise Underspecified("its constraints are no JSON object", "correct the schema")
     kind = field.get("type", "string")
-    base: dict[str, Any] = {
+    base: dict[str, object] = {
         "name": field["name"],
         "missing": None if constraints.get("required") else list(missing) or None,
     }
@@ -75,7 +75,7 @@ def attribute_of(
         raise Underspecified(*_BAD_BOUND) from None
 
 
-def _listed(field: Mapping[str, Any], constraints: Mapping[str, Any]) -> list[str] | None:
+def _listed(field: Mapping[str, object], constraints: Mapping[str, object]) -> list[str] | None:
     """The values it may have, as texts; version 2 may give them with labels."""
     given = constraints.get("enum", field.get("categories"))
     if given is None or field.get("type") == "boolean":
@@ -111,7 +111,7 @@ def _categories(base: dict[str, Any], listed: list[str], *, ordered: bool = Fals
 
 
 def _string(
-    base: dict[str, Any], _: Mapping[str, Any], constraints: Mapping[str, Any]
+    base: dict[str, object], _: Mapping[str, object], constraints: Mapping[str, object]
 ) -> tuple[Attribute, Lost]:
     pattern = constraints.get("pattern")
     if not isinstance(pattern, str):
@@ -131,9 +131,9 @@ def _string(
 
 
 def _number(
-    base: dict[str, Any],
-    field: Mapping[str, Any],
-    constraints: Mapping[str, Any],
+    base: dict[str, object],
+    field: Mapping[str, object],
+    constraints: Mapping[str, object],
     *,
     whole: bool,
 ) -> tuple[Attribute, Lost]:
@@ -156,7 +156,7 @@ def _number(
     return attribute(document), [] if spelled == (".", "", True) else [_SPELLED]
 
 
-def _ends(constraints: Mapping[str, Any]) -> tuple[Any, Any]:
+def _ends(constraints: Mapping[str, object]) -> tuple[Any, Any]:
     low = constraints.get("minimum", constraints.get("exclusiveMinimum"))
     high = constraints.get("maximum", constraints.get("exclusiveMaximum"))
     if low is None or high is None:
@@ -186,7 +186,7 @@ def _boolean(
 
 
 def _date(
-    base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]
+    base: dict[str, object], field: Mapping[str, object], constraints: Mapping[str, object]
 ) -> tuple[Attribute, Lost]:
     style = _style(field, usual=ISO)
     low, high = (_moment(end, style).date() for end in _ends(constraints))
@@ -204,7 +204,7 @@ def _date(
 
 
 def _datetime(
-    base: dict[str, Any], field: Mapping[str, Any], constraints: Mapping[str, Any]
+    base: dict[str, object], field: Mapping[str, object], constraints: Mapping[str, object]
 ) -> tuple[Attribute, Lost]:
     """Describe timestamps in steps of a second, as the specification has no coarser ones; bins are the domain's
     usual."""
@@ -219,7 +219,7 @@ def _datetime(
     ), []
 
 
-def _style(field: Mapping[str, Any], *, usual: str) -> str:
+def _style(field: Mapping[str, object], *, usual: str) -> str:
     style = field.get("format", "default")
     if style == "any" or not isinstance(style, str):
         raise Underspecified(*_STYLED)
@@ -239,7 +239,7 @@ def _moment(text: Any, style: str) -> datetime.datetime:
 
 
 _Reader = Callable[
-    [dict[str, Any], Mapping[str, Any], Mapping[str, Any]], tuple[Attribute, Lost]
+    [dict[str, object], Mapping[str, object], Mapping[str, object]], tuple[Attribute, Lost]
 ]
 _READERS: dict[str, _Reader] = {
     "string": _string,

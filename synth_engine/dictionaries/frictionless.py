@@ -18,7 +18,7 @@ from synth_engine.errors import DomainError
 _USUAL_MISSING = ("",)  # what the specification says when a schema does not
 
 
-def looks_like(document: Mapping[str, Any]) -> bool:
+def looks_like(document: Mapping[str, object]) -> bool:
     """Whether it is a schema, a resource with one, or a package of resources."""
     return any(
         isinstance(document.get(key), list) for key in ("fields", "resources")
@@ -29,7 +29,7 @@ def _has_fields(schema: Any) -> bool:
     return isinstance(schema, Mapping) and isinstance(schema.get("fields"), list)
 
 
-def read(document: Mapping[str, Any]) -> DictionaryContents:
+def read(document: Mapping[str, object]) -> DictionaryContents:
     """Attributes of the fields that say enough. Errors: DomainError for a document that is no such schema."""
     schema = _schema(document)
     missing = _markers(schema.get("missingValues", _USUAL_MISSING), column=None)
@@ -69,7 +69,7 @@ def _schema(document: Mapping[str, Any]) -> Mapping[str, Any]:
             f"the package holds {len(schemas)} schemas of tables",
             repair="bring the one schema that is about this table",
         )
-    schema: Mapping[str, Any] = schemas[0]
+    schema: Mapping[str, object] = schemas[0]
     return schema
 
 

@@ -44,7 +44,7 @@ _ONE_END = ("its range has only one end", "add the other one here")
 _NO_TEXT = ("a code or its meaning is not text", "correct the dictionary")
 
 
-def looks_like(document: Mapping[str, Any]) -> bool:
+def looks_like(document: Mapping[str, object]) -> bool:
     """Whether every entry is a column with a description or values."""
     return all(
         isinstance(name, str) and isinstance(entry, Mapping) and bool(_KNOWN & set(entry))
@@ -92,7 +92,7 @@ def _column(name: str, values: Any) -> tuple[Attribute, tuple[str, str] | None]:
     return attribute(document | {"outside": "missing" if missing else "clamp"}), None
 
 
-def _is_range(values: Mapping[str, Any]) -> bool:
+def _is_range(values: Mapping[str, object]) -> bool:
     """ "min" and "max" are ends when they are numbers; two codes may be called so as well."""
     ends = [values[end] for end in _ENDS if isinstance(values.get(end), int | float)]
     if len(ends) == 1:

@@ -35,6 +35,8 @@ from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.number import Number
 from synth_engine.kinds.range import Range
+from synth_engine.kinds.scale import Scale
+from synth_engine.kinds.scale_bins import ScaleBins
 from synth_engine.kinds.text import Text
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.kinds.weak import Weak
@@ -69,6 +71,8 @@ __all__ = [
     "Provenance",
     "Range",
     "Repeats",
+    "Scale",
+    "ScaleBins",
     "Source",
     "Text",
     "Totals",

@@ -11,6 +11,7 @@ import numpy as np
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import MISSING, Attribute
 from synth_engine.kinds.number import Number
+from synth_engine.strict_json import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,7 @@ class ValueRange:
     low: float | str | None = None
     high: float | str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             key: value
             for key, value in (("from", self.low), ("to", self.high))

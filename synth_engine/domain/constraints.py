@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from synth_engine.domain import conditions
 from synth_engine.domain.conditions import Value
@@ -20,6 +20,7 @@ from synth_engine.kinds.facts import Provenance
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.number import Number
+from synth_engine.strict_json import JsonObject
 
 MAX_CONSTRAINTS = 200
 # Not "suggested" or "learned": that no record breaks a rule is a fact about all records, which
@@ -58,10 +59,10 @@ class Constraint(ABC):
         """Refuses what the columns do not declare. The columns themselves are there."""
 
     @abstractmethod
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         """The JSON fields of this kind alone."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"kind": self.kind, **self.details(), "provenance": self.provenance}
 
 
@@ -94,7 +95,7 @@ class Impossible(Constraint):
         for name, values in self.combination.items():
             conditions.codes(known[name], values)
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {
             "columns": {
                 name: conditions.to_json(values) for name, values in self.combination.items()
@@ -137,7 +138,7 @@ class Order(Constraint):
                 repair="describe both as numbers, both as dates, or both as date-times",
             )
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"first": self.first, "second": self.second, "strict": self.strict}
 
 
@@ -181,7 +182,7 @@ class Dependency(Constraint):
             code_pairs[code] = target
         return code_pairs
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         table = [conditions.to_json(pair) for pair in self.table]
         return {"from": self.given, "to": self.gives, "table": table}
 
@@ -212,7 +213,7 @@ class MissingIff(Constraint):
         conditions.codes(known[self.column], (None,))
         conditions.codes(known[self.when], self.values)
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {
             "column": self.column,
             "when": self.when,

@@ -232,7 +232,7 @@ class Domain:
         """Return the domain with what was learned in place of what was undeclared; nothing else may differ."""
         for attribute in self.undeclared:
             # Whatever code learned it, nothing that was declared may differ: only then is
-            # counting under the new domain free (docs/proofs/learning.md, "Settling is free").
+            # counting under the new domain free (docs/proofs/learning.md, "Resolving is free").
             if attribute.name not in learned or not attribute.admits(learned[attribute.name]):
                 raise attribute.error(
                     "what was learned does not fit what was declared", repair="learn it again"

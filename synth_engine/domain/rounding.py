@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Set
-from typing import Any
 
 from synth_engine.kinds.date_time import SECONDS
+from synth_engine.strict_json import JsonObject
 
 _DAY_STEPS = (1, 7, 30, 365)
 _SPELLINGS = {
@@ -34,14 +34,7 @@ def outwards(least: float, most: float) -> tuple[float, float]:
     )
 
 
-def widening_edges(high: int) -> list[int]:
-    """Edges 0, 1, and 1, 2, 5, 10 … times a hundredth of high, for counts and amounts of which most are small."""
-    start = int(10 ** (math.ceil(math.log10(high)) - 2))
-    series = [start * factor * 10**power for power in range(3) for factor in (1, 2, 5)]
-    return [0, *([1] if start > 1 else []), *(edge for edge in series if edge < high), high]
-
-
-def days(first_year: str, last_year: str) -> dict[str, Any]:
+def days(first_year: str, last_year: str) -> JsonObject:
     """Whole years of days, and a step that keeps them few."""
     low, high = datetime.date(int(first_year), 1, 1), datetime.date(int(last_year), 12, 31)
     span = (high - low).days
@@ -51,13 +44,13 @@ def days(first_year: str, last_year: str) -> dict[str, Any]:
 
 def moments(
     first_year: str, last_year: str, *, common: int, spellings: Set[tuple[str, int]]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Whole years of moments in the coarsest unit of which `common` seconds are a multiple, up to days. `spellings`
     are the signs between day and clock and the lengths that were met: a single one says how they are written."""
     unit = next(
         unit for unit in ("days", "hours", "minutes", "seconds") if common % SECONDS[unit] == 0
     )
-    draft = {
+    draft: JsonObject = {
         "low": f"{first_year}-01-01T00:00:00",
         "high": f"{last_year}-12-31T23:59:59",
         "step": 1,

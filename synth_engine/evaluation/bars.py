@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor, log10
-from typing import Any
 
 from synth_engine.domain import MISSING, OTHER
 from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
-from synth_engine.evaluation.plots import Figure, Report, frame
+from synth_engine.evaluation.plots import Figure, Layout, Report, Trace, frame
 from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escape, shorten
 from synth_engine.evaluation.wording import Json
 
-Traces = list[Json]
-Layout = Json
+Traces = list[Trace]
 
 MAX_BARS = 400
 MAX_GROUPED = 40  # codes: beyond it the synthetic side is a dashed line over solid bars
@@ -43,13 +42,15 @@ def card(
     report: Report,
     key: str,
     entry: Json,
-    reading: Mapping[str, Any],
+    reading: Mapping[str, object],
     *,
     caption: str,
     first: str,
     figure: Figure,
+    note: str = "",
 ) -> Card:
-    """The card of a histogram, with counts and shares by value; `first`: the head of the column of values."""
+    """The card of a histogram, with counts and shares by value; `first`: the head of the column of values; `note`: a
+    sentence below the figure."""
     counts, shares = entry["counts"], entry["shares"]
     rows = [
         (
@@ -63,7 +64,8 @@ def card(
     head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
     table, verdict = make_table(caption, head, rows), entry["verdict"]
     mark = MARKS[verdict["level"]]
-    return make_card(report, key, reading, table, verdict["words"], mark=mark, figure=figure)
+    made = make_card(report, key, reading, table, verdict["words"], figure=figure)
+    return replace(made, mark=mark, note=note)
 
 
 def arrange(entry: Json) -> tuple[Traces, Layout]:
@@ -120,13 +122,13 @@ def _on_a_scale(entry: Json) -> tuple[Traces, Layout]:
             for position in range(len(extra_labels))
         ]
         low, high = low + starts, high + [start + width for start in starts]
-        ticks_at = _round_numbers(first, first + span)
+        ticks_at = round_numbers(first, first + span)
         ticks["tickvals"] = ticks_at + [start + width / 2 for start in starts]
         ticks["ticktext"] = [f"{position:,.6g}" for position in ticks_at] + [
             escape(label.strip("()")) for label in extra_labels
         ]
-    layout = {"xaxis": ticks, "yaxis": _share_axis("share of records"), "bargap": 0}
-    return _two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
+    layout = {"xaxis": ticks, "yaxis": share_axis("share of records"), "bargap": 0}
+    return two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
 
 
 def _bins(entry: Json) -> tuple[list[float], list[float]]:
@@ -147,7 +149,7 @@ def _is_evenly_binned(entry: Json) -> bool:
     )  # what is left for the last one may be narrow
 
 
-def _round_numbers(low: float, high: float) -> list[float]:
+def round_numbers(low: float, high: float) -> list[float]:
     """About six round numbers between two."""
     raw = (high - low) / 6
     unit = 10.0 ** floor(log10(raw))
@@ -155,7 +157,7 @@ def _round_numbers(low: float, high: float) -> list[float]:
     return [step * multiple for multiple in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _two_sides(entry: Json, low: list[float], widths: list[float]) -> Traces:
+def two_sides(entry: Json, low: list[float], widths: list[float]) -> Traces:
     """Both sides over bins at `low` of `widths`: side by side in a bin, or, where bins are many, a dashed outline."""
     share = entry["shares"]
     grouped = len(low) <= MAX_GROUPED
@@ -227,10 +229,10 @@ def _in_order(entry: Json) -> tuple[Traces, Layout]:
             "ticktext": [escape(entry["labels"][position]) for position in positions],
             "automargin": True,
         },
-        "yaxis": _share_axis("share of records"),
+        "yaxis": share_axis("share of records"),
         "bargap": 0,
     }
-    return _two_sides(entry, [position - 0.5 for position in range(size)], [1.0] * size), layout
+    return two_sides(entry, [position - 0.5 for position in range(size)], [1.0] * size), layout
 
 
 def _by_frequency(entry: Json) -> tuple[Traces, Layout]:
@@ -277,7 +279,7 @@ def _by_frequency(entry: Json) -> tuple[Traces, Layout]:
         "height": max(
             240, 110 + len(labels) * (ROW_PIXELS if len(labels) <= 12 else NARROW_ROW_PIXELS)
         ),
-        "xaxis": _share_axis("share of records")
+        "xaxis": share_axis("share of records")
         | ({"range": [0, 1.1 * longest]} if dwarfs else {}),
         "yaxis": {
             "autorange": "reversed",
@@ -310,7 +312,7 @@ def _bar(side: str) -> Json:
     }
 
 
-def _share_axis(title: str) -> Json:
+def share_axis(title: str) -> Json:
     return {
         "title": {"text": title},
         "tickformat": ".3~%",

@@ -120,11 +120,20 @@ def group_verdict(verdict: FigureVerdict, hidden: Sequence[str]) -> FigureVerdic
 
 
 def mean_verdict(verdict: FigureVerdict, entries: Sequence[Mapping[str, Any]]) -> FigureVerdict:
-    """The verdict on a mean, with how many of those it is of cannot be judged."""
-    unseen = sum(entry["verdict"]["level"] == "unseen" for entry in entries)
-    if not unseen:
+    """The verdict on a mean, with how many of those it is of are damaged or cannot be judged."""
+    levels = [entry["verdict"]["level"] for entry in entries]
+    damaged, unseen = levels.count("damaged"), levels.count("unseen")
+    counts = []
+    if damaged:
+        counts.append(f"{damaged} of {len(entries)} {'is' if damaged == 1 else 'are'} damaged")
+    if unseen:
+        counts.append(f"{unseen} of {len(entries)} cannot be judged")
+    if not counts:
         return verdict
-    words = f"{unseen} of {len(entries)} cannot be judged; they come first below. {verdict['words']}"
+    words = f"{'; '.join(counts)}; they come first below. {verdict['words']}"
+    # A mean must not hide a damaged column behind good ones.
+    if damaged:
+        return {"level": "damaged", "words": words}
     return {
         "level": "unseen" if verdict["level"] in SMALL_LEVELS else verdict["level"],
         "words": words,

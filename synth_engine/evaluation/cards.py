@@ -5,13 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from synth_engine.evaluation import style
 from synth_engine.evaluation.plots import Figure, Report
 
 MAX_TABLE_ROWS = 300  # no more of one table is laid out; the report has them all
-MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲", "unseen": "?"}
+MARKS = {"same": "✓", "small": "≈", "clear": "△", "large": "▲", "unseen": "?", "damaged": "✖"}
+
+_ALARMS: dict[str, Literal["caution", "damaged"]] = {
+    MARKS["damaged"]: "damaged",
+    MARKS["clear"]: "caution",
+    MARKS["large"]: "caution",
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,8 @@ class CardTable:
 
 @dataclass(frozen=True)
 class Card:
-    """One figure and what belongs to it; without a `figure`, its table stands in its place. `price`: what it costs to look."""
+    """One figure and what belongs to it; without a `figure`, its table stands in its place. `price`: what it costs to look.
+    `measures`: a short table below the figure; `note`: a sentence below it."""
 
     key: str
     title: str
@@ -49,6 +56,13 @@ class Card:
     verdict: str = ""
     red: str = ""
     price: str = ""
+    measures: CardTable | None = None
+    note: str = ""
+
+    @property
+    def alarm(self) -> Literal["", "caution", "damaged"]:
+        """How loud the verdict is: in red where something is damaged, in amber where a difference is clear."""
+        return _ALARMS.get(self.mark, "")
 
     @property
     def figure_id(self) -> str:
@@ -62,24 +76,21 @@ def make_card(
     table: CardTable,
     verdict: str,
     *,
-    mark: str = "",
     figure: Figure | None,
-    price: str = "",
 ) -> Card:
-    """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private."""
+    """The card of a figure, in the words of `reading` ("title", "what", "how"); red where the report is not private. What
+    else a card may have is put in with `dataclasses.replace`."""
     # Every card has red words of its own, because it may be printed or copied alone.
     red = "" if report["private"] else style.RED_WORDS
     return Card(
-        key,
-        reading["title"],
-        reading["what"],
-        reading["how"],
-        table,
-        figure,
-        mark,
-        verdict,
-        red,
-        price,
+        key=key,
+        title=reading["title"],
+        what=reading["what"],
+        how=reading["how"],
+        table=table,
+        figure=figure,
+        verdict=verdict,
+        red=red,
     )
 
 

@@ -11,6 +11,8 @@ from synth_engine.evaluation import commutes, curves, style
 from synth_engine.evaluation.cards import MARKS, Card, count
 from synth_engine.evaluation.commute_view import CommuteView, FullTable
 from synth_engine.evaluation.commutes import Averages, Flows
+from synth_engine.evaluation.distance_distribution import DistanceEntry
+from synth_engine.evaluation.plots import Trace
 
 MAX_MARKED = 1500  # destinations that a figure marks, evenly by their numbers of records; its table has all
 _MARKERS = {
@@ -53,7 +55,7 @@ def _curve(
     return view.card(sheet, kind, summary, figure=figure, mark=mark, title=title), sheet
 
 
-def _curve_words(view: CommuteView, entry: dict[str, Any], sides: Mapping[str, Flows]) -> str:
+def _curve_words(view: CommuteView, entry: DistanceEntry, sides: Mapping[str, Flows]) -> str:
     records = ", ".join(f"{count(flows.total)} {side}" for side, flows in sides.items())
     if not all(flows.total for flows in sides.values()):
         return f"Too few records to draw a curve: {records}."
@@ -61,13 +63,13 @@ def _curve_words(view: CommuteView, entry: dict[str, Any], sides: Mapping[str, F
         f"{view.distance(flows.mean_km)} ({side})" for side, flows in sides.items()
     )
     text = f"{records} records; {means} on average."
-    if entry["ks"] is None:
+    if entry["ks_at_km"] is None:
         return text
     at = view.distance(entry["ks_at_km"])
     return f"{entry['verdict']['words']} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {at}. {text}"
 
 
-def _curve_sheet(view: CommuteView, entry: dict[str, Any], kind: str) -> FullTable:
+def _curve_sheet(view: CommuteView, entry: DistanceEntry, kind: str) -> FullTable:
     sides, unit = list(entry["counts"]), view.unit.short
     head = (
         f"At most, {unit}",
@@ -123,7 +125,9 @@ def averages(view: CommuteView, *, short: bool) -> tuple[Card, FullTable]:
         "hovermode": "closest",
     }
     sheet = _averages_sheet(view, by_side, workers, kind=kind)
-    summary = _averages_words(by_side, shown=max(len(trace["x"]) for trace in traces))
+    summary = _averages_words(
+        by_side, shown=max(min(MAX_MARKED, a.positions.size) for a in by_side.values())
+    )
     figure = view.figure(traces, layout, words=f"Average commute by destination. {summary}")
     title = (
         f"Average of commutes up to {view.distance(view.short_km)}, by destination"
@@ -133,13 +137,13 @@ def averages(view: CommuteView, *, short: bool) -> tuple[Card, FullTable]:
     return view.card(sheet, kind, summary, figure=figure, title=title), sheet
 
 
-def _workers(view: CommuteView, side: str) -> Any:
+def _workers(view: CommuteView, side: str) -> Mapping[int, int]:
     """Records by position: the public totals, or else what the side has."""
     totals, end = view.domain.totals, view.commute.destination
     # Public totals are exact, so both sides are placed by the same numbers, and no noise moves
     # a mark sideways.
     if totals is not None and totals.column == end.name:
-        return np.array(totals.counts)
+        return dict(enumerate(totals.counts))
     every = commutes.by_destination(view.sides[side])
     return dict(zip(every.positions.tolist(), every.records.tolist(), strict=True))
 
@@ -151,7 +155,9 @@ def _totals_note(view: CommuteView) -> str:
     return "" if view.private else " (of each table)"
 
 
-def _marks(view: CommuteView, side: str, averages: Averages, workers: Any) -> dict[str, Any]:
+def _marks(
+    view: CommuteView, side: str, averages: Averages, workers: Mapping[int, int]
+) -> Trace:
     # Evenly along the order of sizes: the largest alone would hide where averages scatter.
     order = np.argsort(averages.records, kind="stable")
     if order.size > MAX_MARKED:
@@ -161,7 +167,7 @@ def _marks(view: CommuteView, side: str, averages: Averages, workers: Any) -> di
         "type": "scatter",
         "mode": "markers",
         "name": side,
-        "x": [int(workers[int(position)]) for position in averages.positions[order]],
+        "x": [workers[int(position)] for position in averages.positions[order]],
         "y": [round(view.unit.of(float(km)), 4) for km in averages.km[order]],
         "text": [style.escape(label(int(position))) for position in averages.positions[order]],
         "marker": _MARKERS[side],
@@ -184,7 +190,11 @@ def _averages_words(averages: dict[str, Averages], *, shown: int) -> str:
 
 
 def _averages_sheet(
-    view: CommuteView, averages: dict[str, Averages], workers: dict[str, Any], *, kind: str
+    view: CommuteView,
+    averages: dict[str, Averages],
+    workers: Mapping[str, Mapping[int, int]],
+    *,
+    kind: str,
 ) -> FullTable:
     """The largest destination first."""
     end, unit = view.commute.destination, view.unit
@@ -199,7 +209,7 @@ def _averages_sheet(
     side = next(iter(averages))
     ordered = sorted(
         set().union(*records.values()),
-        key=lambda position: (-_get(workers[side], position), position),
+        key=lambda position: (-workers[side].get(position, 0), position),
     )
     rows = [
         (
@@ -220,10 +230,6 @@ def _averages_sheet(
     return FullTable(
         key=f"commutes-{kind}", caption="Average commute by destination", head=head, rows=rows
     )
-
-
-def _get(workers: Any, position: int) -> int:
-    return int(workers.get(position, 0) if isinstance(workers, dict) else workers[position])
 
 
 def errors(view: CommuteView) -> tuple[Card, FullTable]:
@@ -261,7 +267,7 @@ def errors(view: CommuteView) -> tuple[Card, FullTable]:
     return view.card(sheet, "errors", summary, figure=figure), sheet
 
 
-def _boxes(view: CommuteView, bands: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+def _boxes(view: CommuteView, bands: list[dict[str, Any]], kind: str) -> Trace:
     shown = [row for row in bands if row[kind]]
     places = ("lowerfence", "q1", "median", "q3", "upperfence")
     return {

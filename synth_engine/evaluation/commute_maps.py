@@ -12,6 +12,7 @@ from synth_engine.evaluation import commute_cards, maps, regions, style
 from synth_engine.evaluation.cards import Card, count
 from synth_engine.evaluation.commute_view import CommuteView, FullTable
 from synth_engine.evaluation.commutes import Flows
+from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.style import escape, shorten
 
 MAX_FLOWS = 150  # lines and circles of a map of flows
@@ -106,7 +107,7 @@ def density(view: CommuteView, *, near: bool) -> CardAndTable:
 
 def _density_traces(
     view: CommuteView, counts: Mapping[str, Counts], squares: regions.Regions, *, few: bool
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[Trace], Layout]:
     shares = {side: table / max(1, int(table.sum())) for side, table in counts.items()}
     values, moved = counts["synthetic"].astype(np.float64), None
     if not view.private:
@@ -204,7 +205,7 @@ def _matrix_words(
 
 def _heat(
     view: CommuteView, values: NDArray[np.float64], axes: list[NDArray[np.int64]]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     names = [
         [escape(shorten(part.labels[i])) for i in axis]
         for part, axis in zip(view.divided, axes, strict=True)
@@ -213,7 +214,7 @@ def _heat(
     # Counts span powers of ten, so they are on a logarithmic scale; differences have signs and
     # are not.
     shown = np.log10(np.maximum(values, 1)) if view.private else values
-    scale: dict[str, Any] = {
+    scale: dict[str, object] = {
         "colorscale": style.DIVERGING,
         "zmin": -bound,
         "zmax": bound,
@@ -246,7 +247,7 @@ def _heat(
     }  # fmt: skip
 
 
-def _heat_layout(view: CommuteView, axes: list[NDArray[np.int64]]) -> dict[str, Any]:
+def _heat_layout(view: CommuteView, axes: list[NDArray[np.int64]]) -> dict[str, object]:
     axis = {
         "showgrid": False,
         "zeroline": False,

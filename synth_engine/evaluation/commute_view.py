@@ -4,9 +4,8 @@ whole table."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from synth_engine.codec.commutes import Commute
 from synth_engine.domain import Domain
@@ -14,7 +13,7 @@ from synth_engine.evaluation import commute_wording, regions, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.curves import Unit
-from synth_engine.evaluation.plots import Figure, frame
+from synth_engine.evaluation.plots import Figure, Layout, Trace, frame
 from synth_engine.evaluation.regions import Regions, Ring
 
 Row = tuple[str, ...]
@@ -91,9 +90,7 @@ class CommuteView:
         """Writes a distance in the unit of the reader, to three digits."""
         return f"{self.unit.of(kilometres):.3g} {self.unit.short}"
 
-    def figure(
-        self, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
-    ) -> Figure:
+    def figure(self, traces: list[Trace], layout: Layout, *, words: str) -> Figure:
         return frame(self._report, traces, layout, words=words)
 
     def card(
@@ -117,12 +114,11 @@ class CommuteView:
         table = make_table(
             sheet.caption, sheet.head, sheet.rows, words=sheet.words, names=sheet.names
         )
-        return make_card(
-            self._report, sheet.key, text, table, verdict, mark=mark, figure=figure, price=price
-        )
+        made = make_card(self._report, sheet.key, text, table, verdict, figure=figure)
+        return replace(made, mark=mark, price=price)
 
     @property
-    def _report(self) -> dict[str, Any]:
+    def _report(self) -> dict[str, object]:
         """Returns the fields of a report by which a figure states whether it is private."""
         return {
             "private": self.private,

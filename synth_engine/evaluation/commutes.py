@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from synth_engine.codec import places
 from synth_engine.codec.commutes import Commute, kilometres
 from synth_engine.evaluation import distance_distribution
+from synth_engine.evaluation.distance_distribution import DistanceEntry
 from synth_engine.evaluation.tallies import ContingencyTable
 from synth_engine.models.model import generator
 
@@ -144,17 +145,18 @@ def band(counts: Whole, *, seed: str) -> tuple[Floats, Floats]:
     return low, high
 
 
-def curve(sides: Mapping[str, Flows], *, seed: str) -> Entry:
+def curve(sides: Mapping[str, Flows], *, seed: str) -> DistanceEntry:
     """Compares the curves as `compare_curves` does, and adds the band of implicates."""
     low, high = band(
         bin_distances(sides["synthetic"], edges(sides["synthetic"].commute)), seed=seed
     )
-    return compare_curves(sides) | {
-        "band": [bound.round(distance_distribution.DIGITS).tolist() for bound in (low, high)]
+    return {
+        **compare_curves(sides),
+        "band": [bound.round(distance_distribution.DIGITS).tolist() for bound in (low, high)],
     }
 
 
-def compare_curves(sides: Mapping[str, Flows]) -> Entry:
+def compare_curves(sides: Mapping[str, Flows]) -> DistanceEntry:
     """Cumulative shares by distance of "synthetic" and perhaps "real" records, in the form of the entries of `apart`."""
     commute = sides["synthetic"].commute
     cuts = edges(commute)
@@ -165,10 +167,11 @@ def compare_curves(sides: Mapping[str, Flows]) -> Entry:
         counts=tables,
         missing={side: flows.missing for side, flows in sides.items()},
     )
-    if entry["ks"] is None:
+    if entry["ks_by_chance"] is None:
         return entry
     ks, at, ends = gap(sides["real"], sides["synthetic"])
-    return entry | {
+    return {
+        **entry,
         "ks": ks,
         "ks_at_km": at,
         "ks_ends": list(ends),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from synth_engine.codec.places import KILOMETRES_A_MILE
+from synth_engine.evaluation.distance_distribution import DistanceEntry
+from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, SYNTHETIC_SOFT, escape
-
-Traces = list[dict[str, Any]]
-Layout = dict[str, Any]
 
 MAX_TITLE_LENGTH = 34  # letters, that a telephone has room for
 AXIS_COVERAGE = 0.9999  # of the records of either side: the scale ends there, not at the largest distance possible
@@ -31,13 +29,13 @@ KILOMETRES = Unit("km", "kilometres", 1.0)
 MILES = Unit("miles", "miles", KILOMETRES_A_MILE)
 
 
-def arrange(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces, Layout]:
+def arrange(entry: DistanceEntry, *, unit: Unit = KILOMETRES) -> tuple[list[Trace], Layout]:
     """Traces and axes for the distances between two places."""
     edges, within = [unit.of(edge) for edge in entry["edges_km"]], entry["within"]
     traces = _band(entry, edges) if "band" in entry else []
     traces += [_curve(side, entry, edges, share, unit=unit) for side, share in within.items()]
-    if entry["ks"]:
-        traces.append(_gap(entry, unit))
+    if entry["ks"] and entry["ks_at_km"] is not None:
+        traces.append(_gap(entry, entry["ks_at_km"], unit))
     # The last edge is the largest distance possible in the public box: up to it the axis would
     # be mostly empty.
     shown = 1 + max(
@@ -70,7 +68,7 @@ def arrange(entry: dict[str, Any], *, unit: Unit = KILOMETRES) -> tuple[Traces, 
     return traces, layout
 
 
-def _band(entry: dict[str, Any], edges: list[float]) -> Traces:
+def _band(entry: DistanceEntry, edges: list[float]) -> list[Trace]:
     """Two lines that are not seen, and what is between them."""
     low, high = entry["band"]
     line = {
@@ -88,8 +86,8 @@ def _band(entry: dict[str, Any], edges: list[float]) -> Traces:
 
 
 def _curve(
-    side: str, entry: dict[str, Any], edges: list[float], share: list[float], *, unit: Unit
-) -> dict[str, Any]:
+    side: str, entry: DistanceEntry, edges: list[float], share: list[float], *, unit: Unit
+) -> Trace:
     lines = {
         "real": {"color": REAL, "width": 2},
         "synthetic": {"color": SYNTHETIC, "width": 2, "dash": "6px,3px"},
@@ -107,19 +105,19 @@ def _curve(
     }
 
 
-def _gap(entry: dict[str, Any], unit: Unit) -> dict[str, Any]:
+def _gap(entry: DistanceEntry, at_km: float, unit: Unit) -> Trace:
     # Entries from binned tallies have no ends of their own: the gap is then at an edge, whose
     # shares are those of the bin below.
     ends = entry.get("ks_ends")
     if ends is None:
-        index = entry["edges_km"].index(entry["ks_at_km"])
+        index = entry["edges_km"].index(at_km)
         ends = [entry["within"][side][index - 1] for side in ("real", "synthetic")]
     return {
         "type": "scatter",
         "mode": "lines",
         "name": "largest gap",
         "showlegend": False,  # a third name would not fit on a telephone; the words beside the figure say it
-        "x": [unit.of(entry["ks_at_km"])] * 2,
+        "x": [unit.of(at_km)] * 2,
         "y": ends,
         "line": {"color": INK, "width": 2, "dash": "dot"},
         "hoverinfo": "skip",

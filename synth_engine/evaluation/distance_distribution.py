@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import pi, sqrt
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,27 @@ from synth_engine.evaluation.distances import shares
 from synth_engine.evaluation.tallies import Pair
 
 DIGITS = 9
-NO_DISTANCE = {
+NO_DISTANCE: wording.FigureVerdict = {
     "level": "large",
     "words": "One of the tables has no record with both places: nothing to compare.",
 }
+
+
+class DistanceEntry(TypedDict):
+    """Distances of one pair, by side; what compares both sides is None where it cannot be."""
+
+    places: list[str]
+    edges_km: list[float]
+    counts: dict[str, list[int]]
+    lacking: dict[str, int]
+    within: dict[str, list[float]]
+    ks: float | None
+    ks_by_chance: float | None
+    ks_at_km: float | None
+    ks_ends: NotRequired[list[float]]
+    median_km: dict[str, float] | None
+    verdict: wording.FigureVerdict
+    band: NotRequired[list[list[float]]]  # of implicates, from and to
 
 
 def entry(
@@ -26,31 +44,31 @@ def entry(
     *,
     counts: Mapping[str, NDArray[np.int64]],
     missing: Mapping[str, int],
-) -> wording.Json:
+) -> DistanceEntry:
     """Makes the entry of tables by bins of distance, one for each side. What compares both is
     None where a side has no record, or is not there."""
     within = {side: np.cumsum(shares(table)) for side, table in counts.items()}
     totals = {side: int(table.sum()) for side, table in counts.items()}
-    document: wording.Json = {
+    document: DistanceEntry = {
         "places": list(pair),
         "edges_km": edges.tolist(),
         "counts": {side: table.tolist() for side, table in counts.items()},
         "lacking": dict(missing),
         "within": {side: np.round(share, DIGITS).tolist() for side, share in within.items()},
+        "ks": None,
+        "ks_by_chance": None,
+        "ks_at_km": None,
+        "median_km": None,
+        "verdict": NO_DISTANCE,
     }
     # Of an empty side all shares are zero: their gap would be the other curve, not a
     # difference.
     if len(totals) < 2 or not all(totals.values()):
-        return document | {
-            "ks": None,
-            "ks_by_chance": None,
-            "ks_at_km": None,
-            "median_km": None,
-            "verdict": NO_DISTANCE,
-        }
+        return document
     gaps = np.abs(within["real"] - within["synthetic"])
     ks, chance = float(gaps.max()), by_chance(*totals.values())
-    return document | {
+    return {
+        **document,
         "ks": ks,
         "ks_by_chance": chance,
         "ks_at_km": float(edges[1 + int(gaps.argmax())]),

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
 from synth_engine.codec import Fit
 from synth_engine.domain import Attribute, Domain
-from synth_engine.evaluation import blind_spots, wording
+from synth_engine.evaluation import blind_spots, raw_values, wording
 from synth_engine.evaluation.cards import MARKS, Card
 from synth_engine.evaluation.distances import chance_distance, shares, total_variation
 from synth_engine.evaluation.plots import Report
@@ -56,6 +56,21 @@ class Tile:
         return cls(title, value, MARKS[verdict["level"]], verdict["words"])
 
 
+class CliqueDistance(TypedDict):
+    """How far the joint values of some columns are apart."""
+
+    cells: int
+    tvd: float
+    tvd_by_chance: float
+    verdict: FigureVerdict
+
+
+class CliqueEntry(CliqueDistance):
+    """The entry of some columns in a report."""
+
+    attributes: list[str]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sides:
     """Both data sets of a comparison.
@@ -99,7 +114,20 @@ class Sides:
             for column in self.columns
         }
 
-    def distance(self, clique: Clique, *, hidden: Sequence[str] = ()) -> Json:
+    @cached_property
+    def values(self) -> dict[str, Json]:
+        """Returns the comparison of uncoded values, by column; empty unless both sides have counted them."""
+        sides = self.counted("values") or {"real": {}, "synthetic": {}}
+        real, synthetic = sides["real"], sides["synthetic"]
+        return {
+            attribute.name: raw_values.compare_column(
+                attribute, real[attribute.name], synthetic[attribute.name]
+            )
+            for attribute in self.domain.attributes
+            if attribute.name in real and attribute.name in synthetic
+        }
+
+    def distance(self, clique: Clique, *, hidden: Sequence[str] = ()) -> CliqueDistance:
         """The distance of a clique; not called kept where the comparison cannot see inside the `hidden` columns."""
         real, synthetic = align(self.real[clique], self.synthetic[clique])
         value = total_variation(shares(real), shares(synthetic))
@@ -113,8 +141,12 @@ class Sides:
         }
 
     def hidden(self, clique: Clique) -> list[str]:
-        """The columns of a clique inside which the comparison cannot see."""
-        return [name for name in clique if self.limits[name]]
+        """The columns of a clique inside which the comparison cannot see, and those that are damaged."""
+        return [name for name in clique if self.limits[name] or self._is_damaged(name)]
+
+    def _is_damaged(self, name: str) -> bool:
+        verdict = self.values[name]["verdict"] if name in self.values else None
+        return verdict is not None and verdict["level"] == "damaged"
 
 
 class ComparisonFigure:

@@ -3,8 +3,11 @@ table of groups of columns."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
-from synth_engine.evaluation.plots import Figure, Report, frame
+from synth_engine.evaluation.figure import CliqueEntry
+from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.wording import Json
 
@@ -12,7 +15,7 @@ MAX_NAMED_COLUMNS = 40
 """Columns that a map names one by one; of more it names only some."""
 
 
-def pair_map(report: Report, field: str, scale: Json, *, words: str) -> Figure:
+def pair_map(report: Report, field: str, scale: Trace, *, words: str) -> Figure:
     """A field of every pair as colours; `words` describes the map to those who cannot see it."""
     names, pairs = report["columns"], report["pairs"]
     # The map is symmetric and a report has each pair once, in either order.
@@ -94,9 +97,10 @@ def group_card(report: Report, field: str, *, mean: str, figure: Figure | None) 
     table = make_table(f"{reading['title']}, worst first", head, rows, words=True)
     verdict = report["summary"][mean]["verdict"]
     mark = MARKS[verdict["level"]]
-    return make_card(report, field, reading, table, verdict["words"], mark=mark, figure=figure)
+    made = make_card(report, field, reading, table, verdict["words"], figure=figure)
+    return replace(made, mark=mark)
 
 
-def names(entry: Json) -> str:
+def names(entry: CliqueEntry | Json) -> str:
     """The columns of a group in one line."""
     return " × ".join(entry["attributes"])

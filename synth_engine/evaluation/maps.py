@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import cos, floor, log10, radians
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import count
 from synth_engine.evaluation.curves import Unit
+from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.regions import Flow, Regions, Ring
 from synth_engine.evaluation.style import escape
 
 Box = tuple[float, float, float, float]
-Trace = dict[str, Any]
 
 MAX_LINE_PIXELS = 9.0  # pixels, of the largest flow
 LINE_WIDTHS = 8  # different ones: a trace each
@@ -31,7 +30,7 @@ DIFFERENCE = {"tickformat": ".2~%", "nticks": 5}
 _COLOURS = {"real": style.REAL, "synthetic": style.SYNTHETIC}
 
 
-def bar(title: str) -> dict[str, Any]:
+def bar(title: str) -> dict[str, object]:
     """A colour bar above a map, with what its numbers are."""
     return {
         "orientation": "h",
@@ -53,7 +52,7 @@ def flows(
     outlines: Sequence[Ring],
     box: Box,
     unit: Unit,
-) -> tuple[list[Trace], dict[str, Any]]:
+) -> tuple[list[Trace], Layout]:
     """Lines from part to part, as wide as the root of what goes there, and circles for what stays; `most`: the records of the
     widest line."""
     between = [flow for flow in largest if _is_between(flow, parts)]
@@ -81,7 +80,7 @@ def raster(
     outlines: Sequence[Ring],
     box: Box,
     unit: Unit,
-) -> tuple[list[Trace], dict[str, Any]]:
+) -> tuple[list[Trace], Layout]:
     """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour."""
     # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
     # that order.
@@ -101,20 +100,17 @@ def raster(
         "text": [[_hover_text(float(n), difference) for n in row] for row in table],
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": False,
-        "colorbar": bar(
-            "synthetic minus real, of all records" if difference else "records in a square"
-        ),
     }
     if difference:
+        trace["colorbar"] = bar("synthetic minus real, of all records") | DIFFERENCE
         trace |= {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
-        trace["colorbar"] |= DIFFERENCE
     else:
         ticks = list(range(floor(bound) + 1))
-        trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
-        trace["colorbar"] |= {
+        trace["colorbar"] = bar("records in a square") | {
             "tickvals": ticks,
             "ticktext": [count(10**tick) for tick in ticks],
         }
+        trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
     return [ground(outlines), trace, _scale(box, unit)], layout(box) | {"showlegend": False}
 
 
@@ -126,14 +122,14 @@ def circles(
     outlines: Sequence[Ring],
     box: Box,
     unit: Unit,
-) -> tuple[list[Trace], dict[str, Any]]:
+) -> tuple[list[Trace], Layout]:
     """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
     size = 4 + MAX_CIRCLE_PIXELS * np.sqrt(
         values[shown] / max(1.0, float(values.max(initial=0.0)))
     )
-    marker: dict[str, Any] = {
+    marker: dict[str, object] = {
         "size": size.round(1).tolist(),
         "line": {"color": style.INK, "width": 0.75},
     }
@@ -191,7 +187,7 @@ def ground(outlines: Sequence[Ring]) -> Trace:
     }
 
 
-def layout(box: Box) -> dict[str, Any]:
+def layout(box: Box) -> Layout:
     """A ground on which a kilometre is as long to the north as to the east in the middle of the box."""
     south, west, north, east = box
     # cos(latitude), bounded away from 0 for boxes near a pole.

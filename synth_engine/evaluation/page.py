@@ -94,9 +94,12 @@ def _card(card: cards.Card) -> str:
     )
     red = _red(card.red) if card.red and not card.figure else ""
     mark = f'<span aria-hidden="true">{card.mark}</span> ' if card.mark else ""
+    alarm = f" {card.alarm}" if card.alarm else ""
+    measures = f'<div class="measures">{_table(card.measures)}</div>' if card.measures else ""
+    note = f'<p class="note">{escape(card.note)}</p>' if card.note else ""
     return (
         f'<section class="card" id="{card.key}">{red}<div class="head"><h3>{escape(card.title)}</h3>'
-        f'<p class="verdict">{mark}{escape(card.verdict)}</p></div>{body}'
+        f'<p class="verdict{alarm}">{mark}{escape(card.verdict)}</p></div>{body}{note}{measures}'
         f"<details><summary>What it shows, and how to read it</summary><p>{escape(card.what)}</p>"
         f"<p>{escape(card.how)}</p></details>"
         + (f"<details><summary>Table</summary>{table}</details>" if card.figure else "")

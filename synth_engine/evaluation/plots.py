@@ -8,29 +8,33 @@ words what the figure shows, for those who cannot see it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias, TypedDict
 
 from synth_engine.evaluation import style, wording
 
-Figure = dict[str, Any]
+Trace: TypeAlias = dict[str, object]
+Layout: TypeAlias = dict[str, Any]
+
+
+class Figure(TypedDict):
+    data: list[Trace]
+    layout: Layout
+
+
 Report = dict[str, Any]
 
 TWO_LINES = 76  # pixels above a plot: a legend of two lines, and the words over it
 
 
-def frame_release(
-    traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
-) -> Figure:
+def frame_release(traces: list[Trace], layout: Layout, *, words: str) -> Figure:
     """A figure of a release alone, without real data."""
     return frame({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
 
 
-def frame(
-    report: Report, traces: list[dict[str, Any]], layout: dict[str, Any], *, words: str
-) -> Figure:
+def frame(report: Report, traces: list[Trace], layout: Layout, *, words: str) -> Figure:
     """Adds what all figures share. A figure made on real data has a red notice inside, so that
     a saved picture has it too."""
-    base: dict[str, Any] = {
+    base: Layout = {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": style.FONT,
@@ -60,7 +64,7 @@ def frame(
     return {"data": traces, "layout": whole}
 
 
-def _red_words(*, above: int) -> dict[str, Any]:
+def _red_words(*, above: int) -> dict[str, object]:
     """The words at the top right, `above` pixels over the plot; a title would give way to a colour bar."""
     return {
         "text": style.RED_WORDS,

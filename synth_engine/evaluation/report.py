@@ -46,6 +46,9 @@ def tally(
     wanted: the cliques, `cliques` of its domain if left out. Tables are counted one at a time, and only their occupied
     cells are kept, so that the memory of large ones is free before the next is counted.
     """
+    # Uncoded cells are exact counts whatever the table: they cannot be noisy answers.
+    if source.private and not all(each.private for each in source.raw_columns().values()):
+        raise ValueError("counts of real cells do not belong in private tallies")
     chosen = cliques(source.domain) if wanted is None else list(wanted)
     tables = {}
     for number, clique in enumerate(chosen, start=1):
@@ -172,9 +175,15 @@ def _summary(attributes: list[Json], pairs: list[Json], triples: list[Json]) -> 
 
 
 def _worst_first(entries: list[Json]) -> list[Json]:
-    """Entries by falling distance. What cannot be judged comes first: it may be worse than everything else."""
+    """Entries by falling distance, of codes or of values, whichever is larger. Damaged ones come first, then those that
+    cannot be judged: they may be worse than everything else."""
+    first = {"damaged": 0, "unseen": 1}
     return sorted(
-        entries, key=lambda entry: (entry["verdict"]["level"] != "unseen", -entry["tvd"])
+        entries,
+        key=lambda entry: (
+            first.get(entry["verdict"]["level"], len(first)),
+            -max(entry["tvd"], entry.get("ks") or 0.0),
+        ),
     )
 
 

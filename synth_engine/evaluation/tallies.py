@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places, prefixes
+from synth_engine.codec import RawColumn, places, prefixes
 from synth_engine.codec.commutes import Commute
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
@@ -96,16 +96,21 @@ class TallySource(Protocol):
     def texts(self) -> Sequence[OccupiedCells]:
         """Records by text, for each column of texts that the model of a release generates."""
 
+    def raw_columns(self) -> Mapping[str, RawColumn]:
+        """Counts of uncoded cells by column; none where only codes are known."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CodedTable:
-    """A synthetic table: one array of codes for each column. `sizes_of_groups` and `of_texts` are counted from its model."""
+    """A synthetic table: one array of codes for each column. `sizes_of_groups` and `of_texts` are counted from its model,
+    `of_values` from the values that it writes."""
 
     codes: Mapping[str, NDArray[Any]]
     domain: Domain
     private: bool = True
     sizes_of_groups: NDArray[np.int64] | None = None
     of_texts: Sequence[OccupiedCells] = ()
+    of_values: Mapping[str, RawColumn] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if len({len(self.codes[name]) for name in self.domain.names}) != 1:
@@ -144,6 +149,9 @@ class CodedTable:
 
     def texts(self) -> Sequence[OccupiedCells]:
         return self.of_texts
+
+    def raw_columns(self) -> Mapping[str, RawColumn]:
+        return self.of_values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

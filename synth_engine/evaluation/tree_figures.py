@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -117,7 +116,7 @@ def _half(depths: Sequence[Depth]) -> int:
 
 def _bars(
     name: str, x: list[str], y: list[float], colour: str, *, hatch: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     pattern = (
         {"pattern": {"shape": "/", "solidity": 0.4, "size": 6, "fillmode": "overlay"}}
         if hatch
@@ -209,7 +208,7 @@ def _where(share_map: Map, density: Floats) -> str:
     return f"Fullest around {latitude:.3f}, {longitude:.3f}; half of them lie in {area:.1%} of the box."
 
 
-def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, Any]:
+def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, object]:
     """Draws densities on a scale of powers of ten."""
     some = density > 0
     log = np.full(density.shape, np.nan)
@@ -245,7 +244,7 @@ def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, Any]:
     }
 
 
-def _ground(share_map: Map, chosen: Square | None) -> dict[str, Any]:
+def _ground(share_map: Map, chosen: Square | None) -> dict[str, object]:
     """No coast and no street: a graticule, as wide as it is at the middle of the box."""
     middle = math.radians((share_map.latitudes[0] + share_map.latitudes[-1]) / 2)
     axis = {
@@ -256,7 +255,7 @@ def _ground(share_map: Map, chosen: Square | None) -> dict[str, Any]:
         "tickformat": ".6~g",
         "ticks": "",
     }
-    ground: dict[str, Any] = {
+    ground: dict[str, object] = {
         "xaxis": {
             **axis,
             "range": [float(share_map.longitudes[0]), float(share_map.longitudes[-1])],
@@ -284,7 +283,7 @@ def _ground(share_map: Map, chosen: Square | None) -> dict[str, Any]:
     return ground
 
 
-def _outline(share_map: Map, chosen: Square, steps: list[int]) -> dict[str, Any]:
+def _outline(share_map: Map, chosen: Square, steps: list[int]) -> dict[str, object]:
     north, east = chosen.north * steps[0], chosen.east * steps[1]
     return {
         "type": "rect",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from synth_engine.evaluation import heatmaps, style
+from synth_engine.evaluation import heatmaps, style, value_cards
 from synth_engine.evaluation.cards import MARKS, Card, CardTable, count, make_table
 from synth_engine.evaluation.figure import FigureSection, Tile
 from synth_engine.evaluation.figures import FIGURES
@@ -96,7 +96,7 @@ def lay_out(report: Report) -> Comparison:
             *(tile for figure in FIGURES for tile in figure.tiles(report)),
             *_tiles(report["summary"]),
         ],
-        strip=[_thumb(entry, index) for index, entry in enumerate(report["attributes"])],
+        strip=_strip(report),
         sections=list(_sections(report)),
         rows=report["side_by_side"],
         left_out=_left_out(report["left_out"]),
@@ -132,14 +132,25 @@ def _tiles(summary: Json) -> list[Tile]:
     ]
 
 
-def _thumb(entry: Json, index: int) -> Thumb:
+def _strip(report: Report) -> list[Thumb]:
+    """The small histograms, of values as they are written where these were compared."""
+    values = value_cards.by_column(report)
+    return [
+        _thumb(entry, index, values.get(entry["name"]))
+        for index, entry in enumerate(report["attributes"])
+    ]
+
+
+def _thumb(entry: Json, index: int, values: Json | None) -> Thumb:
+    shown = entry if values is None else {**entry, "ordered": True, **values["histogram"]}
+    distance = entry["tvd"] if values is None else values["ks"]
     return Thumb(
         target=f"column-{index}",
         name=entry["name"],
-        distance=f"{entry['tvd']:.3f}",
+        distance=f"{distance:.3f}",
         mark=MARKS[entry["verdict"]["level"]],
         verdict=entry["verdict"]["words"],
-        picture=thumbnail(entry),
+        picture=thumbnail(shown),
     )
 
 

@@ -3,12 +3,13 @@ place for report, pages and documents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
 NOT_PRIVATE = "Computed on real data: not differentially private"
 PRIVATE = "Computed from differentially private answers alone: covered by the guarantee of the release"
 
-Level = Literal["same", "small", "clear", "large", "unseen"]
+Level = Literal["same", "small", "clear", "large", "unseen", "damaged"]
 
 
 Json = dict[str, Any]
@@ -40,13 +41,21 @@ DEPENDENCE_STEPS: tuple[tuple[float, Level], ...] = (
     (0.05, "small"),
     (0.15, "clear"),
 )
+VALUE_STEPS: tuple[tuple[float, Level], ...] = (
+    (0.01, "same"),
+    (0.03, "small"),
+    (0.10, "clear"),
+)
+"""Steps of the Kolmogorov distance of values minus chance. Beyond the last a column is damaged."""
 _LEVEL_WORDS: dict[Level, str] = {
     "same": "No difference to speak of",
     "small": "Small difference",
     "clear": "Clear difference",
     "large": "Large difference",
     "unseen": "Cannot be judged",
+    "damaged": "Damaged",
 }
+_SEVERITY: tuple[Level, ...] = ("same", "small", "clear", "large", "unseen", "damaged")
 
 PAGE_EXPLANATIONS: dict[str, Explanation] = {
     "summary": {
@@ -73,6 +82,12 @@ def per_hundred(value: float) -> str:
     if 0 < amount < 0.1:
         return "fewer than 0.1"
     return f"{amount:.1f}" if amount < 10 else f"{amount:.0f}"
+
+
+def up_to(value: float) -> str:
+    """A largest share as records in a hundred."""
+    amount = per_hundred(value)
+    return amount if amount.startswith("fewer") else f"up to {amount}"
 
 
 def distance_verdict(value: float, *, chance: float, of: str = "records") -> FigureVerdict:
@@ -103,6 +118,38 @@ def moved_verdict(value: float, *, chance: float, kilometres: float) -> FigureVe
     return {
         "level": level,
         "words": f"{_LEVEL_WORDS[level]}: {words} ({by_chance} in a plain resample of the real records).",
+    }
+
+
+def worse(first: FigureVerdict, second: FigureVerdict) -> FigureVerdict:
+    """The more severe of two verdicts, the first of two that are alike."""
+    if _SEVERITY.index(second["level"]) > _SEVERITY.index(first["level"]):
+        return second
+    return first
+
+
+def value_verdict(
+    gap: float, *, chance: float, medians: str, median_level: Level
+) -> FigureVerdict:
+    """Judges the values of a column by the Kolmogorov distance, by its excess over chance, and by the median.
+
+    medians: both medians in words. median_level: the level that they alone would give."""
+    gap_level = _level(max(0.0, gap - chance), VALUE_STEPS)
+    level = max((gap_level, median_level), key=_SEVERITY.index)
+    words = (
+        f"{_LEVEL_WORDS[level]}: the values are up to {per_hundred(gap)} of 100 records apart"
+    )
+    if chance >= 0.0005:
+        words += f" (about {per_hundred(chance)} by chance alone)"
+    return {"level": level, "words": f"{words}; {medians}."}
+
+
+def damage_verdict(reasons: Sequence[str], *, by_noise: bool = False) -> FigureVerdict:
+    """The verdict on a column whose values did not survive, with each reason and its repair."""
+    cause = "noise" if by_noise else "its description"
+    return {
+        "level": "damaged",
+        "words": f"{_LEVEL_WORDS['damaged']} by {cause}: {'; '.join(reasons)}.",
     }
 
 
@@ -147,6 +194,7 @@ def mean_dependence_verdict(value: float) -> FigureVerdict:
         "clear": "Some dependences between columns are weakened or invented: see which before using them.",
         "large": "Dependences between columns are largely lost or invented.",
         "unseen": "Dependences between columns cannot be judged.",
+        "damaged": "Dependences between columns are damaged.",
     }[level]
     return {"level": level, "words": words}
 

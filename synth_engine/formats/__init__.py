@@ -48,6 +48,7 @@ from synth_engine.formats.kinds import (
     unknown_ending,
 )
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
+from synth_engine.formats.number_marks import NUMBER_MARKS
 
 __all__ = [
     "BASKETS",
@@ -66,6 +67,7 @@ __all__ = [
     "KINDS",
     "KIND_NAMES",
     "MEDIA_TYPES",
+    "NUMBER_MARKS",
     "PACKED",
     "PARQUET",
     "QUESTIONS",

@@ -18,6 +18,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats.encodings import ENCODINGS
 from synth_engine.formats.header import LONGEST_NAME
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
+from synth_engine.strict_json import JsonObject
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -40,6 +41,8 @@ ESCAPES = {
 EXTRA_ROWS = {"refuse": "refused", "keep": "records like the others", "drop": "left out"}
 MOST_LEFT_OUT = 100  # lines above the header, or below the last row
 MOST_HEADER_LINES = 5
+MOST_UNITS = 20
+MAX_UNIT_LENGTH = 12
 MARKS_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 NUMBERS = ("decimal", "thousands")
 # What a form stored before these facts existed has to be read as: exactly as it was read then.
@@ -84,7 +87,8 @@ class Dialect:
     text, is a letter; otherwise it is refused. `spaced`: blanks behind a delimiter are no part of a cell. `escape`:
     what a backslash means (ESCAPES). `extra_rows`: what becomes of rows without any cell, notes and totals
     (EXTRA_ROWS). `asked` names the facts that are only guessed: until a person has answered, nothing is read. `said`:
-    a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that show an error."""
+    a person has stated how numbers are written. `error_cells`: what becomes of cells of a sheet that show an error.
+    `units`: currencies, percent signs and units that stand around numbers and are left out."""
 
     encoding: str = "utf-8"
     delimiter: str = ""
@@ -105,6 +109,7 @@ class Dialect:
     extra_rows: str = "refuse"
     asked: tuple[str, ...] = ()
     marks_confirmed: bool = False
+    units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = (
@@ -171,6 +176,15 @@ class Dialect:
             raise TableError(
                 "this form of CSV is not read", repair="list the names of the columns as texts"
             )
+        if not isinstance(self.units, tuple) or not all(map(_is_unit, self.units)):
+            raise TableError(
+                "a unit around numbers is empty, long, or has a digit or a mark of numbers",
+                repair=f"list at most {MOST_UNITS} units like $, % or kg",
+            )
+        if len(self.units) > MOST_UNITS:
+            raise TableError(
+                "too many units around numbers", repair=f"list at most {MOST_UNITS} units"
+            )
         if not isinstance(self.asked, tuple) or not all(one in QUESTIONS for one in self.asked):
             raise TableError(
                 "this form of CSV is not read", repair=f"leave open only {', '.join(QUESTIONS)}"
@@ -198,7 +212,7 @@ class Dialect:
     @property
     def marks(self) -> Marks:
         """Return how numbers are written."""
-        return Marks(decimal=self.decimal, thousands=self.thousands)
+        return Marks(decimal=self.decimal, thousands=self.thousands, units=self.units)
 
     @property
     def codec(self) -> str:
@@ -214,7 +228,7 @@ class Dialect:
             else "delimiter as in the header"
         )
         parts = [ENCODINGS[self.encoding], between, QUOTES[self.quote], self._lines]
-        if not self.marks.usual:
+        if not Marks(decimal=self.decimal, thousands=self.thousands).usual:
             parts.append(DECIMALS[self.decimal])
         if self.thousands:
             parts.append(f"{THOUSANDS[self.thousands]} between thousands")
@@ -223,7 +237,7 @@ class Dialect:
     @property
     def _odd(self) -> list[str]:
         """Return in words the facts that few files need."""
-        parts = ["blanks behind delimiters left out"] * self.spaced
+        parts = self._units_in_words + ["blanks behind delimiters left out"] * self.spaced
         parts += ["quotation marks inside unquoted cells are letters"] * self.literal
         parts += [ESCAPES[self.escape]] * bool(self.escape)
         parts += [f"empty rows, notes and totals are {EXTRA_ROWS[self.extra_rows]}"] * (
@@ -236,14 +250,20 @@ class Dialect:
         )
 
     @property
+    def _units_in_words(self) -> list[str]:
+        """Return in words what is left out around numbers."""
+        return [f"{', '.join(self.units)} left out around numbers"] * bool(self.units)
+
+    @property
     def sentence_of_sheet(self) -> str:
         """The same of a sheet of a workbook, whose cells need no delimiter."""
         parts = [
             f"the sheet “{self.sheet}”" if self.sheet else "the only sheet with cells",
             self._lines,
         ]
-        if not self.marks.usual:
+        if not Marks(decimal=self.decimal, thousands=self.thousands).usual:
             parts.append(f"numbers in texts have a {DECIMALS[self.decimal]}")
+        parts += self._units_in_words
         if self.error_cells == "missing":
             parts.append("cells that show an error count as missing")
         return ", ".join(parts)
@@ -287,7 +307,7 @@ class Dialect:
             strict=True,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the document that is stored; `from_json` is its inverse."""
         return {
             "encoding": self.encoding,
@@ -309,6 +329,8 @@ class Dialect:
             "extra_rows": self.extra_rows,
             "asked": list(self.asked),
             "said": self.marks_confirmed,  # the key of files that were stored
+            # Forms that were stored without this fact keep their bytes.
+            **({"units": list(self.units)} if self.units else {}),
         }
 
     @classmethod
@@ -329,10 +351,21 @@ class Dialect:
             >= {"encoding", "delimiter", "quote", "header", "columns"}
         ):
             facts |= _BEFORE
-        for listed in ("names", "asked"):
+        for listed in ("names", "asked", "units"):
             if isinstance(facts.get(listed), list):
                 facts[listed] = tuple(facts[listed])
         return cls(**facts)
+
+
+def _is_unit(unit: object) -> bool:
+    """Whether a text can stand around a number without being mistaken for a part of it."""
+    return (
+        isinstance(unit, str)
+        and 0 < len(unit) <= MAX_UNIT_LENGTH
+        and unit == unit.strip()
+        and unit.isprintable()
+        and not re.search(r"[0-9+,'-]|^\.|^[eE]$", unit)
+    )
 
 
 def declared_delimiter(line: str) -> str:

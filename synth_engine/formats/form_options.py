@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,8 @@ _SIGNS = {
 _BOOLEANS = ("header", "spaced", "literal")
 _NUMBERS = ("skip", "footer", "header_lines", "columns")
 _TEXTS = ("encoding", "extra_rows", "sheet", "error_cells")
-FACTS = (*_SIGNS, *_BOOLEANS, *_NUMBERS, *_TEXTS, "names")
+_LISTS = ("names", "units")
+FACTS = (*_SIGNS, *_BOOLEANS, *_NUMBERS, *_TEXTS, *_LISTS)
 
 
 def apply(dialect: Dialect, pairs: Iterable[str]) -> Dialect:
@@ -41,6 +42,17 @@ def apply(dialect: Dialect, pairs: Iterable[str]) -> Dialect:
     return replace(dialect, **facts, asked=asked, marks_confirmed=confirmed)
 
 
+def flags(facts: Mapping[str, Any]) -> str:
+    """Facts of a form as a person states them on the command line."""
+    return " ".join(f"--read {key}={_spelled(key, value)}" for key, value in facts.items())
+
+
+def _spelled(key: str, value: Any) -> str:
+    if key in _SIGNS:
+        return next(name for name, sign in _SIGNS[key].items() if sign == value)
+    return ",".join(value) if key in _LISTS else str(value)
+
+
 def _value(key: str, value: str) -> Any:
     if key in _SIGNS:
         return _SIGNS[key].get(value, value)
@@ -54,4 +66,4 @@ def _value(key: str, value: str) -> Any:
         if not value.isdecimal():
             raise InputError(f"{key} is no whole number", repair=f"write {key}=1")
         return int(value)
-    return tuple(next(csv.reader([value]), [])) if key == "names" else value
+    return tuple(next(csv.reader([value]), [])) if key in _LISTS else value

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from synth_engine.formats import evidence
 from synth_engine.formats.dialect import (
@@ -14,6 +15,8 @@ from synth_engine.formats.dialect import (
     declared_delimiter,
     delimiter_of,
 )
+from synth_engine.formats.marks import Marks
+from synth_engine.formats.number_marks import agreed_marks
 
 RAREST_FIRST = ("\t", ";", "|", ",")  # a comma is also a decimal mark
 GUESSED_LINES = 20
@@ -67,12 +70,17 @@ def _headed(
         asked += ["header"] * ("header" not in asked)
     header = verdict.header
     known = rows[header:]
-    if _open_decimal(known, dialect.delimiter):
-        asked.append("decimal")
+    marks = agreed_marks([set(column) for column in zip_longest(*known, fillvalue="")])
+    if marks is None:
+        marks = Marks(decimal=_decimal(known, dialect.delimiter))
+        if _open_decimal(known, dialect.delimiter):
+            asked.append("decimal")
     return replace(
         dialect,
         header=header,
-        decimal=_decimal(known, dialect.delimiter),
+        decimal=marks.decimal,
+        thousands=marks.thousands,
+        units=marks.units,
         asked=tuple(dict.fromkeys(asked)),
     )
 

@@ -21,10 +21,12 @@ _UNREADABLE = "\ufffd"  # what is a number by other marks alone; it must not be 
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """The sign before decimals, and the one between thousands."""
+    """The sign before decimals, the one between thousands, and what stands around numbers and is left out: currencies,
+    percent signs and units."""
 
     decimal: str = "."
     thousands: str = ""
+    units: tuple[str, ...] = ()
 
     @property
     def usual(self) -> bool:
@@ -38,6 +40,8 @@ class Marks:
         if pa.types.is_dictionary(texts.type):
             plain = self.plain(texts.dictionary, apart_from=apart_from)
             return pa.DictionaryArray.from_arrays(texts.indices, plain)
+        if self.units:
+            texts = self._without_units(texts, apart_from=apart_from)
         signs = f"[{_SPACES}]" if self.thousands == " " else re.escape(self.thousands)
         whole = r"[0-9]+" + (f"|[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+" if signs else "")
         form = rf"^[ \t]*[+-]?(?:{whole})?(?:{re.escape(self.decimal)}[0-9]+)?(?:[eE][+-]?[0-9]+)?[ \t]*$"
@@ -59,3 +63,18 @@ class Marks:
             texts,
             plain,
         )
+
+    def _without_units(self, texts: pa.Array, *, apart_from: Collection[str]) -> pa.Array:
+        """Texts that are digits with one of the units before or after them, without it; others as they are."""
+        units = "|".join(re.escape(unit) for unit in sorted(self.units, key=len, reverse=True))
+        number = rf"[0-9.,][0-9.,'{_SPACES}]*"
+        with_unit = rf"^[ \t]*(?P<sign>[+-]?)(?:(?:{units})[{_SPACES}]?)?(?P<number>[+-]?{number}?)(?:[{_SPACES}]?(?:{units}))?[ \t]*$"
+        parts = pc.extract_regex(texts, with_unit)
+        bare = pc.binary_join_element_wise(
+            pc.struct_field(parts, "sign"), pc.struct_field(parts, "number"), ""
+        )
+        bare = pc.if_else(pc.is_valid(parts), bare, texts)
+        if not apart_from:
+            return bare
+        markers = pa.array(list(apart_from), type=pa.string())
+        return pc.if_else(pc.is_in(texts, value_set=markers), texts, bare)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import DomainError
+from synth_engine.strict_json import JsonObject
 
 Codes = npt.NDArray[Any]
 """Codes of records, in an order in which those of every node are adjacent: uint64, or bytes of
@@ -154,7 +155,7 @@ class Hierarchy(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Kind and public parameters."""
 
     def refuse(self, rule: str, *, repair: str, column: str | None = None) -> NoReturn:

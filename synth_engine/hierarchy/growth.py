@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Hierarchy, Prefixes
+from synth_engine.strict_json import JsonObject
 
 Name = Literal["basic", "improved", "privtree"]
 Spread = Literal["chance", "evenly", "fullest"]
@@ -80,8 +81,8 @@ class Rule:
         scores: Counts = np.maximum(counts - (level - 1) * self.discount - self.threshold, 0)
         return scores
 
-    def to_json(self) -> dict[str, Any]:
-        shared: dict[str, Any] = {
+    def to_json(self) -> JsonObject:
+        shared: JsonObject = {
             "rule": self.name,
             "depth": self.depth,
             "threshold": self.threshold,
@@ -175,8 +176,12 @@ class Growth:
             "sizes": np.array([*sizes[0], *sizes[1]], dtype=np.int64),
         }
 
-    def header(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "levels": len(self.opened)} | self.rule.to_json()
+    def header(self) -> JsonObject:
+        return {
+            "columns": list(self.columns),
+            "levels": len(self.opened),
+            **self.rule.to_json(),
+        }
 
     @classmethod
     def read(cls, header: Mapping[str, Any], arrays: Mapping[str, Counts]) -> Growth:

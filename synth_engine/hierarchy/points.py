@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, Hierarchy, Prefixes
+from synth_engine.strict_json import JsonObject
 
 BITS = 64
 _BLOCK = 1 << 15
@@ -243,7 +244,7 @@ class SpatialHierarchy(Hierarchy):
                 positions[:, axis] |= (codes >> shift & np.uint64(1)).astype(np.int64) << bit
         return positions
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "kind": self.kind,
             "columns": list(self.columns),

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Codes, Hierarchy, PathHierarchy, Prefixes
+from synth_engine.strict_json import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +109,6 @@ class ProductHierarchy(PathHierarchy):
     def _turns(self, index: int) -> npt.NDArray[np.intp]:
         return np.flatnonzero([turn == index for turn, _ in self.schedule])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         components = [component.to_json() for component in self.components]
         return {"kind": self.kind, "columns": list(self.columns), "components": components}

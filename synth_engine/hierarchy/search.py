@@ -98,6 +98,7 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
     return shift
 
 
+# A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
 @numba.njit(cache=True)
 def _tallied(
     codes: Codes, first: Any, shift: int, low: int, end: int, places: Places, tally: Places

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from synth_engine.hierarchy.base import Codes, Prefixes
 from synth_engine.hierarchy.points import BITS, SpatialHierarchy
+from synth_engine.strict_json import JsonObject, JsonValue
 
 _CHUNK = 16
 """Bits that are moved at once, by a table."""
@@ -138,12 +139,12 @@ class GazetteerHierarchy(SpatialHierarchy):
             p for p in range(self.resolution * self.dimensions) if self._axis(p) in axes
         )
 
-    def to_json(self) -> dict[str, Any]:
-        points = [
+    def to_json(self) -> JsonObject:
+        points: list[JsonValue] = [
             {"axes": list(support.axes), "points": int(support.codes.size)}
             for support in self.supports
         ]
-        return super().to_json() | {"sides": list(self.sides), "supports": points}
+        return {**super().to_json(), "sides": list(self.sides), "supports": points}
 
 
 def _moved(codes: Codes, tables: tuple[Bits, ...]) -> Codes:

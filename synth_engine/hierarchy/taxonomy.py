@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, PathHierarchy, Prefixes
+from synth_engine.strict_json import JsonObject
 
 Path = tuple[str, ...]
 Places = npt.NDArray[np.intp]
@@ -153,7 +154,7 @@ class TaxonomyHierarchy(PathHierarchy):
             values.append(path)
         return values
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "kind": self.kind,
             "columns": list(self.columns),

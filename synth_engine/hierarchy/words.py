@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy.base import MAX_SYMBOLS, Codes, PathHierarchy, Prefixes
+from synth_engine.strict_json import JsonObject
 
 MAX_STRING_LENGTH = 1_000
 Case = Literal["as it is", "lower", "upper"]
@@ -145,7 +146,7 @@ class StringHierarchy(PathHierarchy):
     def _cased(self, text: str) -> str:
         return {"lower": str.lower, "upper": str.upper}.get(self.case, str)(text)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "kind": self.kind,
             "columns": list(self.columns),

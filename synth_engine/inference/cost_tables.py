@@ -24,9 +24,26 @@ MAX_NEIGHBOURS = 3
 """So many attributes are changed together with each one, at most, or are what records are alike in."""
 _GRAIN = 256
 """Parts to which it is rounded how much one attribute tells of another: logarithms differ from machine to machine."""
+SOFTNESS = 3.0
+"""Added to each target where a difference is weighed, so that empty cells do not count for everything."""
 BASE_CHANCE = 13
 """Added to these parts where the table is drawn that is asked for a value."""
 _CHANCE_RANGE = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttributeFacts:
+    """What is known of attributes, by their positions in the codes, beside the targets of their tables.
+
+    allowed: for sets of two or three attributes, which cells may be entered; a row that is in none that may not stays so.
+    tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
+    ordered: of each attribute, whether neighbouring codes mean neighbouring values; None where tables of three attributes
+    are not looked at.
+    """
+
+    allowed: Sequence[tuple[Axes, Truth]] = ()
+    tied: Sequence[Axes] = ()
+    ordered: Sequence[bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -115,9 +115,7 @@ def fit(
     chosen += [(name,) for name in sizes if not any(name in clique for clique in chosen)]
     if not is_decomposable(chosen):
         raise ValueError("these cliques are not decomposable")
-    tables = residuals.estimate(
-        noisy, sizes=sizes, wanted=maximal(chosen), total=total, nonnegative=False
-    )
+    tables = residuals.estimate(noisy, sizes=sizes, wanted=maximal(chosen), total=total)
     return sampling_order(tables, total=total, possible=possible)
 
 

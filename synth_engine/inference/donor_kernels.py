@@ -52,6 +52,7 @@ def base_cell(record: Records, lines: Places, at: int) -> int:
     return cell
 
 
+# A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
 @compiled
 def take_from_neighbours(
     records: Records,

@@ -93,6 +93,7 @@ def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cov
     return cells
 
 
+# A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
 @numba.njit(cache=True)
 def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[no-untyped-def] # pragma: no cover
     """Sends records to the sinks of their cells, those of cell c being `sinks[ends[c - 1] : ends[c]]`. Records are gone

@@ -17,11 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from synth_engine.inference import cost_tables, refine_triples, swap_kernels
-from synth_engine.inference.cost_tables import Axes, Codes, Floats, Truth
+from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts, Axes, Codes, Floats
 from synth_engine.inference.swap_kernels import Places
 
-SOFTNESS = 3.0
-"""Added to each target where a difference is weighed, so that empty cells do not count for everything."""
 EXCHANGES_PER_CELL = 2
 """Changes tried for each cell of the records by taking what another record has."""
 FULL_EFFORT_ATTRIBUTES = 16
@@ -34,6 +32,7 @@ MAX_TABLE_LOOKUPS = 90_000_000
 """Tables looked at in one pass, up to which all records are finished: a few seconds."""
 MIN_ROWS_REFINED = 20_000
 """Records that are finished however many attributes there are."""
+NOTHING_KNOWN = AttributeFacts()
 
 
 def rows_refined(rows: int, attributes: int) -> int:
@@ -48,23 +47,18 @@ def refine(
     targets: Sequence[tuple[Axes, Floats]],
     rng: np.random.Generator,
     proposals: int | None = None,
-    allowed: Sequence[tuple[Axes, Truth]] = (),
-    tied: Sequence[Axes] = (),
     weights: Sequence[float] | None = None,
-    softness: float = SOFTNESS,
-    ordered: Sequence[bool] | None = None,
+    facts: AttributeFacts = NOTHING_KNOWN,
 ) -> Codes:
     """Rows whose tables are nearer to the targets; shape (attributes, rows), uint16, as `codes`, which stay as they are.
 
     targets: (axes, wished counts) for any sets of two or three attributes, by their places in `codes`. The counts are
     not negative, have one axis for each of `axes`, in that order, as long as the attribute has values, and are scaled
     so that they add up to the number of rows. Attributes in no target keep their codes.
-    allowed: for sets of two or three attributes, which cells may be entered; a row that is in none that may not stays so.
-    tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
     weights: how much each target counts; absent: all alike. proposals: how many changes are tried in all rows; absent: as
     many as it takes, in `part` of the rows, the first ones, of which the others become copies.
-    ordered: of each attribute, whether neighbouring codes mean neighbouring values. If given, tables of three attributes
-    are mended too, as far as targets of two say what these are (`threes`).
+    facts: of the attributes. If it says which are ordered, tables of three attributes are refined too, as far as targets
+    of two say what these are (`refine_triples`).
     """
     rows = codes.shape[1]
     if not targets or rows < 2:
@@ -74,27 +68,24 @@ def refine(
     begun = codes[:, :finished]
     given = [1.0] * len(targets) if weights is None else weights
     tables = cost_tables.build(
-        begun, targets, allowed=allowed, weights=given, softness=softness
+        begun, targets, allowed=facts.allowed, weights=given, softness=SOFTNESS
     )
     strengths = cost_tables.dependence_strengths(targets)
-    sets = cost_tables.attribute_sets(targets, strengths, tied=tied)
+    sets = cost_tables.attribute_sets(targets, strengths, tied=facts.tied)
     records = np.ascontiguousarray(begun.T)
     _refine_in_place(records, tables, sets, rng=rng, proposals=proposals, width=width)
     del tables
     refined = np.ascontiguousarray(records.T)
-    if ordered is not None:
+    if facts.ordered is not None:
         # Triples come last: their targets are implied by the pairs, so the pairs have to be
         # right first.
         refined = refine_triples.refine(
             refined,
             targets=targets,
             strengths=strengths,
-            ordered=ordered,
             rng=rng,
             weights=given,
-            softness=softness,
-            allowed=allowed,
-            tied=tied,
+            facts=facts,
         )
     if finished < rows:
         refined = refined[

@@ -20,7 +20,14 @@ import numpy as np
 from synth_engine.inference import bins as binning
 from synth_engine.inference import cost_tables, donor_kernels, maxent_triples
 from synth_engine.inference.bins import Bins
-from synth_engine.inference.cost_tables import Axes, Codes, Floats, Truth
+from synth_engine.inference.cost_tables import (
+    SOFTNESS,
+    AttributeFacts,
+    Axes,
+    Codes,
+    Floats,
+    Truth,
+)
 from synth_engine.inference.maxent_triples import Pair, Triple
 from synth_engine.inference.swap_kernels import Costs, Places
 
@@ -144,21 +151,22 @@ def refine(
     *,
     targets: Sequence[tuple[Axes, Floats]],
     strengths: Mapping[Pair, float],
-    ordered: Sequence[bool],
     rng: np.random.Generator,
     weights: Sequence[float],
-    softness: float,
-    allowed: Sequence[tuple[Axes, Truth]] = (),
-    tied: Sequence[Axes] = (),
+    facts: AttributeFacts,
 ) -> Codes:
-    """Rows whose tables of three are nearer to what their pairs say; all as in `finish`. Attributes that are `tied` stay.
+    """Rows whose tables of three are nearer to what their pairs say; all as in `record_refinement`. Attributes that are tied
+    stay.
 
-    strengths: the `ties` of the targets. ordered: of each attribute, whether neighbouring codes mean neighbouring values.
+    strengths: how much attributes of a target depend on each other (`cost_tables.dependence_strengths`). facts: of the
+    attributes, with `ordered`.
     """
+    if facts.ordered is None:
+        raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
-    implied = implied_triples(targets, ordered=ordered, strengths=strengths, rows=rows)
+    implied = implied_triples(targets, ordered=facts.ordered, strengths=strengths, rows=rows)
     # Tied attributes change together only, which a move of one value cannot do.
-    fixed = {axis for group in tied for axis in group}
+    fixed = {axis for group in facts.tied for axis in group}
     free = [
         axis
         for axis in sorted({axis for triple in implied.triples for axis in triple})
@@ -167,7 +175,7 @@ def refine(
     if not free:
         return codes.copy()
     layout = _build_layout(
-        codes, targets, implied, allowed=allowed, weights=weights, softness=softness
+        codes, targets, implied, allowed=facts.allowed, weights=weights, softness=SOFTNESS
     )
     near = {axis: cost_tables.nearest(axis, strengths) for axis in free}
     return _refine_layout(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]

@@ -37,23 +37,13 @@ def estimate(
     sizes: Sizes,
     wanted: Sequence[Clique],
     total: float | None = None,
-    possible: Mapping[Clique, Mask] | None = None,
-    nonnegative: bool = True,
-    rounds: int = ROUNDS,
-    tolerance: float = TOLERANCE,
 ) -> dict[Clique, Floats]:
-    """Tables of the wanted cliques that agree with one another wherever they overlap.
-
-    `total`: the number of records where it is public; otherwise it is estimated with the rest. `possible`: for wanted
-    cliques, the cells that records can fall into at all; the others come out as zero and what was measured there counts
-    as noise. Without `nonnegative`, weighted least squares in closed form, with negative cells and without `possible`.
-    """
+    """Tables of the wanted cliques that agree with one another wherever they overlap: weighted least squares in closed form,
+    with negative cells. `total`: the number of records where it is public; otherwise it is estimated with the rest."""
     known = Residuals(sizes, total=total)
     for table in noisy:
         known.add(table)
-    if not nonnegative:
-        return {clique: known.table(clique) for clique in wanted}
-    return known.nonnegative(wanted, possible=possible, rounds=rounds, tolerance=tolerance)
+    return {clique: known.table(clique) for clique in wanted}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -118,7 +108,9 @@ class Residuals:
         start: Multipliers | None = None,
     ) -> dict[Clique, Floats]:
         """Weighted least squares over all that was added, with no cell of a wanted table below zero by more than
-        `tolerance` unless the rounds run out; what then remains is cut at zero. `start` is brought up to date."""
+        `tolerance` unless the rounds run out; what then remains is cut at zero. `possible`: for wanted cliques, the cells
+        that records can fall into at all; the others come out as zero and what was measured there counts as noise. `start`
+        is brought up to date."""
         inner = {clique: factors.ordered(clique, self._sizes) for clique in wanted}
         masks = {
             inner[clique]: np.asarray(

@@ -106,6 +106,7 @@ def _draw_part(
         ).ravel()
 
 
+# A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
 @numba.njit(cache=True)
 def _fill(codes, flat, offsets, axes_of, widths, fixed, sizes):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
     """Table by table for each record; attributes that are known already come first in every table. The largest cell of the

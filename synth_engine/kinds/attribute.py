@@ -185,13 +185,13 @@ class Attribute:
     table_schema_type: ClassVar[str] = ""
 
     @classmethod
-    def from_table_schema(cls, field: Mapping[str, Any]) -> dict[str, Any]:
+    def from_table_schema(cls, field: Mapping[str, object]) -> dict[str, object]:
         """The JSON of a field whose type is `table_schema_type`, without name and missing markers. Raises ValueError where
         the field says too little."""
         raise NotImplementedError
 
     @classmethod
-    def suggest(cls, texts: pa.Array) -> dict[str, Any] | None:  # noqa: ARG003 - most kinds are suggested by the room
+    def suggest(cls, texts: pa.Array) -> dict[str, object] | None:  # noqa: ARG003 - most kinds are suggested by the room
         """A draft for a column of these different texts, if they look like this kind. For the steward alone."""
         return None
 

@@ -135,7 +135,7 @@ class Basket(Baskets):
         return {"items": TEXTS | {"maxItems": MAX_ITEMS}} | _BASKETS, ("items",)
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return fields.needed(items=fields.texts("items")) | _read_baskets(fields)
 
 
@@ -214,7 +214,7 @@ class WeakBasket(Baskets, Undeclared):
         return {"values": VALUE_SET, "keep": keep} | _BASKETS, ("values",)
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return (
             fields.needed(values=fields.value_set("values"))
             | {"keep": fields.integer("keep")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ class Boolean(Attribute):
         return {"true": TEXT, "false": TEXT}, ()
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return {key: fields.text(key, default=None) for key in ("true", "false")}
 
     def encode(self, texts: list[str]) -> Codes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,7 @@ class Categorical(Attribute):
         }, ("values",)
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return fields.needed(values=fields.texts("values")) | {"other": fields.boolean("other")}
 
     def encode(self, texts: list[str]) -> Codes:
@@ -84,7 +84,7 @@ class Categorical(Attribute):
 
     def table_schema(self) -> TableSchemaField:
         listed = [*self.values, *([OTHER] if self.has_other else [])]
-        order: dict[str, Any] = (
+        order: dict[str, object] = (
             {"categories": listed, "categoriesOrdered": True} if self.ordered else {}
         )
         return TableSchemaField("string", order, {"enum": listed})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from synth_engine import values as public_sets
 from synth_engine.errors import DomainError
+from synth_engine.strict_json import JsonObject
 
 MAX_COMPLETIONS = 1_000_000
 _REPAIR = 'give a set of values, such as {"set": "list", "values": ["…"]}, with "weights" if some are more likely'
@@ -38,7 +38,7 @@ class Completions:
         if len(numbers) < len(self.weights) or not all(0 <= w < 1e300 for w in numbers):
             raise DomainError("a weight of a completion is no number from 0 on", repair=_REPAIR)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return self.values.to_json() | ({"weights": list(self.weights)} if self.weights else {})
 
     @classmethod

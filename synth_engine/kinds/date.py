@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -113,7 +113,7 @@ class Date(Attribute):
         return {"low": DAY, "high": DAY, "step_days": POSITIVE, "format": TEXT}, ("low", "high")
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return fields.needed(low=fields.day("low"), high=fields.day("high")) | {
             "step_days": fields.integer("step_days"),
             "format": fields.text("format", default=None),

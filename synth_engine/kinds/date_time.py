@@ -240,7 +240,7 @@ class DateTime(Attribute):
         return own, ("low", "high")
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         ends = fields.needed(low=fields.moment("low"), high=fields.moment("high", end=True))
         return ends | {
             "step": fields.integer("step"),

@@ -16,7 +16,7 @@ _LAST = datetime.time(23, 59, 59)
 class Fields:
     """Fields of a JSON object, type by type; every refusal names the column."""
 
-    def __init__(self, document: Mapping[str, Any], *, column: str | None = None) -> None:
+    def __init__(self, document: Mapping[str, object], *, column: str | None = None) -> None:
         self.document, self.column = document, column
 
     def wrong(self, key: str, wanted: str) -> DomainError:
@@ -119,7 +119,7 @@ class Fields:
         except DomainError as error:
             raise DomainError(error.rule, repair=error.repair, column=self.column) from None
 
-    def needed(self, **values: object) -> dict[str, Any]:
+    def needed(self, **values: object) -> dict[str, object]:
         for key, value in values.items():
             if value is None:
                 raise DomainError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from synth_engine.values import KINDS
 
 MAX_EXACT = 2**53  # beyond it a number in JSON is no longer the number that was written
 _MAX_BINS = 10_000
-Schema = dict[str, Any]
+Schema: TypeAlias = dict[str, object]
 
 NAME: Schema = {"type": "string", "minLength": 1}
 TEXT: Schema = {"type": "string"}

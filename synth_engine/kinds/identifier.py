@@ -6,7 +6,7 @@ import string
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from synth_engine.kinds.attribute import Attribute, TableSchemaField
 from synth_engine.kinds.fields import Fields
@@ -105,14 +105,14 @@ class Identifier(Attribute):
 
     @classmethod
     def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
-        own = {
+        own: Schema = {
             "regenerate": optional({"enum": list(REGENERATE)}),
             "pattern": optional(NAME | {"maxLength": MAX_PATTERN_LENGTH}),
         }
         return own, ()
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return {key: fields.text(key, default=None) for key in ("regenerate", "pattern")}
 
     def table_schema(self) -> TableSchemaField:

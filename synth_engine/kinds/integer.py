@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -98,11 +98,16 @@ class Integer(Attribute):
 
     @classmethod
     def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
-        own = {"low": WHOLE, "high": WHOLE, "edges": edges(WHOLE), "width": optional(POSITIVE)}
+        own: Schema = {
+            "low": WHOLE,
+            "high": WHOLE,
+            "edges": edges(WHOLE),
+            "width": optional(POSITIVE),
+        }
         return own, ("low", "high")
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return fields.needed(low=fields.integer("low"), high=fields.integer("high")) | {
             "edges": fields.numbers("edges", whole=True),
             "width": fields.integer("width"),

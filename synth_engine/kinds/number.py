@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -89,7 +89,7 @@ class Number(Attribute):
         return {"low": NUMBER, "high": NUMBER, "edges": edges(NUMBER)}, ("low", "high")
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return fields.needed(low=fields.number("low"), high=fields.number("high")) | {
             "edges": fields.numbers("edges", whole=False)
         }

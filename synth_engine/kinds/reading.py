@@ -39,7 +39,7 @@ class Scaled:
 
 def whole_numbers(texts: list[str]) -> Values:
     """Read each text as a whole number; NaN where it is none."""
-    return _cast(texts, pa.int64(), _whole, plainly=_PLAIN_WHOLE)
+    return _cast(texts, pa.int64(), read_whole, plainly=_PLAIN_WHOLE)
 
 
 def decimal_numbers(texts: list[str]) -> Values:
@@ -79,7 +79,7 @@ def read_each(read: Callable[[str], float | None], texts: list[str]) -> Values:
     return values
 
 
-def _whole(text: str) -> int | None:
+def read_whole(text: str) -> int | None:
     match = _WHOLE.fullmatch(text.strip(" \t"))
     return int(match[1] + (match[2] or match[3] or "0")) if match else None
 

@@ -83,7 +83,7 @@ class Time(Attribute):
         return own, ()
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return {
             "low": _bound(fields, "low"),
             "high": _bound(fields, "high"),
@@ -189,7 +189,7 @@ class Time(Attribute):
         return {"kind": cls.kind, "low": low, "high": high, "format": style}
 
     @classmethod
-    def suggest(cls, texts: pa.Array) -> dict[str, Any] | None:
+    def suggest(cls, texts: pa.Array) -> dict[str, object] | None:
         if not pc.all(pc.match_substring_regex(texts, f"^{_TEXT}$")).as_py():
             return None
         minutes = [minute for text in texts.to_pylist() if (minute := parse(text)) is not None]

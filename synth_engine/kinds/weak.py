@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -154,7 +154,7 @@ class Weak(Undeclared):
         return own, ("values",)
 
     @classmethod
-    def read_json(cls, fields: Fields) -> dict[str, Any]:
+    def read_json(cls, fields: Fields) -> dict[str, object]:
         return fields.needed(values=fields.value_set("values")) | {
             "rho": fields.number("rho"),
             "completions": fields.completions("completions"),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from synth_engine.hierarchy import NodeSet
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Clique, Counts
+from synth_engine.strict_json import JsonObject
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -19,23 +20,28 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
     """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order; along it codes,
-    or the bins into which they were merged. interaction: they are not of the counts, but of their interaction."""
+    or the bins into which they were merged. interaction: they are not of the counts, but of their interaction. partition:
+    of intervals, the digest of their cuts and divisors (`question.partition_digest`); else empty."""
 
     clique: Clique
     noise: Noise
     values: Counts
     interaction: bool = False
+    partition: str = ""
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
             raise TypeError("values are int64 with one axis for each attribute")
 
-    def header(self) -> dict[str, Any]:
-        shared = {
+    def header(self) -> JsonObject:
+        shared: JsonObject = {
             "clique": list(self.clique),
             "noise": self.noise.to_json(),
             "shape": list(self.values.shape),
         }
+        # Written where they are set alone, so that earlier answers keep their digests.
+        if self.partition:
+            shared["partition"] = self.partition
         return shared | ({"interaction": True} if self.interaction else {})
 
     def arrays(self) -> Arrays:
@@ -49,6 +55,7 @@ class Measurement:
             noise=Noise.from_json(header["noise"]),
             values=arrays[""],
             interaction=header.get("interaction", False),
+            partition=str(header.get("partition", "")),
         )
 
 
@@ -72,7 +79,7 @@ class Discovery:
         if any(count < self.threshold or rank < 0 for rank, count in self.ranked_counts):
             raise TypeError("what was found lies below the threshold")
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JsonObject:
         return {
             "attribute": self.attribute,
             "noise": self.noise.to_json(),
@@ -122,8 +129,8 @@ class Leaves:
             "prefixes": self.partition.prefixes,
         }
 
-    def header(self) -> dict[str, Any]:
-        shared = {
+    def header(self) -> JsonObject:
+        shared: JsonObject = {
             "columns": list(self.partition.columns),
             "by": list(self.by),
             "noise": self.noise.to_json(),
@@ -164,7 +171,7 @@ class GroupSizes:
         if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
             raise TypeError("group sizes are int64 in one row")
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JsonObject:
         return {"noise": self.noise.to_json()}
 
     @classmethod
@@ -183,7 +190,7 @@ class Scores:
         if self.values.dtype != np.int64 or self.values.ndim != 1 or not self.values.size:
             raise TypeError("scores are int64 in one row")
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JsonObject:
         return {"noise": self.noise.to_json(), "number": int(self.values.size)}
 
     def arrays(self) -> Arrays:

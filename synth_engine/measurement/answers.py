@@ -20,6 +20,7 @@ from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measu
 from synth_engine.measurement.question import Call
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.receipt import canonical
+from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/answers/1"
 
@@ -29,12 +30,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class _Answer(Protocol):
     """An answer that writes itself: its public facts as JSON, and its numbers."""
 
-    def header(self) -> dict[str, Any]: ...
+    def header(self) -> JsonObject: ...
 
     def arrays(self) -> Arrays: ...
 
     @classmethod
-    def read(cls, header: Mapping[str, Any], arrays: Arrays) -> Self: ...
+    def read(cls, header: Mapping[str, object], arrays: Arrays) -> Self: ...
 
 
 class _Kind(NamedTuple):
@@ -120,7 +121,7 @@ class Answers:
             ) from error
 
     @classmethod
-    def _read(cls, header: dict[str, Any], archive: Arrays) -> Answers:
+    def _read(cls, header: Mapping[str, Any], archive: Arrays) -> Answers:
         if header["schema"] != SCHEMA or "measurements" not in header:
             raise KeyError("schema")
         answers: dict[str, Any] = {}
@@ -158,8 +159,8 @@ class Answers:
             arrays["group_sizes"] = self.group_sizes.values
         return arrays
 
-    def _header(self) -> dict[str, Any]:
-        header: dict[str, Any] = {
+    def _header(self) -> dict[str, object]:
+        header: dict[str, object] = {
             "schema": SCHEMA,
             "selections": list(self.selections),
             "calls": [call.to_json() for call in self.calls],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,13 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.hierarchy import Rule
+from synth_engine.kinds.lattice import Lattice
 from synth_engine.privacy import events
+from synth_engine.privacy.receipt import QueryDocument, digest
 
 Clique = tuple[str, ...]
 Counts = npt.NDArray[np.int64]
 Merged = Mapping[str, npt.NDArray[np.integer[Any]]]
 """Bins by attribute: the bin of each of its codes, from 0 on without a gap. Public, or a
 function of paid answers alone."""
+
+
+def partition_digest(lattice: Lattice, cuts: Sequence[int], divisors: Sequence[int]) -> str:
+    """SHA-256 of what intervals are counts of, so that stored answers are not taken for those of other intervals, or of
+    another lattice with as many positions."""
+    facts = {
+        "values": [lattice.of, lattice.label(0), lattice.label(lattice.count - 1)],
+        # As text: positions are larger than the numbers that JSON is sure to hold.
+        "cuts": [str(cut) for cut in cuts],
+        "divisors": [str(divisor) for divisor in divisors],
+    }
+    return digest(facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +55,7 @@ class Query:
         "items",
         "resample",
         "leaves",
+        "intervals",
     ]
     clique: Clique = ()
     candidates: tuple[Clique, ...] = ()
@@ -53,8 +68,8 @@ class Query:
     by: Clique = ()
     parting: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        shared: dict[str, Any] = {
+    def to_json(self) -> QueryDocument:
+        shared: QueryDocument = {
             "verb": self.verb,
             "clique": list(self.clique),
             "cells": self.cells,
@@ -62,18 +77,19 @@ class Query:
         # Only the fields of its own verb are written: journals from before a field existed keep
         # their digests.
         if self.verb == "discover":
-            return shared | {"threshold": self.threshold}
+            return {**shared, "threshold": self.threshold}
         if self.rule is not None:
-            return shared | {"branching": list(self.branching)} | {"grown": self.rule.to_json()}
+            return {**shared, "branching": list(self.branching), "grown": self.rule.to_json()}
         if self.parts is not None:
-            least = {} if self.threshold is None else {"threshold": self.threshold}
-            return shared | {"parts": self.parts, "by": list(self.by)} | least
+            shared = {**shared, "parts": self.parts, "by": list(self.by)}
+            return shared if self.threshold is None else {**shared, "threshold": self.threshold}
         if self.parting:
-            return shared | {"parting": self.parting}
+            return {**shared, "parting": self.parting}
         if self.bins is not None:
-            return shared | {"bins": list(self.bins)}
-        choosing = self.verb in ("select", "refine", "score")
-        return shared | ({"candidates": [list(c) for c in self.candidates]} if choosing else {})
+            return {**shared, "bins": list(self.bins)}
+        if self.verb in ("select", "refine", "score"):
+            return {**shared, "candidates": [list(c) for c in self.candidates]}
+        return shared
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Query:
@@ -100,7 +116,7 @@ class Call:
     query: Query
     event: events.Event
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {"query": self.query.to_json(), "event": self.event.to_json()}
 
     @classmethod

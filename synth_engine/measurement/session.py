@@ -66,6 +66,14 @@ class Session(Protocol):
         vote of `VOTE` parts, shared by the items in its basket, and equally long by the norm that the noise goes by."""
         ...
 
+    def intervals(
+        self, name: str, cuts: Sequence[int], *, noise: Noise, divisors: Sequence[int] = (1,)
+    ) -> Measurement:
+        """Counts the values of a column on a lattice by intervals of positions, from each cut to the next, plus
+        independent noise on each; last, where values may be missing, the records without one. divisors: within each
+        interval, positions are counted by the largest of these that divides them; each one divides the next."""
+        ...
+
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
         """Counts the units that have 1, 2, … records, up to the most that one may have, with
         independent noise on each count."""

@@ -1,11 +1,9 @@
-"""The methods on offer. Adding one is a file here, a proof note, a line in `REGISTRY` and one in the verifier's list of
-what is static and what adaptive."""
+"""The methods on offer. Adding one is a file here, a line in `REGISTRY`, a proof note, and a row in docs/methods.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import pandas as pd
 
@@ -33,7 +31,7 @@ from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, generator
 from synth_engine.plans import forecast, two_stage
-from synth_engine.plans.plan import Mechanism, Plan, Rule
+from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
 from synth_engine.spec import Spec
 
 REGISTRY: dict[str, type[Mechanism]] = {
@@ -74,7 +72,7 @@ __all__ = [
 ]
 
 
-def describe(domain: Domain | None = None) -> list[dict[str, Any]]:
+def describe(domain: Domain | None = None) -> list[MechanismFacts]:
     """Every mechanism on offer: id, title, summary, paper, keeps, parameters (JSON schema), relations, losses, kind.
     domain: those that are for a table like it."""
     return [

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
 from synth_engine.plans import budget_allocation, resources, two_stage
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Mechanism, Plan, expected_rows
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy.loss import Budget, Pure
@@ -68,7 +69,7 @@ class DPSyn(Mechanism):
         "histograms of single columns",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "views": {

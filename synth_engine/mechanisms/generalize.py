@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,13 @@ from synth_engine.measurement import Answers, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject, JsonValue
 
 TOTAL_SHARE = Fraction(3, 100)
 """Of the budget for the number of records, where that is not public."""
@@ -57,7 +59,7 @@ class Generalize(Mechanism):
     )
     paper: ClassVar[str] = "Synthetic Data via Differential Privacy (section 4.1)"
     keeps: ClassVar[tuple[str, ...]] = ("counts of large groups", "single columns")
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "k": {
@@ -207,11 +209,11 @@ class GeneralizePlan(Plan):
             return [], []
         return chosen, self._published(tables[0], rows=self._rows(answers))[1]
 
-    def published(self, answers: Answers) -> dict[str, Any] | None:
+    def published(self, answers: Answers) -> JsonObject | None:
         """The columns chosen, and of each group: codes of the first of them, codes of the next that are put together, and its
         records."""
         chosen, groups = self.groups(answers)
-        lines = [
+        lines: list[JsonValue] = [
             [list(group.values), list(group.among), round(group.count, 3)] for group in groups
         ]
         return {"columns": chosen, "groups": lines}

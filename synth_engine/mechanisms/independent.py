@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, S
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.forecast import by_formula
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Mechanism, Plan, Rule, expected_rows
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.loss import ZeroConcentrated
@@ -58,7 +59,7 @@ class Independent(Mechanism):
         "Ping, Stoyanovich and Howe 2017 (independent mode); Canonne, Kamath and Steinke 2020"
     )
     keeps: ClassVar[tuple[str, ...]] = ("histograms of single columns", "number of records")
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "noise": {

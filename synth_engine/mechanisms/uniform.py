@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Noise, Query, Session
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Mechanism, Plan, Rule, expected_rows
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -42,7 +43,7 @@ class Random(Mechanism):
     )
     paper: ClassVar[str] = "Ping, Stoyanovich and Howe 2017 (random mode)"
     keeps: ClassVar[tuple[str, ...]] = ("number of records",)
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {},
         "additionalProperties": False,

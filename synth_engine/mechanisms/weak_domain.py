@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine import codec
-from synth_engine.domain import Attribute, Domain, Range, Undeclared, Weak
+from synth_engine.domain import Attribute, Domain, Range, Scale, Undeclared, Weak
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
@@ -26,6 +26,7 @@ from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning
 from synth_engine.plans.domain_learning import Answer, LearningQuestion
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Mechanism, Plan
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
@@ -62,7 +63,7 @@ class WeakDomain(Mechanism):
         "frequent values of single columns",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {},
         "additionalProperties": False,
@@ -75,6 +76,11 @@ class WeakDomain(Mechanism):
     @classmethod
     def suits(cls, domain: Domain) -> bool:
         return any(isinstance(attribute, Weak) for attribute in domain.undeclared)
+
+    @classmethod
+    def learns(cls, attribute: Undeclared) -> bool:
+        # The tree of a column on a lattice is asked for in rounds, which a static plan cannot do.
+        return not isinstance(attribute, Scale)
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
         names = [*domain.names, *([None] if _needs_total(domain) else [])]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from synth_engine.domain import Attribute, Boolean, Categorical, Domain
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
 from synth_engine.models import conditional
+from synth_engine.strict_json import JsonObject
 
 Weights = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -85,7 +85,7 @@ class Binning:
         """A code for each record whose bin is given; shape (rows,)."""
         return conditional.draw(self.spread, [bins], rows=bins.size, rng=rng)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "attribute": self.attribute,
             "bins": self.bins.tolist(),
@@ -93,7 +93,7 @@ class Binning:
         }
 
     @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Binning:
+    def from_json(cls, obj: Mapping[str, object]) -> Binning:
         bins, within = (np.array(obj[name], dtype=np.int64) for name in ("bins", "within"))
         return cls(attribute=str(obj["attribute"]), bins=bins, within=within)
 

@@ -33,7 +33,7 @@ class DescribedColumn:
     """
 
     def __init__(
-        self, texts: Texts, entry: Mapping[str, Any], *, before: Sequence[str]
+        self, texts: Texts, entry: Mapping[str, object], *, before: Sequence[str]
     ) -> None:
         self.name = str(entry["column"])
         self._every, self._entry = texts, entry
@@ -110,7 +110,7 @@ class DescribedColumn:
             )
         return weights.reshape(shape)
 
-    def _place(self, table: Mapping[str, Any], number: int) -> int:
+    def _place(self, table: Mapping[str, object], number: int) -> int:
         """The number of the combination that a table is for."""
         if set(table) != {"when", "share", "shares"}:
             raise self._wrong(

@@ -28,6 +28,7 @@ from synth_engine.models.described_column import (
 )
 from synth_engine.models.model import MAX_SAMPLE_ROWS, WHOLE, Model, Node, Table, Weights
 from synth_engine.privacy import receipt
+from synth_engine.strict_json import JsonObject, JsonValue
 
 SCHEMA = "synth_engine/description/1"
 DIGITS = 10
@@ -48,7 +49,7 @@ _FIELDS = {
 }
 
 
-def write(model: Model) -> dict[str, Any]:
+def write(model: Model) -> dict[str, object]:
     """The description of a model."""
     # Cells of a tree and of a sparse table have no label of their own under which a share could
     # be written.
@@ -134,7 +135,7 @@ def parse(raw: bytes) -> Any:
     return _json(raw, name="description", deepest=MAX_DEPTH + 1, see="see docs/description.md")
 
 
-def edited(document: Mapping[str, Any], model: Model) -> bool:
+def edited(document: Mapping[str, object], model: Model) -> bool:
     """Returns whether the model that was read from a description differs from the one that it
     was written from."""
     return document.get("model_sha256") != receipt.digest(model.to_json())
@@ -166,7 +167,7 @@ def _texts(domain: Domain, merged: Sequence[Binning]) -> Texts:
     }
 
 
-def _bins(one: Binning, texts: Sequence[str]) -> dict[str, Any]:
+def _bins(one: Binning, texts: Sequence[str]) -> JsonObject:
     """The labels of each bin, and the shares of the values themselves."""
     edges: list[list[str]] = [[] for _ in range(one.size)]
     for text, number in zip(texts, one.bins.tolist(), strict=True):
@@ -174,18 +175,16 @@ def _bins(one: Binning, texts: Sequence[str]) -> dict[str, Any]:
     return {"bins": edges, "shares": _shares(one.within, texts)}
 
 
-def _column(every: Texts, table: Table, parents: Clique | None) -> dict[str, Any]:
+def _column(every: Texts, table: Table, parents: Clique | None) -> JsonObject:
     """One column: its shares, or those it has for each combination of others."""
     name, texts = table.clique[-1], every[table.clique[-1]]
     if not parents:
-        described: dict[str, Any] = {"column": name} | (
-            {} if parents is None else {"given": []}
-        )
+        described: JsonObject = {"column": name} | ({} if parents is None else {"given": []})
         return described | {"shares": _shares(table.weights, texts)}
     others = [every[parent] for parent in parents]
     flat = table.weights.reshape(-1, table.weights.shape[-1])
     sums = flat.sum(axis=1)
-    when = []
+    when: list[JsonValue] = []
     for place in np.flatnonzero(sums).tolist():
         at = np.unravel_index(place, table.weights.shape[:-1])
         when.append(
@@ -334,7 +333,7 @@ def _numbers(name: str, texts: Sequence[str], bins: object) -> Weights:
     return np.array([at[text] for text in texts], dtype=np.int64)
 
 
-def _name(texts: Texts, entry: Mapping[str, Any]) -> str:
+def _name(texts: Texts, entry: Mapping[str, object]) -> str:
     name = entry.get("column")
     if not isinstance(name, str) or name not in texts:
         raise InputError(

@@ -350,14 +350,13 @@ class Model:
         ]
         return [(clique, table) for clique, table in spread if table is not None]
 
-    def to_json(self) -> dict[str, Any]:
-        tables = [table.to_json() for table in self.tables]
-        document: dict[str, Any] = {
+    def to_json(self) -> dict[str, object]:
+        document: dict[str, object] = {
             "schema": SCHEMA,
             "mechanism": self.mechanism,
             "domain": self.domain.to_json(),
             "rows": self.rows,
-            "tables": tables,
+            "tables": [table.to_json() for table in self.tables],
         }
         nodes = [
             {

@@ -17,6 +17,7 @@ from synth_engine.models import binning as bins
 from synth_engine.models import conditional
 from synth_engine.models.binning import Binning
 from synth_engine.models.weights import WHOLE, Weights, generator, round_to_total
+from synth_engine.strict_json import JsonObject
 
 Codes = dict[str, npt.NDArray[np.uint16]]
 
@@ -41,7 +42,7 @@ class Table:
                 "a table of the model is malformed", repair="use the model of this release"
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"clique": list(self.clique), "weights": self.weights.ravel().tolist()}
 
     @classmethod

@@ -12,7 +12,7 @@ from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.inference import record_refinement
-from synth_engine.inference.cost_tables import Axes, Truth
+from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
 from synth_engine.models.binning import in_order
@@ -45,9 +45,11 @@ def refine(
         np.array([codes[name] for name in names]),
         targets=axes,
         rng=rng,
-        allowed=[table for table in allowed if set(table[0]) & set(free)],
-        tied=[attributes for attributes in tied if set(attributes) & set(free)],
-        ordered=[in_sequence[name] for name in names],
+        facts=AttributeFacts(
+            allowed=[table for table in allowed if set(table[0]) & set(free)],
+            tied=[attributes for attributes in tied if set(attributes) & set(free)],
+            ordered=[in_sequence[name] for name in names],
+        ),
     )
     return dict(zip(names, refined, strict=True))
 

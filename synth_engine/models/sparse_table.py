@@ -12,6 +12,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.models.weights import WHOLE, Weights, round_to_total
+from synth_engine.strict_json import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +54,7 @@ class SparseTable:
         codes = np.divmod(chosen[:rows], domain.sizes[self.clique[1]])
         return {name: of.astype(np.uint16) for name, of in zip(self.clique, codes, strict=True)}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "clique": list(self.clique),
             "cells": self.cells.tolist(),

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from synth_engine.domain import Domain
 from synth_engine.measurement import Noise
+from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy import filter, noise_scale
 from synth_engine.privacy.loss import Budget, GaussianDP, Pure
 from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
 
 
-def parameter(of: str, description: str, *, most: float = 0.9) -> dict[str, Any]:
+def parameter(of: str, description: str, *, most: float = 0.9) -> ParameterRule:
     """The JSON schema of a share of the budget that people may choose; 0 leaves it to the method."""
     return {
         "type": "number",

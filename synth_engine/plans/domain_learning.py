@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,6 +20,7 @@ from synth_engine.domain import (
     Attribute,
     Domain,
     Range,
+    Scale,
     Undeclared,
     Weak,
     WeakBasket,
@@ -29,10 +30,12 @@ from synth_engine.inference import oneway
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
 from synth_engine.measurement.answers import not_of_this_plan
-from synth_engine.plans import budget_allocation
+from synth_engine.plans import budget_allocation, scale_learning
 from synth_engine.plans.plan import Budget
+from synth_engine.plans.scale_learning import ScaleQuestion
 from synth_engine.privacy import thresholds
 from synth_engine.privacy.events import Event
+from synth_engine.privacy.filter import price
 from synth_engine.privacy.unit import Sensitivity, items_sensitivity
 
 Answer = Discovery | Measurement
@@ -40,6 +43,12 @@ Answer = Discovery | Measurement
 FIRST_SHARE, FURTHER_SHARE, MAX_SHARE = Fraction(10, 100), Fraction(5, 100), Fraction(30, 100)
 """Shares of the budget for the first undeclared column, for each further one, and for all of
 them at most."""
+FIRST_SCALE_SHARE, FURTHER_SCALE_SHARE, MAX_SCALE_SHARE = (
+    Fraction(6, 100),
+    Fraction(3, 100),
+    Fraction(25, 100),
+)
+"""The same for columns on a lattice, whose bins are counted again by the mechanism (bench/values.py)."""
 CUT_TAIL = 0.0005
 """Share of the records at either end of a range that is left to the outermost bins."""
 CLEAR = 4.0
@@ -55,7 +64,22 @@ EXPECTED_CATEGORIES = 15
 
 def share(domain: Domain) -> Fraction:
     """Returns the share of the budget that learning all undeclared columns may cost."""
-    return min(MAX_SHARE, FIRST_SHARE + FURTHER_SHARE * (len(domain.undeclared) - 1))
+    return sum(shares(domain).values(), Fraction(0))
+
+
+def shares(domain: Domain) -> dict[str, Fraction]:
+    """Returns the share of the budget that learning each undeclared column costs: columns on a lattice have equal parts of
+    one share, all others of another one."""
+    scales = [a.name for a in domain.undeclared if isinstance(a, Scale)]
+    others = [a.name for a in domain.undeclared if not isinstance(a, Scale)]
+    parts: dict[str, Fraction] = {}
+    for names, first, further, most in (
+        (scales, FIRST_SCALE_SHARE, FURTHER_SCALE_SHARE, MAX_SCALE_SHARE),
+        (others, FIRST_SHARE, FURTHER_SHARE, MAX_SHARE),
+    ):
+        whole = min(most, first + further * (len(names) - 1))
+        parts |= {name: whole / len(names) for name in names}
+    return parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,17 +122,42 @@ class LearningQuestion:
             return session.items(self.attribute.name, noise=self.noise)
         return session.measure((self.attribute.name,), noise=self.noise)
 
+    def cost(self, cap: Budget, sensitivity: Sensitivity) -> Fraction:
+        """Returns what the question costs, in the unit of the cap."""
+        return price(self.event(sensitivity), cap)
+
+    def described(self) -> LearnedColumn:
+        return LearnedColumn(cells=self.query.cells, threshold=self.threshold)
+
+    def take(
+        self, measurements: Iterator[Measurement], discoveries: Iterator[Discovery]
+    ) -> Answer:
+        """The answer to this question, from the beginning of all stored ones. Errors: InputError."""
+        answer: Answer | None = (
+            next(measurements, None) if self.threshold is None else next(discoveries, None)
+        )
+        if answer is None or not self.is_answered_by(answer):
+            raise not_of_this_plan()
+        return answer
+
     def is_answered_by(self, answer: Answer) -> bool:
         if isinstance(answer, Discovery):
             return (answer.attribute, answer.threshold) == (self.attribute.name, self.threshold)
         return self.threshold is None and answer.clique == (self.attribute.name,)
 
 
-def question(
-    attribute: Undeclared, budget: Budget, sensitivity: Sensitivity
-) -> LearningQuestion:
+AnyQuestion = LearningQuestion | ScaleQuestion
+AnyAnswer = Answer | tuple[Measurement, ...]
+"""The answer to a question, or all answers in turn where a column is learned in rounds."""
+
+
+def question(attribute: Undeclared, budget: Budget, sensitivity: Sensitivity) -> AnyQuestion:
     """Makes the question with noise that costs the budget, and the least threshold that meets
     the column's rho."""
+    if isinstance(attribute, Scale):
+        scale = ScaleQuestion(attribute=attribute, budget=budget, sensitivity=sensitivity)
+        scale.require_noise()
+        return scale
     noise = budget_allocation.noise(
         budget, _moving(attribute, sensitivity), laplace=isinstance(attribute, Weak)
     )
@@ -143,18 +192,26 @@ def threshold(attribute: Undeclared, noise: Noise) -> int | None:
 
 
 def learn_attributes(
-    questions: Sequence[LearningQuestion], answers: Sequence[Answer], *, most: int = MAX_CODES
+    questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer], *, most: int = MAX_CODES
 ) -> dict[str, Attribute]:
     """Returns the attributes that the answers make of the undeclared ones, with so many values found
     at most. Errors: InputError if these are not the answers to the questions."""
-    if len(questions) != len(answers) or not all(
-        q.is_answered_by(a) for q, a in zip(questions, answers, strict=True)
-    ):
+    if len(questions) != len(answers):
         raise not_of_this_plan()
     return {
-        question_.attribute.name: resolve(question_.attribute, answer, most=most)
+        question_.attribute.name: _resolved(question_, answer, most=most)
         for question_, answer in zip(questions, answers, strict=True)
     }
+
+
+def _resolved(question_: AnyQuestion, answer: AnyAnswer, *, most: int) -> Attribute:
+    if isinstance(question_, ScaleQuestion) and isinstance(answer, tuple):
+        return question_.resolve(answer, most=most)
+    if isinstance(question_, ScaleQuestion) or isinstance(answer, tuple):
+        raise not_of_this_plan()
+    if not question_.is_answered_by(answer):
+        raise not_of_this_plan()
+    return resolve(question_.attribute, answer, most=most)
 
 
 def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> Attribute:
@@ -190,6 +247,10 @@ def expected_domain(domain: Domain) -> Domain:
             )
         elif isinstance(attribute, WeakBasket):
             guesses[attribute.name] = attribute.from_ranks(range(attribute.keep))
+        elif isinstance(attribute, Scale):
+            guesses[attribute.name] = scale_learning.even_bins(
+                attribute, scale_learning.MAX_BINS
+            )
         elif isinstance(attribute, Range):
             cells = attribute.value_count
             even = {cells * i // attribute.bins for i in range(attribute.bins + 1)}
@@ -261,11 +322,6 @@ def _split(
     return sorted(edges)
 
 
-def describe(questions: Sequence[LearningQuestion]) -> dict[str, LearnedColumn]:
+def describe(questions: Sequence[AnyQuestion]) -> dict[str, LearnedColumn]:
     """Describes what is asked of each undeclared column, from public facts alone."""
-    return {
-        question.attribute.name: LearnedColumn(
-            cells=question.query.cells, threshold=question.threshold
-        )
-        for question in questions
-    }
+    return {question.attribute.name: question.described() for question in questions}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
 
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference.error_forecast import ErrorForecast
@@ -14,6 +13,7 @@ from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, whole_weights
 from synth_engine.plans.plan import Plan
 from synth_engine.plans.resources import ResourceEstimate
+from synth_engine.strict_json import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class MultiStagePlan(Plan):
         model = mechanism.fit(rest)
         return model if self.sizes is None else add_group_sizes(model, answers)
 
-    def published(self, answers: Answers) -> dict[str, Any] | None:
+    def published(self, answers: Answers) -> JsonObject | None:
         mechanism, rest = self.second_stage(answers)
         return mechanism.published(rest)
 

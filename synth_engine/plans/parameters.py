@@ -8,12 +8,47 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict
 
 from synth_engine import strict_json
 from synth_engine.errors import SpecError
 from synth_engine.spec import require_moderate
+from synth_engine.strict_json import JsonValue
+
+ParameterRule = TypedDict(
+    "ParameterRule",
+    {
+        "type": str,
+        "title": str,
+        "description": str,
+        "default": JsonValue,
+        "enum": Sequence[str],
+        "minimum": float,
+        "maximum": float,
+        "maxLength": int,
+        "items": "ParameterRule",
+        "minItems": int,
+        "maxItems": int,
+        "uniqueItems": bool,
+        "propertyNames": "ParameterRule",
+        "additionalProperties": "ParameterRule",
+        "maxProperties": int,
+        "x-labels": Mapping[str, str],  # of the values of an enum
+        "x-columns": str,  # how it names columns: "one", "each" or "groups"
+    },
+    total=False,
+)
+"""The JSON schema of one parameter."""
+
+
+class ParameterSchema(TypedDict):
+    """The JSON schema of the parameters of a mechanism."""
+
+    type: Literal["object"]
+    properties: Mapping[str, ParameterRule]
+    additionalProperties: Literal[False]
+
 
 MAX_JSON_LENGTH = 200_000  # signs of JSON: a thousand tables of three columns
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -28,10 +63,10 @@ _REPAIRS = {
 }
 
 
-def validate(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str, Any]:
+def validate(given: Mapping[str, object], *, schema: ParameterSchema) -> dict[str, object]:
     """Every parameter with its value, defaults filled in; lists come out as tuples, so that nobody changes them. Errors:
     SpecError naming the parameter."""
-    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    properties = schema.get("properties", {})
     for name in given:
         if name not in properties:
             known = ", ".join(properties) or "none"
@@ -39,7 +74,7 @@ def validate(given: Mapping[str, Any], *, schema: Mapping[str, Any]) -> dict[str
     return {name: _parameter(name, given.get(name), rule) for name, rule in properties.items()}
 
 
-def _parameter(name: str, value: Any, rule: Mapping[str, Any]) -> Any:
+def _parameter(name: str, value: Any, rule: ParameterRule) -> Any:
     if value is None:
         if "default" not in rule:
             raise SpecError(f"parameter {name!r} is missing")
@@ -52,7 +87,7 @@ def _parameter(name: str, value: Any, rule: Mapping[str, Any]) -> Any:
     return _value(f"parameter {name!r}", value, rule)
 
 
-def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
+def _from_json(name: str, text: str, rule: ParameterRule) -> Any:
     """A list or an object out of JSON text. Empty text, as a form sends it, is the default."""
     if not text.strip() and "default" in rule:
         return rule["default"]
@@ -77,7 +112,7 @@ def _from_json(name: str, text: str, rule: Mapping[str, Any]) -> Any:
         ) from None
 
 
-def _value(where: str, value: Any, rule: Mapping[str, Any]) -> Any:
+def _value(where: str, value: Any, rule: ParameterRule) -> Any:
     """where: what an error calls it."""
     try:
         value = _READERS[rule["type"]](value)
@@ -98,7 +133,7 @@ def _value(where: str, value: Any, rule: Mapping[str, Any]) -> Any:
     return value
 
 
-def _check_bounds(where: str, value: float, rule: Mapping[str, Any]) -> None:
+def _check_bounds(where: str, value: float, rule: ParameterRule) -> None:
     low, high = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
     if not low <= value <= high:
         raise SpecError(
@@ -109,10 +144,9 @@ def _check_bounds(where: str, value: float, rule: Mapping[str, Any]) -> None:
         )
 
 
-def _check_length(
-    where: str, count: int, rule: Mapping[str, Any], *, of: str, what: str
-) -> None:
-    least, most = rule.get(f"min{of}", 0), rule.get(f"max{of}", math.inf)
+def _check_length(where: str, count: int, rule: ParameterRule, *, of: str, what: str) -> None:
+    bounds: Mapping[str, Any] = rule
+    least, most = bounds.get(f"min{of}", 0), bounds.get(f"max{of}", math.inf)
     if count < least:
         raise SpecError(
             f"{where} has fewer than {least} {what}", repair="add some, or leave it out"
@@ -121,7 +155,7 @@ def _check_length(
         raise SpecError(f"{where} has more than {most} {what}", repair="shorten it")
 
 
-def _list(where: str, value: list[Any], rule: Mapping[str, Any]) -> tuple[Any, ...]:
+def _list(where: str, value: list[Any], rule: ParameterRule) -> tuple[Any, ...]:
     _check_length(where, len(value), rule, of="Items", what="entries")
     inner = rule.get("items")
     entries = tuple(
@@ -134,7 +168,7 @@ def _list(where: str, value: list[Any], rule: Mapping[str, Any]) -> tuple[Any, .
     return entries
 
 
-def _object(where: str, value: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+def _object(where: str, value: Mapping[str, object], rule: ParameterRule) -> dict[str, object]:
     _check_length(where, len(value), rule, of="Properties", what="entries")
     inner, named = rule.get("additionalProperties"), rule.get("propertyNames", {})
     entries = {}
@@ -144,12 +178,8 @@ def _object(where: str, value: dict[str, Any], rule: Mapping[str, Any]) -> dict[
     return entries
 
 
-def _entry(where: str, number: int, value: Any, rule: Any) -> Any:
-    return (
-        _value(f"entry {number} of {where}", value, rule)
-        if isinstance(rule, Mapping)
-        else value
-    )
+def _entry(where: str, number: int, value: Any, rule: ParameterRule | None) -> Any:
+    return value if rule is None else _value(f"entry {number} of {where}", value, rule)
 
 
 def _text(value: Any) -> str:
@@ -205,7 +235,7 @@ def _array(value: Any) -> list[Any]:
     return list(value)
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _mapping(value: Any) -> dict[str, object]:
     if not isinstance(value, Mapping):
         raise TypeError
     return dict(value)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, TypedDict
 
 from synth_engine.domain import Domain, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
@@ -38,6 +38,7 @@ from synth_engine.privacy.loss import (
 from synth_engine.privacy.static_calibration import Certificate
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject
 
 Rule = Literal["basic", "zcdp"]
 Family = Literal["recommended", "literature", "special"]
@@ -65,6 +66,20 @@ def expected_rows(rows: int | None, *, domain: Domain, spec: Spec) -> int:
     return rows or domain.rows or spec.rows or error_forecast.ROWS
 
 
+class MechanismFacts(TypedDict):
+    """The public facts of a mechanism that cards, forms and the command line show."""
+
+    id: str
+    title: str
+    summary: str
+    paper: str
+    keeps: list[str]
+    parameters: schemas.ParameterSchema
+    relations: list[str]
+    losses: list[str]
+    kind: str
+
+
 class Mechanism(ABC):
     """The public parameters of a method, without budget and rows. Subclasses are frozen dataclasses whose
     fields are the properties of `parameters`."""
@@ -74,7 +89,7 @@ class Mechanism(ABC):
     summary: ClassVar[str]
     paper: ClassVar[str]
     keeps: ClassVar[tuple[str, ...]]
-    parameters: ClassVar[Mapping[str, Any]]
+    parameters: ClassVar[schemas.ParameterSchema]
     relations: ClassVar[tuple[Relation, ...]]
     losses: ClassVar[tuple[str, ...]]
     kind: ClassVar[Literal["static", "adaptive"]]
@@ -93,7 +108,7 @@ class Mechanism(ABC):
     """Whether it learns undeclared columns by itself, instead of running after they were learned."""
 
     @classmethod
-    def from_parameters(cls, given: Mapping[str, Any]) -> Self:
+    def from_parameters(cls, given: Mapping[str, object]) -> Self:
         """Errors: SpecError naming the parameter."""
         return cls(**schemas.validate(given, schema=cls.parameters))
 
@@ -109,7 +124,7 @@ class Mechanism(ABC):
         return cls.takes_open
 
     @classmethod
-    def describe(cls) -> dict[str, Any]:
+    def describe(cls) -> MechanismFacts:
         """Returns the public facts that cards, forms and the command line show."""
         return {
             "id": cls.id,
@@ -117,7 +132,7 @@ class Mechanism(ABC):
             "summary": cls.summary,
             "paper": cls.paper,
             "keeps": list(cls.keeps),
-            "parameters": dict(cls.parameters),
+            "parameters": cls.parameters.copy(),
             "relations": [relation.value for relation in cls.relations],
             "losses": list(cls.losses),
             "kind": cls.kind,
@@ -187,7 +202,7 @@ class Plan(ABC):
     def fit(self, answers: Answers) -> Model:
         """Post-processing: the same answers give the same model."""
 
-    def published(self, answers: Answers) -> dict[str, Any] | None:
+    def published(self, answers: Answers) -> JsonObject | None:
         """Post-processing, too: a table that is itself what the method publishes, as JSON; None where the model says it all."""
         del answers
         return None
@@ -356,28 +371,34 @@ class Plan(ABC):
         answers: Answers,
         *,
         sample: receipt.Sample | None = None,
-        post_processing: Mapping[str, Any] | None = None,
+        post_processing: Mapping[str, object] | None = None,
         chosen_after_looking: bool = False,
-    ) -> dict[str, Any]:
+    ) -> receipt.Receipt:
         """The receipt of a run of this plan that gave these answers."""
         return receipt.build(
-            mechanism=self.mechanism,
-            parameters=self.spec.parameters,
-            kind=self.kind,
-            plan_digest=self.digest,
-            cap=self._cap_json(),
-            relation=self.domain.relation,
-            unit=self.domain.unit,
-            invariants=self.domain.invariants,
-            domain_digest=self.domain.digest,
-            domain_facts=self.domain.facts,
-            target=(self.spec.epsilon, self.spec.delta),
+            plan=receipt.PlanStatement(
+                mechanism=self.mechanism,
+                parameters=self.spec.parameters,
+                kind=self.kind,
+                digest=self.digest,
+                cap=self._cap_json(),
+                target=(self.spec.epsilon, self.spec.delta),
+            ),
+            domain=receipt.DomainStatement(
+                relation=self.domain.relation,
+                unit=self.domain.unit,
+                invariants=self.domain.invariants,
+                digest=self.domain.digest,
+                facts=self.domain.facts,
+            ),
             guarantee=self.guarantee,
-            calls=[(call.query.to_json(), call.event) for call in answers.calls],
-            answers_digest=answers.digest,
-            post_processing=post_processing,
+            run=receipt.RunStatement(
+                calls=[(call.query.to_json(), call.event) for call in answers.calls],
+                answers_digest=answers.digest,
+                post_processing=post_processing,
+                chosen_after_looking=chosen_after_looking,
+            ),
             sample=sample,
-            chosen_after_looking=chosen_after_looking,
         )
 
     def _cap_json(self) -> dict[str, str] | None:

@@ -206,6 +206,18 @@ def groups_up_to(
     ]
 
 
+def require_cells(sizes: Mapping[str, int], *, most: int) -> None:
+    """Refuses a table of all these attributes together that has more than `most` cells, before anything is spent.
+    sizes: of the attributes. Errors: SpecError naming the largest ones."""
+    cells = prod(sizes.values())
+    if cells <= most:
+        return
+    raise SpecError(
+        f"the columns together make a table of {cells:,} cells, more than {most:,}",
+        repair=f"declare fewer values or wider bins for {_largest(sizes)}, leave columns out, or take another method",
+    )
+
+
 def require_within(
     needed: ResourceEstimate, *, memory_mb: int, sizes: Mapping[str, int]
 ) -> None:
@@ -214,10 +226,14 @@ def require_within(
     needed_mb = -(-needed.memory_bytes // MEGABYTE)
     if needed_mb <= memory_mb:
         return
-    # Columns are named by their public sizes, so the refusal contains nothing of the table.
-    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:NAMED]
-    named = ", ".join(repr(name) for name in largest)
     raise SpecError(
         f"this run needs about {needed_mb:,} MB, more than the {memory_mb:,} MB of memory_mb",
-        repair=f"declare fewer values or wider bins for {named}, leave columns out, or allow more memory",
+        repair=f"declare fewer values or wider bins for {_largest(sizes)}, leave columns out, or allow more memory",
     )
+
+
+def _largest(sizes: Mapping[str, int]) -> str:
+    """Names the largest attributes, by their public sizes, so that a refusal contains nothing of
+    the table."""
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:NAMED]
+    return ", ".join(repr(name) for name in largest)

@@ -19,9 +19,9 @@ from typing import Literal
 from synth_engine.domain import MAX_CODES, Domain, WeakBasket
 from synth_engine.errors import SpecError
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
-from synth_engine.measurement import Answers, Discovery, Noise, Session
+from synth_engine.measurement import Answers, Discovery, Measurement, Noise, Session
 from synth_engine.plans import domain_learning, group_size_stage
-from synth_engine.plans.domain_learning import Answer, LearningQuestion
+from synth_engine.plans.domain_learning import AnyAnswer, AnyQuestion
 from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.privacy import conversion
@@ -88,7 +88,7 @@ class LearningStage:
 
     cap: Budget
     sizes: Noise | None
-    questions: tuple[LearningQuestion, ...]
+    questions: tuple[AnyQuestion, ...]
     left: Budget
     guess: Domain
 
@@ -124,21 +124,23 @@ def total_budget(config: Mechanism, spec: Spec) -> Budget:
 
 def questions_for(
     domain: Domain, cap: Budget, sensitivity: Sensitivity
-) -> tuple[LearningQuestion, ...]:
-    """Asks for every undeclared column with an equal part of the share for learning."""
-    part = domain_learning.share(domain) / len(domain.undeclared)
-    part_of_column = cap.of(cap.amount * part)
+) -> tuple[AnyQuestion, ...]:
+    """Asks for every undeclared column with its part of the share for learning."""
+    parts = domain_learning.shares(domain)
     return tuple(
-        domain_learning.question(attribute, part_of_column, sensitivity)
+        domain_learning.question(
+            attribute, cap.of(cap.amount * parts[attribute.name]), sensitivity
+        )
         for attribute in domain.undeclared
     )
 
 
 def budget_after(
-    cap: Budget, questions: tuple[LearningQuestion, ...], sensitivity: Sensitivity
+    cap: Budget, questions: tuple[AnyQuestion, ...], sensitivity: Sensitivity
 ) -> Budget:
     """Returns what the questions leave of a cap."""
-    return _subtract_events(cap, [question.event(sensitivity) for question in questions])
+    costs = (question.cost(cap, sensitivity) for question in questions)
+    return cap.of(cap.amount - sum(costs, Fraction(0)))
 
 
 def _subtract_events(cap: Budget, events: Sequence[Event]) -> Budget:
@@ -150,7 +152,7 @@ class StagedPlan(MultiStagePlan):
     """A mechanism, `config`, after the numbers of rows a person (with the noise `sizes`, if they are asked for) and the
     questions by which undeclared columns are learned. left: the budget of the mechanism."""
 
-    questions: tuple[LearningQuestion, ...]
+    questions: tuple[AnyQuestion, ...]
     left: Budget
 
     @property
@@ -174,13 +176,18 @@ class StagedPlan(MultiStagePlan):
         if first:
             session.resolve(mechanism.domain)
         rest = mechanism.run(session)
+        asked = [
+            answer
+            for answers in first
+            for answer in (answers if isinstance(answers, tuple) else (answers,))
+        ]
         return replace(
             rest,
             measurements=(
-                *(a for a in first if not isinstance(a, Discovery)),
+                *(a for a in asked if isinstance(a, Measurement)),
                 *rest.measurements,
             ),
-            discoveries=(*(a for a in first if isinstance(a, Discovery)), *rest.discoveries),
+            discoveries=(*(a for a in asked if isinstance(a, Discovery)), *rest.discoveries),
             calls=session.calls,
             group_sizes=sizes,
         )
@@ -189,20 +196,11 @@ class StagedPlan(MultiStagePlan):
         first, rest = self._split_stages(answers)
         return self._mechanism_after(first), rest
 
-    def _split_stages(self, answers: Answers) -> tuple[list[Answer], Answers]:
+    def _split_stages(self, answers: Answers) -> tuple[list[AnyAnswer], Answers]:
         """The answers to the questions in their order, and the rest."""
         measurements = iter(answers.measurements)
         discoveries = iter(answers.discoveries)
-        first: list[Answer] = []
-        for question in self.questions:
-            answer: Answer | None = (
-                next(measurements, None)
-                if question.threshold is None
-                else next(discoveries, None)
-            )
-            # An answer that is missing is noticed when attributes are learned.
-            if answer is not None:
-                first.append(answer)
+        first = [question.take(measurements, discoveries) for question in self.questions]
         rest = replace(
             answers,
             measurements=tuple(measurements),
@@ -211,7 +209,7 @@ class StagedPlan(MultiStagePlan):
         )
         return first, rest
 
-    def _mechanism_after(self, first: list[Answer]) -> Plan:
+    def _mechanism_after(self, first: Sequence[AnyAnswer]) -> Plan:
         """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs
         too much: of the values found, half as many are used, the most frequent, until the mechanism takes them."""
         most = MAX_CODES

@@ -17,6 +17,7 @@ from typing import Any, Self
 from synth_engine.domain import Attribute, Domain, Text, Undeclared
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Clique
+from synth_engine.plans.parameters import ParameterRule
 from synth_engine.plans.plan import Mechanism, Rule
 from synth_engine.spec import Spec
 
@@ -27,7 +28,7 @@ MIN_MARGINAL_COLUMNS, MAX_MARGINAL_COLUMNS = 2, 3
 MAX_MARGINALS = 1_000
 _MAX_NAME_LENGTH = 200
 
-PROPERTIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+PROPERTIES: Mapping[str, ParameterRule] = MappingProxyType(
     {
         "target": {
             "type": "string",

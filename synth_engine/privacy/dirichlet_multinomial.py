@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.errors import PrivacyError
+from synth_engine.strict_json import JsonObject
 
 Counts = NDArray[np.int64]
 UniformBelow = Callable[[Counts], Counts]
@@ -66,7 +67,7 @@ class Resampled:
     def origins(self) -> Counts:
         return self.cells % self.shape[1]
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JsonObject:
         return {"clique": list(self.clique), "shape": list(self.shape)}
 
     def arrays(self) -> dict[str, Counts]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, get_args
 from synth_engine.errors import UnsupportedEvent
 from synth_engine.privacy import trees
 from synth_engine.privacy.loss import HALF_PI, ratio
+from synth_engine.strict_json import JsonObject
 
 
 def mu_squared_of_pure(epsilon: Fraction) -> Fraction:
@@ -47,7 +48,7 @@ class DiscreteLaplace:
     def mu_squared(self) -> Fraction:
         return mu_squared_of_pure(self.pure_epsilon())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1}
 
 
@@ -69,7 +70,7 @@ class _Gaussian:
         # Discrete noise by the cited theorem, rounded noise as post-processing: the same rho.
         return self.l2_squared / (2 * self.sigma_squared)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "law": self.law,
             "sigma_squared": ratio(self.sigma_squared),
@@ -123,7 +124,7 @@ class _Selection:
         # Twice, because one score may rise while another one falls.
         return (1 if self.monotonic else 2) * self.linf / self.scale
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "law": self.law,
             "scale": ratio(self.scale),
@@ -195,9 +196,9 @@ class ThresholdTree:
     def mu_squared(self) -> Fraction:
         return mu_squared_of_pure(self.pure_epsilon())
 
-    def to_json(self) -> dict[str, Any]:
-        own = {"threshold": self.threshold, "discount": self.discount}
-        return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1} | own
+    def to_json(self) -> JsonObject:
+        own: JsonObject = {"threshold": self.threshold, "discount": self.discount}
+        return {"law": self.law, "scale": ratio(self.scale), "l1": self.l1, **own}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,9 +273,9 @@ class DirichletMultinomial:
             )
         return mu_squared_of_pure(self.epsilon)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         loss = {"epsilon": ratio(self.epsilon), "delta": ratio(self.delta)}
-        prior = {
+        prior: JsonObject = {
             "origins": self.origins,
             "unit": self.unit,
             "priors": [list(pair) for pair in self.priors],
@@ -292,7 +293,7 @@ Event = (
     | DirichletMultinomial
 )
 
-_KNOWN: dict[str, Any] = {k.law: k for k in get_args(Event)}
+_KNOWN: Mapping[str, type[Any]] = {k.law: k for k in get_args(Event)}
 _RATIONAL = ("scale", "sigma_squared", "epsilon", "delta")
 
 

@@ -15,13 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import metadata
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy.events import DirichletMultinomial, Event
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.static_calibration import Certificate
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.strict_json import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from synth_engine.privacy.signing import SignedDocument
 
 SCHEMA = "synthweb/receipt/4"
 """The first version named no certificate, of the first two the plan did not say who is protected, and the first three had no
@@ -31,7 +35,7 @@ MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
 """Kinds of marks."""
 _OUTSIDE_CORE = ("digest", "marks", "seal")
-Sign = Callable[[Mapping[str, Any], str], dict[str, Any] | None]
+Sign: TypeAlias = "Callable[[Mapping[str, object], str], SignedDocument | None]"
 """Signs a statement under a schema: the document of both, with the public key and the signature; None without a key."""
 PREMISE = (
     "The guarantee compares tables, the empty one among them, that differ in whole, well-formed records. Not protected are "
@@ -45,6 +49,85 @@ TOTALS = "totals of "
 """How the name of an invariant begins that says how many records have each value of a column."""
 _EDITED = "edited_description_sha256"
 _SENSITIVITIES = ("l1", "l2_squared", "linf")
+
+
+class QueryDocument(TypedDict):
+    """A query as JSON; which of the fields there are depends on its verb."""
+
+    verb: str
+    clique: list[str]
+    cells: int
+    candidates: NotRequired[list[list[str]]]
+    threshold: NotRequired[int | None]
+    bins: NotRequired[list[int]]
+    grown: NotRequired[JsonObject]
+    branching: NotRequired[list[int]]
+    parts: NotRequired[int]
+    by: NotRequired[list[str]]
+    parting: NotRequired[str]
+
+
+class CallDocument(TypedDict):
+    """One line of the journal. Amounts are ratios as text."""
+
+    query: QueryDocument
+    noise: Mapping[str, Any]
+    sensitivity: Mapping[str, JsonValue]
+    cost: Mapping[str, str]
+
+
+class _MarkStatement(TypedDict):
+    core: str
+    sequence: int
+    previous: str
+    kind: str
+    at: str
+    text: str
+
+
+class MarkSignature(TypedDict):
+    key: str
+    public_key: str
+    signature: str
+
+
+class Mark(_MarkStatement):
+    """A later fact beside a receipt, in the chain of its release."""
+
+    hash: str
+    signed: MarkSignature | None
+
+
+class MechanismDocument(TypedDict):
+    id: str
+    parameters: Mapping[str, object]
+    kind: Kind
+
+
+class Receipt(TypedDict):
+    """A receipt as JSON; earlier versions lack the fields that need not be there."""
+
+    schema: str
+    mechanism: MechanismDocument
+    plan: Mapping[str, Any]
+    relation: str
+    unit: Mapping[str, object]
+    invariants: list[str]
+    domain_sha256: str
+    domain_facts: Mapping[str, int]
+    target: Mapping[str, str]
+    guarantee: Mapping[str, str]
+    premise: NotRequired[str]
+    calls: list[CallDocument]
+    answers_sha256: str
+    post_processing: Mapping[str, object]
+    sample: JsonObject | None
+    chosen_after_looking: bool
+    suggestions_shown: NotRequired[bool]
+    versions: Mapping[str, str]
+    marks: NotRequired[list[Mark]]
+    seal: NotRequired[SignedDocument | None]
+    digest: NotRequired[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +183,7 @@ class Sample:
         if (self.seed is None) == (self.seed_commitment is None):
             raise SpecError("a sample shows either its seed or a commitment to it")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         fields = {
             "seed": self.seed,
             "seed_commitment": self.seed_commitment,
@@ -118,11 +201,11 @@ def seed_commitment(seed: str) -> str:
     return hashlib.sha256(b"synthweb/seed-commitment/1\x00" + seed.encode()).hexdigest()
 
 
-def call_to_json(query: Mapping[str, Any], event: Event) -> dict[str, Any]:
+def call_to_json(query: QueryDocument, event: Event) -> CallDocument:
     """One line of the journal as the receipt shows it."""
     fields = event.to_json()
     return {
-        "query": dict(query),
+        "query": query.copy(),
         "noise": {key: value for key, value in fields.items() if key not in _SENSITIVITIES},
         "sensitivity": {key: value for key, value in fields.items() if key in _SENSITIVITIES},
         "cost": _cost(event),
@@ -139,50 +222,78 @@ def _cost(event: Event) -> dict[str, str]:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanStatement:
+    """What was fixed before any record was read. target: epsilon and delta. cap: of an adaptive mechanism, the budget under
+    which it ran, as a ratio by the name of its unit."""
+
+    mechanism: str
+    parameters: Mapping[str, object]
+    kind: Kind
+    digest: str
+    cap: Mapping[str, str] | None
+    target: tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainStatement:
+    """Who is protected, and by which description. facts: how many facts of it have each origin."""
+
+    relation: Relation
+    unit: PrivacyUnit
+    invariants: Sequence[str]
+    digest: str
+    facts: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStatement:
+    """What happened in a run. calls: the journal; chosen_after_looking: whether it was asked for after a look at real data."""
+
+    calls: Sequence[tuple[QueryDocument, Event]]
+    answers_digest: str
+    post_processing: Mapping[str, object] | None = None
+    chosen_after_looking: bool = False
+
+
 def build(
     *,
-    mechanism: str,
-    parameters: Mapping[str, Any],
-    kind: Kind,
-    plan_digest: str,
-    cap: Mapping[str, str] | None,
-    relation: Relation,
-    unit: PrivacyUnit,
-    invariants: Sequence[str],
-    domain_digest: str,
-    domain_facts: Mapping[str, int],
-    target: tuple[Fraction, Fraction],
+    plan: PlanStatement,
+    domain: DomainStatement,
     guarantee: Guarantee,
-    calls: Sequence[tuple[Mapping[str, Any], Event]],
-    answers_digest: str,
-    post_processing: Mapping[str, Any] | None = None,
+    run: RunStatement,
     sample: Sample | None = None,
-    chosen_after_looking: bool = False,
-) -> dict[str, Any]:
+) -> Receipt:
     """The receipt as a JSON document. For a static mechanism the calls themselves are digested beforehand:
     they were fixed by public facts; an adaptive one names the cap under which it ran."""
-    lines = [call_to_json(query, event) for query, event in calls]
-    document: dict[str, Any] = {
+    lines = [call_to_json(query, event) for query, event in run.calls]
+    document: Receipt = {
         "schema": SCHEMA,
-        "mechanism": {"id": mechanism, "parameters": dict(parameters), "kind": kind},
-        "plan": {
-            "sha256": plan_digest,
-            "calls_sha256": digest(lines) if kind == "static" else None,
-            "cap": cap,
+        "mechanism": {
+            "id": plan.mechanism,
+            "parameters": dict(plan.parameters),
+            "kind": plan.kind,
         },
-        "relation": relation.value,
-        "unit": unit.to_json(),
-        "invariants": list(invariants),
-        "domain_sha256": domain_digest,
-        "domain_facts": dict(domain_facts),
-        "target": {"epsilon": ratio(target[0]), "delta": ratio(target[1])},
-        "guarantee": guarantee.to_json(relation=relation, unit=unit, invariants=invariants),
+        "plan": {
+            "sha256": plan.digest,
+            "calls_sha256": digest(lines) if plan.kind == "static" else None,
+            "cap": plan.cap,
+        },
+        "relation": domain.relation.value,
+        "unit": domain.unit.to_json(),
+        "invariants": list(domain.invariants),
+        "domain_sha256": domain.digest,
+        "domain_facts": dict(domain.facts),
+        "target": {"epsilon": ratio(plan.target[0]), "delta": ratio(plan.target[1])},
+        "guarantee": guarantee.to_json(
+            relation=domain.relation, unit=domain.unit, invariants=domain.invariants
+        ),
         "premise": PREMISE,
         "calls": lines,
-        "answers_sha256": answers_digest,
-        "post_processing": dict(post_processing or {}),
+        "answers_sha256": run.answers_digest,
+        "post_processing": dict(run.post_processing or {}),
         "sample": None if sample is None else sample.to_json(),
-        "chosen_after_looking": chosen_after_looking,
+        "chosen_after_looking": run.chosen_after_looking,
         "versions": versions(),
         "marks": [],
         "seal": None,
@@ -190,55 +301,52 @@ def build(
     return seal(document)
 
 
-def core(document: Mapping[str, Any]) -> dict[str, Any]:
+def core(document: Receipt) -> dict[str, object]:
     """The part of a receipt that never changes: all but the sample, the marks, the signature and the digest, which covers
     this part. In receipts without marks, of the first three versions, the sample belongs to it."""
     rest = {key: value for key, value in document.items() if key not in _OUTSIDE_CORE}
     return rest | {"sample": None} if "marks" in document else rest
 
 
-def seal(document: Mapping[str, Any]) -> dict[str, Any]:
+def seal(document: Receipt) -> Receipt:
     """The document with the digest of its core renewed."""
-    return {key: value for key, value in document.items() if key != "digest"} | {
-        "digest": digest(core(document))
-    }
+    rest = {key: value for key, value in document.items() if key != "digest"}
+    return cast(Receipt, rest | {"digest": digest(core(document))})
 
 
-def with_sample(document: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
+def with_sample(document: Receipt, sample: Sample) -> Receipt:
     """The same release, for one table drawn from it: the core, its digest and the marks stay, a signature does not."""
     # A signature covers the sample, so that of another sample does not fit.
-    return dict(document) | {"sample": sample.to_json(), "seal": None}
+    return {**document, "sample": sample.to_json(), "seal": None}
 
 
-def with_marks(
-    document: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def with_marks(document: Receipt, marks: Sequence[Mark]) -> Receipt:
     """The same release with this chain of marks beside it, not yet signed. Receipts of older versions get one too; their
     digest was over all of them without a sample, which is their core."""
-    return dict(document) | {"marks": [dict(mark) for mark in marks], "seal": None}
+    return {**document, "marks": [mark.copy() for mark in marks], "seal": None}
 
 
-def mark_suggestions_shown(document: Mapping[str, Any]) -> dict[str, Any]:
+def mark_suggestions_shown(document: Receipt) -> Receipt:
     """The receipt says that suggestions read from the data were shown before the description was confirmed. Only that: which
     fact equals a suggestion would confirm the suggestion."""
-    return seal(dict(document) | {"suggestions_shown": True})
+    return seal({**document, "suggestions_shown": True})
 
 
 def mark(
-    document: Mapping[str, Any],
+    document: Receipt,
     *,
-    after: Mapping[str, Any] | None,
+    after: Mark | None,
     kind: str,
     at: str,
     text: str,
     sign: Sign | None = None,
-) -> dict[str, Any]:
+) -> Mark:
     """The next mark in the chain of a release.
 
     document: its receipt; after: the last mark, None for the first; at: a moment in UTC, as ISO 8601 with a Z; text: a
     sentence for people. The digest of a mark covers all of it but its signature, and the digest before.
     """
-    statement = {
+    statement: _MarkStatement = {
         "core": document["digest"],
         "sequence": 1 if after is None else after["sequence"] + 1,
         "previous": document["digest"] if after is None else after["hash"],
@@ -249,7 +357,8 @@ def mark(
     # Without the name of a key: the chain is the same whether or not somebody signs it.
     unsigned = {"schema": MARK, "statement": statement}
     signed = None if sign is None else sign(statement, MARK)
-    return statement | {
+    return {
+        **statement,
         "hash": hashlib.sha256(_as_signed(unsigned)).hexdigest(),
         "signed": None
         if signed is None
@@ -261,26 +370,26 @@ def mark(
     }
 
 
-def signed(document: Mapping[str, Any], sign: Sign) -> dict[str, Any]:
+def signed(document: Receipt, sign: Sign) -> Receipt:
     """The receipt with a signature over its core, its sample and its marks."""
     sample = document["sample"]
     statement = ends(document) | {"sample": None if sample is None else digest(sample)}
-    return dict(document) | {"seal": sign(statement, SEAL)}
+    return {**document, "seal": sign(statement, SEAL)}
 
 
-def ends(document: Mapping[str, Any]) -> dict[str, Any]:
+def ends(document: Receipt) -> JsonObject:
     """Where the chain of marks of a receipt ends: its core, how many marks there are, and the digest of the last one."""
     marks = document["marks"]
     last = marks[-1]["hash"] if marks else document["digest"]
     return {"core": document["digest"], "marks": len(marks), "head": last}
 
 
-def is_edited(document: Mapping[str, Any]) -> bool:
+def is_edited(document: Receipt) -> bool:
     """Whether a receipt is of something drawn from an edited description."""
     return _EDITED in document["post_processing"] or _EDITED in (document["sample"] or {})
 
 
-def is_after_looking(document: Mapping[str, Any]) -> bool:
+def is_after_looking(document: Receipt) -> bool:
     """Whether a receipt says, in its core or beside it, that a choice was made after a look at real data."""
     marked = any(mark["kind"] == LOOKED for mark in document.get("marks", ()))
     sample = document["sample"] or {}

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -44,9 +44,16 @@ def load(path: Path) -> Ed25519PrivateKey:
     return key
 
 
+class SignedDocument(TypedDict):
+    schema: str
+    statement: dict[str, Any]
+    public_key: str  # in Base64, as the signature
+    signature: str
+
+
 def sign(
-    statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey
-) -> dict[str, Any]:
+    statement: Mapping[str, object], *, schema: str, key: Ed25519PrivateKey
+) -> SignedDocument:
     """The signed document of a statement of plain JSON without floats; it names the key that signed it."""
     # The name of the key is signed as well, so that it cannot be exchanged afterwards.
     named = {**statement, "key": name(key.public_key())}
@@ -58,7 +65,7 @@ def sign(
     }
 
 
-def spelled(schema: str, statement: Mapping[str, Any]) -> bytes:
+def spelled(schema: str, statement: Mapping[str, object]) -> bytes:
     """The bytes that are signed: the one spelling of schema and statement."""
     document = {"schema": schema, "statement": statement}
     return json.dumps(

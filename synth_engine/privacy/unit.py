@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from synth_engine.errors import DomainError, PrivacyError
+from synth_engine.strict_json import JsonObject
 
 MAX_RECORDS_LIMIT = 1_000_000
 
@@ -73,10 +74,12 @@ class PrivacyUnit:
                 repair="name the column, or leave it out",
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The usual spelling is not written, so that documents from before there was a choice keep their digests."""
-        written = {} if self.spelling is Spelling.EXACT else {"spelling": self.spelling.value}
-        return {"max_records": self.max_records, "column": self.column} | written
+        written: JsonObject = (
+            {} if self.spelling is Spelling.EXACT else {"spelling": self.spelling.value}
+        )
+        return {"max_records": self.max_records, "column": self.column, **written}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> PrivacyUnit:

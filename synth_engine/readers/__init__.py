@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from synth_engine import formats
 from synth_engine.errors import TableError
@@ -22,7 +21,7 @@ from synth_engine.readers import (
     workbook,
     zipped,
 )
-from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, ReadOptions, Shape
 
 __all__ = [
     "Block",
@@ -149,29 +148,39 @@ def blocks(
         raise TableError(
             "unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}"
         )
-    given: dict[str, Any] = {
-        "limits": limits,
-        "shape": shape,
-        "wanted": wanted,
-        "progress": progress,
-        "mode": mode,
-    }
+    options = ReadOptions(limits=limits, wanted=wanted, progress=progress, mode=mode)
     if kind == "zip":
         with zipped.opened(path, limits=limits) as (inside, its_kind):
-            yield from blocks(inside, kind=its_kind, dialect=dialect, **given)
+            yield from blocks(
+                inside,
+                kind=its_kind,
+                limits=limits,
+                dialect=dialect,
+                wanted=wanted,
+                shape=shape,
+                progress=progress,
+                mode=mode,
+            )
         return
     if kind == "parquet":
-        yield from parquet.blocks(path, **given)
+        yield from parquet.blocks(path, shape=shape, options=options)
     elif kind in formats.WORKBOOKS:
-        yield from workbook.blocks(path, kind=kind, dialect=dialect, **given)
+        yield from workbook.blocks(
+            path, kind=kind, dialect=dialect, shape=shape, options=options
+        )
     elif kind in formats.JSON:
-        yield from objects.blocks(path, kind=kind, dialect=dialect, **given)
+        yield from objects.blocks(
+            path, kind=kind, dialect=dialect, shape=shape, options=options
+        )
     elif kind in formats.BASKETS:
-        yield from baskets.blocks(path, kind=kind, **given)
+        yield from baskets.blocks(path, kind=kind, shape=shape, options=options)
     elif kind in formats.WITH_SCHEMA:
-        yield from statistical.blocks(path, kind=kind, **given)
+        yield from statistical.blocks(path, kind=kind, shape=shape, options=options)
     else:
-        yield from delimited.blocks(path, packed=kind == "csv.gz", dialect=dialect, **given)
+        packed = kind == "csv.gz"
+        yield from delimited.blocks(
+            path, packed=packed, dialect=dialect, shape=shape, options=options
+        )
     # Whether a table has rows is a fact about its records: a run must not fail because of it.
     if not shape.rows and mode == "checked":
         raise TableError("a table without rows", repair="add the rows")

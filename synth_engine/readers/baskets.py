@@ -3,7 +3,7 @@ are the lines; what stands between items is said by the description of that colu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
-from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Meter, Mode, ReadOptions, Shape
 
 COLUMNS = ("items",)
 _PIECE = 2**22
@@ -24,14 +24,13 @@ def blocks(
     path: Path,
     *,
     kind: Kind,
-    limits: Limits,
     shape: Shape,
-    wanted: Sequence[str] | None,
-    progress: Progress,
-    mode: Mode,
+    options: ReadOptions,
 ) -> Iterator[Block]:
     """The lines as one column of text, block by block. Raises TableError for a line that is too long or not UTF-8; a total
     reading takes a long line by its first characters, and U+FFFD for bytes that are not UTF-8."""
+    limits, wanted = options.limits, options.wanted
+    progress, mode = options.progress, options.mode
     shape.columns, shape.facts = COLUMNS, {name: {"baskets": True} for name in COLUMNS}
     with Meter(path, packed=False, limits=limits) as plain:
         if mode == "checked" or kind == "baskets.gz":  # of a text, the first bytes are a record

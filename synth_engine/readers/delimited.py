@@ -26,7 +26,7 @@ from synth_engine.readers.source import (
     Limits,
     Meter,
     Mode,
-    Progress,
+    ReadOptions,
     Shape,
 )
 
@@ -92,15 +92,14 @@ def blocks(
     path: Path,
     *,
     packed: bool,
-    limits: Limits,
     dialect: Dialect | None,
     shape: Shape,
-    wanted: Sequence[str] | None,
-    progress: Progress,
-    mode: Mode,
+    options: ReadOptions,
 ) -> Iterator[Block]:
     """Columns of a CSV file as text, block by block. Every cell is exactly what the file holds; in a total reading, what
     the rules for doubtful cells make of it."""
+    limits, wanted = options.limits, options.wanted
+    progress, mode = options.progress, options.mode
     _check_kind(path, packed=packed, limits=limits, mode=mode, dialect=dialect)
     if packed:
         _unpack(path, limits=limits)

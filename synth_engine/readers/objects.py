@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -22,7 +22,7 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import cell_text
-from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, ReadOptions, Shape
 
 _PIECE = 2**22
 _SPACE = " \t\r\n"
@@ -34,22 +34,21 @@ class Record(NamedTuple):
     """The keys and values of an object, and the line in which it begins."""
 
     line: int
-    values: dict[str, Any]
+    values: dict[str, object]
 
 
 def blocks(
     path: Path,
     *,
     kind: Kind,
-    limits: Limits,
     dialect: Dialect | None,
     shape: Shape,
-    wanted: Sequence[str] | None,
-    progress: Progress,
-    mode: Mode = "checked",
+    options: ReadOptions,
 ) -> Iterator[Block]:
     """Columns as text, block by block. Without a form that says which keys are columns, all of the file are, and rows
     are read only where every column is wanted, which is for a steward. Raises TableError with the line."""
+    limits, wanted = options.limits, options.wanted
+    progress, mode = options.progress, options.mode
     dialect = dialect or Dialect()
     if not dialect.names and wanted is not None:
         _refuse_unnamed()
@@ -276,7 +275,7 @@ class _DoubledError(ValueError):
     """An object has a key twice."""
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
         raise _DoubledError
@@ -294,8 +293,8 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _missing_if_doubled(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+    values: dict[str, object] = {}
     for key, value in pairs:
         # Which value of a repeated key counts is not defined (RFC 8259, section 4). A run
         # cannot refuse the record, so that the value is missing.

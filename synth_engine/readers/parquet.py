@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from synth_engine import formats
 from synth_engine.errors import TableError
-from synth_engine.readers.source import Block, Limits, Mode, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Mode, ReadOptions, Shape
 
 AT_ONCE = 16_384  # rows: a cell may be long, and a dictionary repeats it
 
@@ -24,13 +24,12 @@ def columns(path: Path, *, limits: Limits) -> tuple[str, ...]:
 def blocks(
     path: Path,
     *,
-    limits: Limits,
     shape: Shape,
-    wanted: Sequence[str] | None,
-    progress: Progress,
-    mode: Mode,
+    options: ReadOptions,
 ) -> Iterator[Block]:
     """Columns of a Parquet file as text, block by block."""
+    limits, wanted = options.limits, options.wanted
+    progress, mode = options.progress, options.mode
     file = _opened(path, limits=limits)
     shape.columns, shape.rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     names = [name for name in shape.columns if wanted is None or name in wanted]

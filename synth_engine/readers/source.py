@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -44,6 +44,17 @@ class Limits:
         return max(1, min(self.block_rows, BLOCK_CELLS // max(1, columns)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How a table is read, whatever its kind. wanted: columns that are read, None for all; progress: is told the stage and
+    the fraction of the file that was read; mode: see `Mode`."""
+
+    limits: Limits
+    wanted: Sequence[str] | None
+    progress: Progress
+    mode: Mode
+
+
 @dataclass(kw_only=True)
 class Shape:
     """The form of a file as it was read. It is filled while blocks are read. `facts` are what a file with a
@@ -54,7 +65,7 @@ class Shape:
     lines: int = 0
     rows: int = 0
     notes: list[str] = field(default_factory=list)
-    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    facts: dict[str, dict[str, object]] = field(default_factory=dict)
 
 
 class Meter(io.RawIOBase):

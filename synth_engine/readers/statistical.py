@@ -6,7 +6,7 @@ calls .a to .z is written so; a system-missing value is nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +16,14 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Kind
 from synth_engine.readers import cell_text, sandbox
-from synth_engine.readers.source import BLOCK_CELLS, Block, Limits, Mode, Progress, Shape
+from synth_engine.readers.source import (
+    BLOCK_CELLS,
+    Block,
+    Limits,
+    Mode,
+    ReadOptions,
+    Shape,
+)
 
 _READERS = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
 MOST_MISSING = 100  # codes of a range of missing ones that are listed
@@ -34,13 +41,12 @@ def blocks(
     path: Path,
     *,
     kind: Kind,
-    limits: Limits,
     shape: Shape,
-    wanted: Sequence[str] | None,
-    progress: Progress,
-    mode: Mode,
+    options: ReadOptions,
 ) -> Iterator[Block]:
     """Columns as text, block by block."""
+    limits, wanted = options.limits, options.wanted
+    progress, mode = options.progress, options.mode
     _try_out(path, kind, at_once=BLOCK_CELLS)
     about = _read(path, kind, metadataonly=True)[1]
     shape.columns = formats.checked_names(about.column_names, most=limits.columns)

@@ -7,7 +7,7 @@ text is refused with its sheet, row and column; cells that show an error count a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from synth_engine import formats
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.readers import archive, cell_text, old_spreadsheet, spreadsheet, stored_values
-from synth_engine.readers.source import Block, Limits, Mode, Progress, Shape
+from synth_engine.readers.source import Block, Limits, Mode, ReadOptions, Shape
 from synth_engine.readers.spreadsheet import Row, Sheet
 
 
@@ -36,14 +36,13 @@ def blocks(
     path: Path,
     *,
     kind: Kind,
-    limits: Limits,
     dialect: Dialect | None,
     shape: Shape,
-    wanted: Sequence[str] | None,
-    progress: Progress,
-    mode: Mode,
+    options: ReadOptions,
 ) -> Iterator[Block]:
     """Columns of a sheet as text, block by block."""
+    limits, wanted = options.limits, options.wanted
+    progress, mode = options.progress, options.mode
     dialect = dialect or Dialect()
     if mode == "total":
         _require_width(dialect)

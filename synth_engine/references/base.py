@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from synth_engine.errors import TableError
+from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/reference/1"
 MOST_CODES = 500_000
@@ -69,7 +70,7 @@ class Roles:
         )
         return tuple(column for column in dict.fromkeys(named) if column is not None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the document by which versions of a table are compared; `names` is absent where none are given."""
         # Roles stored before `names` existed must give the same document as they did then.
         document = asdict(self) | {"parents": [list(pair) for pair in self.parents]}
@@ -80,7 +81,7 @@ class Roles:
         )
 
 
-def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
+def _without(document: JsonObject, key: str) -> JsonObject:
     return {name: value for name, value in document.items() if name != key}
 
 
@@ -171,7 +172,7 @@ class Reference:
             ),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "schema": SCHEMA,
             "codes": list(self.codes),

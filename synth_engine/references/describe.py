@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from synth_engine.errors import DomainError
 from synth_engine.references.base import Reference, ReferenceSource
+from synth_engine.strict_json import JsonObject
 
 ITSELF = ""
 _VERSION = "correct the list, or use a version of the reference table that has these codes"
@@ -63,7 +64,7 @@ def points_of(
     column: str,
     source: ReferenceSource,
     weights: bool = True,
-) -> dict[str, Any]:
+) -> JsonObject:
     """An entry of `points` for a column of codes."""
     at = fitted.reference.at
     if at is None:
@@ -87,7 +88,7 @@ def points_of(
 
 def weighted(
     points: Mapping[str, Any], density: Reference, *, floor: float = 0.0
-) -> dict[str, Any]:
+) -> JsonObject:
     """The same points with the weights of a density, or of an earlier release. `floor`: the weight of a place of which
     that table says nothing, or 0. Errors: DomainError where a weight would be 0."""
     column = str(points["column"])
@@ -108,9 +109,15 @@ def weighted(
     return {**points, "at": at}
 
 
+class TotalsEntry(TypedDict):
+    column: str
+    counts: dict[str, int]
+    source: dict[str, str]
+
+
 def totals_of(
     counts: Reference, values: Sequence[str], *, column: str, source: ReferenceSource
-) -> dict[str, Any]:
+) -> TotalsEntry:
     """An entry `totals`: how many records have each value, by a table of codes and whole numbers; a value that it does not
     name has none. Errors: DomainError for what is no number of records, and for codes that no value stands for."""
     numbers = dict(zip(counts.codes, counts.weights or (), strict=bool(counts.weights)))
@@ -139,7 +146,7 @@ def totals_of(
 
 def support_of(
     reference: Reference, *, place: str, source: ReferenceSource, weights: bool = True
-) -> dict[str, Any]:
+) -> JsonObject:
     """An entry of `points` for a place given by latitude and longitude: where such points may lie at all."""
     if reference.at is None:
         raise DomainError(
@@ -163,7 +170,7 @@ def partitions_of(
     column: str,
     source: ReferenceSource,
     names: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Entries of `partitions`: to which part each value belongs. Errors: DomainError for one that does not cover."""
     entries = []
     for name in names:
@@ -186,7 +193,7 @@ def partitions_of(
     return entries
 
 
-def _named(fitted: Found, level: str, codes: Collection[str]) -> dict[str, Any]:
+def _named(fitted: Found, level: str, codes: Collection[str]) -> JsonObject:
     """Return the names of those codes of a level, where the reference has them."""
     names = fitted.reference.names.get(level, {})
     called = {code: names[code] for code in sorted(codes) if code in names}
@@ -209,7 +216,7 @@ def described(
     *,
     column: str,
     source: ReferenceSource,
-) -> dict[str, Any]:
+) -> JsonObject:
     """A description (JSON) with points, where the reference has them, and all worthwhile partitions of a column, in the place
     of those that it had. Values that are not listed yet become all codes of the reference. Errors: DomainError."""
     attributes = [
@@ -261,9 +268,9 @@ def bare(document: Mapping[str, Any]) -> list[str]:
 def _with_facts(
     document: Mapping[str, Any],
     *,
-    points: list[dict[str, Any]],
-    partitions: list[dict[str, Any]],
-) -> dict[str, Any]:
+    points: list[JsonObject],
+    partitions: list[JsonObject],
+) -> JsonObject:
     """The lists of a description with new entries in the place of those about the same."""
     mine = {each["column"] for each in points}
     replaced = {(each["column"], each["name"]) for each in partitions}

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from synth_engine.values.base import MAX_SIZE, ValueSet, refuse
 from synth_engine.values.combined import ProductSet, Union
@@ -62,7 +61,7 @@ def _remembered(text: str) -> ValueSet:
     return KINDS[document["set"]].from_json(document)
 
 
-def _depth(document: Mapping[str, Any]) -> int:
+def _depth(document: Mapping[str, object]) -> int:
     parts = document.get("parts", ())
     inner = (
         [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []

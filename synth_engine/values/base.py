@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, Self
 
 from synth_engine.errors import DomainError
+from synth_engine.strict_json import JsonObject
 
 MAX_SIZE = 10**30
 """Texts in one set. Beyond it a threshold that keeps chance texts out keeps nearly everything out."""
@@ -43,12 +44,12 @@ class ValueSet(ABC):
         """The text of a number, spelled the one canonical way. Errors: IndexError outside 0 … size-1."""
 
     @abstractmethod
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the document that `from_json` reads."""
 
     @classmethod
     @abstractmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         """Errors: DomainError."""
 
     def __contains__(self, text: object) -> bool:

@@ -7,6 +7,7 @@ from itertools import accumulate
 from math import prod
 from typing import Any, ClassVar, Self
 
+from synth_engine.strict_json import JsonObject
 from synth_engine.values.base import ValueSet, checked_size, fields, refuse
 
 MAX_PARTS = 20
@@ -72,7 +73,7 @@ class ProductSet(ValueSet):
             pieces.append(part.unrank(place))
         return self.separator.join(reversed(pieces))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "set": self.kind,
             "parts": [part.to_json() for part in self.parts],
@@ -80,7 +81,7 @@ class ProductSet(ValueSet):
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         given = fields(document, parts=list, separator=str)
         return cls(list(_read(given["parts"])), given["separator"])
 
@@ -168,11 +169,11 @@ class Union(ValueSet):
             rest += other <= rest
         return self.parts[place].unrank(rest)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"set": self.kind, "parts": [part.to_json() for part in self.parts]}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(list(_read(fields(document, parts=list)["parts"])))
 
 

@@ -7,8 +7,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
+from synth_engine.strict_json import JsonObject
 from synth_engine.values.base import MAX_TEXT_LENGTH, ValueSet, checked_size, fields, refuse
 
 MAX_LISTED = 1_000_000
@@ -49,11 +50,11 @@ class Listed(ValueSet):
     def unrank(self, rank: int) -> str:
         return self.values[self.in_range(rank)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"set": self.kind, "values": list(self.values)}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(fields(document, values=list)["values"])
 
 
@@ -82,11 +83,11 @@ class Known(Listed):
     def sha256(self) -> str:
         return hashlib.sha256("\n".join(self.values).encode()).hexdigest()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"set": self.kind, "name": self.name, "sha256": self.sha256}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Known:
+    def from_json(cls, document: Mapping[str, object]) -> Known:
         given = fields({"sha256": "", **document}, name=str, sha256=str)
         known = _known(given["name"])
         # Ranks of another version of the list would give measured counts to other texts.

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Self
 
+from synth_engine.strict_json import JsonObject
 from synth_engine.values.base import MAX_TEXT_LENGTH, ValueSet, checked_size, fields, refuse
 
 MAX_PATTERN_LENGTH = 300
@@ -190,11 +191,11 @@ class Pattern(ValueSet):
             state = self._states[following]
         return "".join(characters)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"set": self.kind, "pattern": self.pattern}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(**fields(document, pattern=str))
 
 

@@ -6,8 +6,9 @@ import datetime
 import re
 from collections.abc import Mapping
 from decimal import Context, Decimal
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
+from synth_engine.strict_json import JsonObject
 from synth_engine.values.base import ValueSet, checked_size, fields, refuse
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
@@ -40,11 +41,11 @@ class Integers(ValueSet):
     def unrank(self, rank: int) -> str:
         return str(self.low + self.in_range(rank))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"set": self.kind, "low": self.low, "high": self.high}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(**fields(document, low=int, high=int))
 
 
@@ -80,7 +81,7 @@ class Decimals(ValueSet):
         value = _EXACT.fma(self.step, Decimal(self.in_range(rank)), self.low)
         return f"{value:.{self.places}f}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         # Never with an exponent, as small steps would be written otherwise: it would not be read again.
         return {
             "set": self.kind,
@@ -90,7 +91,7 @@ class Decimals(ValueSet):
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(**fields(document, low=str, high=str, step=str))
 
 
@@ -117,11 +118,11 @@ class Dates(ValueSet):
     def unrank(self, rank: int) -> str:
         return (self.low + datetime.timedelta(days=self.in_range(rank))).isoformat()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"set": self.kind, "low": self.low.isoformat(), "high": self.high.isoformat()}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         return cls(**fields(document, low=str, high=str))
 
 

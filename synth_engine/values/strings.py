@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
+from synth_engine.strict_json import JsonObject
 from synth_engine.values.base import (
     MAX_SIZE,
     MAX_TEXT_LENGTH,
@@ -177,7 +178,7 @@ class Strings(ValueSet):
         values = [rank - starts[place] for rank, place in zip(ranks, places, strict=True)]
         return [self.min_length + place for place in places], values
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "set": self.kind,
             "alphabet": self.alphabet,
@@ -188,7 +189,7 @@ class Strings(ValueSet):
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Mapping[str, object]) -> Self:
         reading = {
             name: kind
             for name, kind in {"case": str, "replace": dict}.items()

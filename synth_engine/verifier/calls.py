@@ -40,6 +40,7 @@ _LAWS = {
     "items": _TABLES,
     "resample": ("dirichlet-multinomial",),
     "leaves": _TABLES,
+    "intervals": _TABLES,
 }
 _PARTS_OF: dict[str, set[str]] = {
     "measure": set(),
@@ -53,6 +54,7 @@ _PARTS_OF: dict[str, set[str]] = {
     "items": set(),
     "resample": set(),
     "leaves": {"parts", "by"},
+    "intervals": set(),
 }
 """The parts of a query besides its verb, its clique and its number of cells."""
 _NOT_CELL_COUNTS = ("interaction", "score", "grow", "items", "resample")
@@ -300,12 +302,12 @@ def _interaction_sensitivities(bins: Sequence[int], allowed: Allowed) -> dict[st
     }
 
 
-def _tree_scale(noise: Mapping[str, Any]) -> Fraction | None:
+def _tree_scale(noise: Mapping[str, object]) -> Fraction | None:
     """The scale of noise that decides which nodes are split; None where nodes are counted."""
     return amount(noise, "scale") if noise["law"] == "threshold-tree" else None
 
 
-def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> None:
+def _check_query(query: Mapping[str, object], number: int, allowed: Allowed) -> None:
     verb = query.get("verb")
     if not isinstance(verb, str) or verb not in _LAWS:
         refuse(f"call {number} has an unknown verb")
@@ -346,9 +348,9 @@ def _check_query(query: Mapping[str, Any], number: int, allowed: Allowed) -> Non
 
 
 def _check_column(query: Mapping[str, Any], number: int) -> None:
-    """Check that values are discovered, or items counted, in one column."""
-    if query["verb"] == "items" and len(query["clique"]) != 1:
-        refuse(f"the query of call {number} counts the items of not one column")
+    """Check that values are discovered, or items or intervals counted, in one column."""
+    if query["verb"] in ("items", "intervals") and len(query["clique"]) != 1:
+        refuse(f"the query of call {number} counts {query['verb']} of not one column")
     if query["verb"] == "discover" and (
         len(query["clique"]) != 1 or not _is_threshold(query["threshold"])
     ):
@@ -388,6 +390,7 @@ def _check_leaves(query: Mapping[str, Any], number: int) -> None:
 
 _CHECKS_BY_VERB = {
     "discover": _check_column,
+    "intervals": _check_column,
     "items": _check_column,
     "leaves": _check_leaves,
     "refine": _check_division,

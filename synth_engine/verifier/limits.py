@@ -40,7 +40,7 @@ _NOT_PRINTED = {("mechanism", "parameters"), ("sample", "seed")}
 """Texts that a person chose, and that the verifier never prints."""
 
 
-def check_limits(receipt: Mapping[str, Any]) -> None:
+def check_limits(receipt: Mapping[str, object]) -> None:
     """Refuses a receipt with text that is not printable, with whole numbers that are too large, or with too many values.
 
     Without recursion, because a receipt may be nested to any depth. Errors: VerificationError.

@@ -42,7 +42,7 @@ class MarksReport:
 
 
 def check_marks_and_seal(
-    receipt: Mapping[str, Any], *, head: Mapping[str, Any] | None, key: bytes | None
+    receipt: Mapping[str, object], *, head: Mapping[str, object] | None, key: bytes | None
 ) -> MarksReport:
     """Checks the chain of marks, the signature and the head.
 
@@ -63,7 +63,7 @@ def check_marks_and_seal(
     return summary
 
 
-def core_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
+def core_of(receipt: Mapping[str, object]) -> dict[str, object]:
     """The part of a receipt that its digest covers: all but the sample, the marks and the signature; in receipts without
     a chain of marks, of the first three versions, everything."""
     core = {
@@ -79,7 +79,7 @@ def _without_chain(
     summary: MarksReport,
     receipt: Mapping[str, Any],
     *,
-    head: Mapping[str, Any] | None,
+    head: Mapping[str, object] | None,
     key: bytes | None,
 ) -> MarksReport:
     if key is not None:
@@ -120,7 +120,7 @@ def _check_chain(
     return hashes
 
 
-def _check_mark(mark: Mapping[str, Any], number: int, *, previous: str, core: str) -> None:
+def _check_mark(mark: Mapping[str, object], number: int, *, previous: str, core: str) -> None:
     if type(mark["sequence"]) is not int or mark["sequence"] != number:
         refuse(f"mark {number} has another number: marks are missing or out of order")
     if mark["core"] != core:
@@ -138,7 +138,7 @@ def _check_mark(mark: Mapping[str, Any], number: int, *, previous: str, core: st
 
 
 def _check_mark_signature(
-    signed: Any, mark: Mapping[str, Any], number: int, *, key: bytes | None
+    signed: Any, mark: Mapping[str, object], number: int, *, key: bytes | None
 ) -> None:
     if not isinstance(signed, dict) or set(signed) != _SIGNATURE_FIELDS:
         refuse(f"the signature of mark {number} has missing or unknown parts")
@@ -152,7 +152,7 @@ def _check_mark_signature(
 
 
 def _check_seal(
-    receipt: Mapping[str, Any], hashes: list[str], summary: MarksReport, *, key: bytes | None
+    receipt: Mapping[str, object], hashes: list[str], summary: MarksReport, *, key: bytes | None
 ) -> None:
     """Check the signature over all of the receipt: core, sample and marks."""
     # With a key given, a missing signature fails: otherwise removing it would pass.
@@ -185,11 +185,11 @@ def _check_seal(
 
 
 def _check_head(
-    receipt: Mapping[str, Any],
+    receipt: Mapping[str, object],
     hashes: list[str],
     summary: MarksReport,
     *,
-    head: Mapping[str, Any],
+    head: Mapping[str, object],
     key: bytes | None,
 ) -> None:
     statement = statement_of(head, schema=HEAD, what="the head", key=key)

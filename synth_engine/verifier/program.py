@@ -77,7 +77,7 @@ def read_key(path: Path) -> bytes:
     return key
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, object]:
     """Read a receipt or a head from a JSON file. Errors: VerificationError."""
     try:
         if path.stat().st_size > MAX_RECEIPT_BYTES:
@@ -104,7 +104,7 @@ def report(verified: Verified) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) != len(pairs):
         raise ValueError

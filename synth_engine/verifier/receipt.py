@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -84,8 +85,13 @@ KINDS = {
     "privtree": "adaptive",
     "on-the-map": "static",
 }
-"""Of every known mechanism: whether its calls are fixed before any answer is seen. One whose calls are may still run after
-columns were learned, and is adaptive then, under a cap: that claims less."""
+"""Whether the calls of a mechanism are fixed before any answer is seen. One whose calls are may still run after columns were
+learned, and is adaptive then, under a cap: that claims less. A mechanism that is not listed is judged by its calls alone: they
+prove the loss, whatever asked them (docs/adr/0045-receipts-are-judged-by-calls.md)."""
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_MAX_NAME = 64
+_SINGLE_COLUMNS = ("random", "independent", "weak-domain")
+"""Static mechanisms that measure no group of columns."""
 _NANO, _GRID = 10**9, 10**12
 
 
@@ -112,7 +118,7 @@ class Verified:
 def verify(
     receipt: Mapping[str, Any],
     *,
-    head: Mapping[str, Any] | None = None,
+    head: Mapping[str, object] | None = None,
     key: bytes | None = None,
     core: str | None = None,
 ) -> Verified:
@@ -191,6 +197,9 @@ def _check_names(mechanism: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
         or type(mechanism["parameters"]) is not dict
     ):
         refuse("the mechanism is malformed")
+    # The name stands in reports beside names of known mechanisms, and must not pass for more than a name.
+    if len(mechanism["id"]) > _MAX_NAME or not _NAME.fullmatch(mechanism["id"]):
+        refuse("the mechanism is malformed")
     if not isinstance(plan["sha256"], str) or not SHA256.fullmatch(plan["sha256"]):
         refuse("the plan has no SHA-256")
 
@@ -205,7 +214,7 @@ def _sha256(obj: Any) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _check_digest(receipt: Mapping[str, Any]) -> None:
+def _check_digest(receipt: Mapping[str, object]) -> None:
     if _sha256(core_of(receipt)) != receipt["digest"]:
         refuse("the digest does not match the receipt")
 
@@ -231,10 +240,9 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
 def _check_kind(receipt: Mapping[str, Any]) -> None:
     """Check the kind. Static: the calls are the ones that were fixed beforehand. Adaptive: a cap was fixed beforehand."""
     name, kind, plan = receipt["mechanism"]["id"], receipt["mechanism"]["kind"], receipt["plan"]
-    if name not in KINDS:
-        refuse("the mechanism is unknown")
     # An adaptive mechanism that passed for a static one would need no cap.
-    if kind not in ("static", "adaptive") or (kind == "static" and KINDS[name] != kind):
+    passes_for_static = kind == "static" and KINDS.get(name) == "adaptive"
+    if kind not in ("static", "adaptive") or passes_for_static:
         refuse("the mechanism is not of the kind that it says: static or adaptive")
     if not receipt["calls"]:
         refuse("the receipt lists no call")
@@ -246,14 +254,14 @@ def _check_kind(receipt: Mapping[str, Any]) -> None:
         _check_static_calls(name, [call["query"] for call in receipt["calls"]])
     elif plan["calls_sha256"] is not None or not isinstance(plan["cap"], dict):
         refuse("an adaptive mechanism needs a cap that was set beforehand")
-    elif KINDS[name] == "static":
+    elif KINDS.get(name) == "static":
         _check_calls_after_learning(name, [call["query"] for call in receipt["calls"]])
 
 
 def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
-    """Check that a static mechanism asks what it may ask: one table of each column at most. `random` asks for the number of
-    records alone, and `weak-domain` may ask for it too; `dpsyn` asks for tables of groups of columns, none of them a part
-    of another; `on-the-map` draws once. Any of them may ask for group sizes first."""
+    """Check that a static mechanism asks what it may ask: tables of groups of columns, none of them a part of another. Of some
+    more is known: `independent` asks for one table of each column at most, `random` for the number of records alone, and
+    `weak-domain` may ask for it too; `on-the-map` draws once. Any of them may ask for group sizes first."""
     if any("bins" in query for query in queries):
         refuse("a static mechanism counts by codes: bins would have to be fixed in its plan")
     if (name == "on-the-map") != (queries[0]["verb"] == "resample") or (
@@ -263,7 +271,7 @@ def _check_static_calls(name: str, queries: list[dict[str, Any]]) -> None:
     if name == "on-the-map":
         return
     queries = queries[1:] if queries[0]["verb"] == "group-sizes" else queries
-    if name == "dpsyn":
+    if name not in _SINGLE_COLUMNS:
         _check_views(queries)
         return
     verbs = ("measure", "discover") if name == "weak-domain" else ("measure",)
@@ -415,8 +423,8 @@ def _epsilon(
 
 
 def _check_claim(
-    claim: Mapping[str, Any],
-    target: Mapping[str, Any],
+    claim: Mapping[str, object],
+    target: Mapping[str, object],
     *,
     epsilon: Fraction,
     delta: Fraction,

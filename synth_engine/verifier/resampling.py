@@ -23,7 +23,7 @@ _MAX_STEPS = 40_000_000
 _Mass = tuple[int, int]
 
 
-def is_prior(noise: Mapping[str, Any]) -> bool:
+def is_prior(noise: Mapping[str, object]) -> bool:
     """Whether the noise of a resampling is well formed: positive whole numbers, sizes in order. Groups of a size that have
     fewer origins than others state how many."""
     if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from synthweb.accounts import selectors
 
 
-def me(request: HttpRequest) -> dict[str, Any]:
+def me(request: HttpRequest) -> dict[str, object]:
     """`me`: a selectors.Me of the request's user; nobody's for requests that never reached the middleware."""
     user = getattr(request, "user", None)
     return {

@@ -31,11 +31,9 @@ def make() -> list[tuple[str, str, str]]:
             services.create_user(
                 actor="system",
                 organisation=organisation,
-                username=username,
+                person=services.NewPerson(username=username, is_staff=is_staff, is_demo=True),
                 roles=[role],
                 password=password,
-                is_staff=is_staff,
-                is_demo=True,
                 # The command hands these passwords out to be used as they are.
                 must_change_password=False,
             )

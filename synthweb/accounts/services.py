@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -50,18 +51,25 @@ def create_organisation(*, actor: Actor, name: str) -> Organisation:
     return organisation
 
 
+@dataclass(frozen=True, kw_only=True)
+class NewPerson:
+    """Somebody who gets an account. is_staff: manages people."""
+
+    username: str
+    email: str = ""
+    full_name: str = ""
+    is_staff: bool = False
+    is_demo: bool = False
+
+
 @transaction.atomic
 def create_user(
     *,
     actor: Actor,
     organisation: Organisation,
-    username: str,
+    person: NewPerson,
     roles: Collection[Role],
     password: str,
-    email: str = "",
-    full_name: str = "",
-    is_staff: bool = False,
-    is_demo: bool = False,
     must_change_password: bool = True,
 ) -> User:
     """A person with their roles; the password is handed over by the caller and has to be replaced unless said so."""
@@ -70,11 +78,11 @@ def create_user(
             {"roles": "Choose at least one role: without one a person sees nothing."}
         )
     user = User(
-        username=username,
-        email=email,
-        first_name=names.one_line(full_name, field="full_name"),
-        is_staff=is_staff,
-        is_demo=is_demo,
+        username=person.username,
+        email=person.email,
+        first_name=names.one_line(person.full_name, field="full_name"),
+        is_staff=person.is_staff,
+        is_demo=person.is_demo,
         must_change_password=must_change_password,
         one_time_until=_one_time_until() if must_change_password else None,
     )
@@ -90,8 +98,8 @@ def create_user(
         detail={
             "username": user.username,
             "roles": sorted(roles),
-            "manages_people": is_staff,
-            "demo": is_demo,
+            "manages_people": person.is_staff,
+            "demo": person.is_demo,
         },
     )
     return user

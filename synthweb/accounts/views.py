@@ -99,11 +99,13 @@ def people(request: SignedInRequest) -> HttpResponse:
     made = one_time = None
     if request.method == "POST" and form.is_valid():
         one_time = services.one_time_password()
+        described = dict(form.cleaned_data)
         made = services.create_user(
             actor=request.user,
             organisation=organisation,
+            roles=described.pop("roles"),
+            person=services.NewPerson(**described),
             password=one_time,
-            **form.cleaned_data,
         )
         form = forms.PersonForm()
     context = {

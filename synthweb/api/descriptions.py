@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
@@ -15,7 +14,7 @@ from synthweb.api.problems import engine_fault
 DETAIL = "This description cannot be used; nothing was changed."
 
 
-def an_object(document: object) -> Mapping[str, Any]:
+def an_object(document: object) -> Mapping[str, object]:
     """The document, if it is a JSON object."""
     if not isinstance(document, Mapping):
         raise Unusable(
@@ -25,7 +24,7 @@ def an_object(document: object) -> Mapping[str, Any]:
     return document
 
 
-def checked(given: object) -> Mapping[str, Any]:
+def checked(given: object) -> Mapping[str, object]:
     """The document, if it is a sound and fully declared description; Unusable (422) with all that is to mend."""
     document = an_object(given)
     # Thousands of patterns in one document share the steps that one pattern may take.
@@ -34,7 +33,7 @@ def checked(given: object) -> Mapping[str, Any]:
     return document
 
 
-def _check(document: Mapping[str, Any]) -> None:
+def _check(document: Mapping[str, object]) -> None:
     # Columns first, and all of them: reading the whole domain stops at its first fault.
     if faults := list(_column_faults(document)):
         raise Unusable(detail=DETAIL, faults=faults)
@@ -47,7 +46,7 @@ def _check(document: Mapping[str, Any]) -> None:
         ) from None
 
 
-def _column_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+def _column_faults(document: Mapping[str, object]) -> Iterator[Fault]:
     """Faults of single columns, and every fact that is only suggested by the data."""
     columns = document.get("attributes")
     if not isinstance(columns, list):
@@ -69,7 +68,7 @@ def _column_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
             )
 
 
-def _place(document: Mapping[str, Any], column: str | None) -> str:
+def _place(document: Mapping[str, object], column: str | None) -> str:
     columns = document.get("attributes")
     if column is None or not isinstance(columns, list):
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rest_framework.metadata import BaseMetadata
 
@@ -15,5 +15,5 @@ class NameAlone(BaseMetadata):
     """The title of an address. The framework's own metadata fetches the object to list the fields of its forms, which
     fails for views that do not serve a form."""
 
-    def determine_metadata(self, request: Request, view: APIView) -> dict[str, Any]:  # noqa: ARG002 - the library's
+    def determine_metadata(self, request: Request, view: APIView) -> dict[str, object]:  # noqa: ARG002 - the library's
         return {"name": view.get_view_name(), "description": view.get_view_description()}

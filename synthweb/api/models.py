@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 
@@ -34,5 +32,5 @@ class KeptAnswer(models.Model):
         return f"answer {self.status} to {self.user}"
 
     @property
-    def headers(self) -> dict[str, Any]:
+    def headers(self) -> dict[str, str]:
         return {"Location": self.location} if self.location else {}

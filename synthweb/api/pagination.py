@@ -29,7 +29,7 @@ class Pages(LimitOffsetPagination):
     def get_offset(self, request: Request) -> int:
         return _number(request, OFFSET, least=0, otherwise=0)
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, object]]:
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
         bounds = {
             LIMIT: {"minimum": 1, "maximum": FARTHEST},

@@ -147,7 +147,7 @@ def _constant(name: str) -> Unread:
     return Unread(f"{name} is no JSON", "send a finite number")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     values = dict(pairs)
     # Two programs that read this body could each take another of the values.
     if len(values) != len(pairs):

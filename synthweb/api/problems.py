@@ -54,9 +54,9 @@ def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault
 
 def document(
     *, status: int, detail: str, faults: Sequence[Fault] = (), code: str = ""
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The body of a problem response; `code` names a refusal of ours for programs: `urn:synthweb:overspend`."""
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "type": f"urn:synthweb:{code}" if code else "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -125,7 +125,7 @@ def _problem(error: Exception) -> dict[str, Any] | None:
     return None
 
 
-def _api_problem(error: exceptions.APIException) -> dict[str, Any]:
+def _api_problem(error: exceptions.APIException) -> dict[str, object]:
     if isinstance(error, Unusable):
         return document(status=error.status_code, detail=str(error.detail), faults=error.faults)
     if isinstance(error, exceptions.ValidationError):
@@ -146,7 +146,7 @@ def _first(faults: Iterator[Fault]) -> list[Fault]:
     return list(islice(faults, MOST_FAULTS))
 
 
-def _refusal(error: errors.Refused) -> dict[str, Any]:
+def _refusal(error: errors.Refused) -> dict[str, object]:
     pointer = f"/{escaped(error.field)}" if error.field else ""
     faults = [fault(error.rule, pointer=pointer, repair=error.repair)]
     if isinstance(error, Overspend):

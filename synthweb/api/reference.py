@@ -173,7 +173,7 @@ def _shape(name: str, given: Mapping[str, Any]) -> Shape:
     )
 
 
-def _description(given: Mapping[str, Any]) -> str:
+def _description(given: Mapping[str, object]) -> str:
     """Its description, without the list of words that the type says already."""
     # drf-spectacular adds a line that begins with `* ` for each value of an enum.
     lines = str(given.get("description", "")).splitlines()
@@ -207,7 +207,7 @@ def kind_of(schema: Mapping[str, Any]) -> Kind:
     return Kind(text=" or ".join(_word(name, schema) for name in names))
 
 
-def _word(name: str, schema: Mapping[str, Any]) -> str:
+def _word(name: str, schema: Mapping[str, object]) -> str:
     if name == "string":
         format_ = str(schema.get("format", ""))
         return {"date-time": "date and time", "binary": "file", "uri": "address"}.get(

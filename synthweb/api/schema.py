@@ -95,7 +95,7 @@ def refuses(*statuses: int) -> Callable[[Handler], Handler]:
 class Schema(AutoSchema):
     """One operation."""
 
-    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, object] | None:
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation is not None:
             for status in getattr(getattr(self.view, self._named(), None), "refuses", ()):
@@ -166,7 +166,7 @@ def _problems(path: str, method: str, operation: dict[str, Any]) -> dict[int, st
     }
 
 
-def _response(text: str) -> dict[str, Any]:
+def _response(text: str) -> dict[str, object]:
     return {
         "description": text,
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},

@@ -23,7 +23,7 @@ from synthweb.api.views import (
 LIST: dict[str, Any] = {"get": "list"}
 ONE: dict[str, Any] = {"get": "retrieve"}
 # For a list that is given whole, and not narrowed.
-WHOLE: dict[str, Any] = {"pagination_class": None, "query": None}
+WHOLE: dict[str, object] = {"pagination_class": None, "query": None}
 
 app_name = "api"
 urlpatterns = [

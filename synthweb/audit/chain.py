@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from synthweb.audit.models import AuditEntry, ChainHead
 from synthweb.lib import chain
@@ -14,7 +13,7 @@ __all__ = ["FIRST", "NAME", "fields", "seal", "verify"]
 NAME = "audit"
 
 
-def fields(entry: AuditEntry) -> dict[str, Any]:
+def fields(entry: AuditEntry) -> dict[str, object]:
     """What an entry's hash covers, besides its number and the hash before it."""
     return {
         "at": entry.at,

@@ -30,7 +30,7 @@ def record(
     action: str,
     target: tuple[str, str] | None = None,
     organisation: HasCode | str | None = None,
-    detail: Mapping[str, Any] | None = None,
+    detail: Mapping[str, object] | None = None,
 ) -> AuditEntry:
     """Append one deed to the log, in the caller's transaction: it is kept if and only if the deed is.
 

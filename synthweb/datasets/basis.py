@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from synth_engine.domain import Attribute
 from synthweb.datasets import draft as drafts
@@ -56,15 +56,6 @@ def count_facts(column: Column, suggested: Column | None, *, known: bool = True)
     return FactCount(facts=facts, equal=equal + (kind == suggested.get("kind")))
 
 
-def by_column(suggestions: Sequence[Mapping[str, Any]] | None) -> dict[str, Column] | None:
-    """What was suggested for each column, as the draft spells it; None where suggestions are not there."""
-    return (
-        None
-        if suggestions is None
-        else {item["name"]: drafts.typed_from(item) for item in suggestions}
-    )
-
-
 def of_attributes(
     attributes: Sequence[Attribute], *, suggested: Mapping[str, Column] | None
 ) -> FactCount:
@@ -88,7 +79,12 @@ def of_draft(columns: Iterable[Column]) -> FactCount:
     return total
 
 
-def statements(columns: Mapping[str, Column]) -> list[dict[str, Any]]:
+class ColumnsStatement(TypedDict):
+    columns: list[str]
+    because: str
+
+
+def statements(columns: Mapping[str, Column]) -> list[ColumnsStatement]:
     """What the steward said of the columns of a draft, one entry for each statement."""
     by_statement: dict[str, list[str]] = {}
     for name, column in columns.items():

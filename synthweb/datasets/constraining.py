@@ -9,19 +9,20 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from synth_engine.domain import MISSING, Attribute, Constraint, Domain
 from synth_engine.domain import constraints as rules
 from synth_engine.errors import DomainError
 from synth_engine.kinds import KINDS
 from synth_engine.kinds.attribute import MAX_CODES
+from synth_engine.strict_json import JsonObject
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.list_fields import split
 
-Document = dict[str, Any]
+Document: TypeAlias = JsonObject
 Typed = dict[str, str]
 
 ADD, DROP = "rule-add-", "rule-drop-"
@@ -44,7 +45,7 @@ class ConstraintLine:
     origin: str
 
 
-def lines(draft: Mapping[str, Any]) -> list[ConstraintLine]:
+def lines(draft: drafts.Draft) -> list[ConstraintLine]:
     """The constraints of a draft, for reading."""
     constraints = rules.parse(documents(draft))
     return [
@@ -55,14 +56,14 @@ def lines(draft: Mapping[str, Any]) -> list[ConstraintLine]:
     ]
 
 
-def documents(draft: Mapping[str, Any]) -> list[Document]:
+def documents(draft: drafts.Draft) -> list[Document]:
     """As they are kept."""
     constraints: list[Document] = draft.get("constraints") or []
     return constraints
 
 
 def apply_change(
-    draft: Mapping[str, Any],
+    draft: drafts.Draft,
     *,
     verb: str,
     typed: Typed,
@@ -108,7 +109,7 @@ def typed_of(data: Mapping[str, str], kind: str) -> Typed:
     }
 
 
-def _check(constraints: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
+def _check(constraints: Sequence[Constraint], draft: drafts.Draft) -> None:
     """Against the columns that are described soundly so far; the rest is judged when all are."""
     known: dict[str, Attribute] = {}
     for name in {name for each in constraints for name in each.columns}:
@@ -120,9 +121,7 @@ def _check(constraints: Sequence[Constraint], draft: Mapping[str, Any]) -> None:
         Domain(attributes=tuple(known.values()), constraints=judged)
 
 
-def _document(
-    kind: str, typed: Typed, *, draft: Mapping[str, Any], table: bytes | None
-) -> Document:
+def _document(kind: str, typed: Typed, *, draft: drafts.Draft, table: bytes | None) -> Document:
     """A constraint as typed, as JSON."""
     origin = typed["origin"] if typed.get("origin") in rules.ORIGINS else "declared"
     document: Document = {"kind": kind, "provenance": origin}
@@ -157,7 +156,7 @@ def _document(
     }
 
 
-def _values(text: str, *, column: str, draft: Mapping[str, Any]) -> list[Any]:
+def _values(text: str, *, column: str, draft: drafts.Draft) -> list[Any]:
     kind = (drafts.columns(draft).get(column) or {}).get("kind")
     return [_value(each, kind=str(kind)) for each in split(text)]
 

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.kinds.text import CLASSES
+from synth_engine.strict_json import JsonObject
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.kinds.form import SHARED, Fields
 from synthweb.datasets.kinds.numbers import equal_edges
@@ -31,6 +32,7 @@ class Column(TypedDict, total=False):
     place: its index in the table.
     why: the reason of a suggestion.
     as_suggested: how many of its facts equal the suggestion.
+    hint: of a suggestion, what `hints` shows with it.
     """
 
     kind: str
@@ -44,6 +46,18 @@ class Column(TypedDict, total=False):
     place: int
     why: str
     as_suggested: int | None
+    hint: dict[str, Any]
+
+
+class Draft(TypedDict, total=False):
+    """What was typed about a table so far, as its JSON in the database. total: how many columns the table has;
+    answers: to questions about columns, by their keys."""
+
+    columns: dict[str, Column]
+    table: Fields
+    constraints: list[JsonObject]
+    total: int
+    answers: dict[str, str]
 
 
 KINDS = {kind: form.label for kind, form in FORMS.items()}
@@ -190,14 +204,14 @@ def shared_fields(fields: Fields, kind: str) -> Fields:
 
 
 # --- the whole draft -----------------------------------------------------------------------------------------------
-def columns(draft: Mapping[str, Any]) -> dict[str, Column]:
+def columns(draft: Draft) -> dict[str, Column]:
     """The columns somebody has typed or confirmed something about, in their order in the table."""
     columns_by_name: dict[str, Column] = draft.get("columns") or {}
     # PostgreSQL stores the keys of a JSON object in an order of its own.
     return dict(sorted(columns_by_name.items(), key=lambda item: item[1].get("place", 0)))
 
 
-def confirmed_names(draft: Mapping[str, Any]) -> list[str]:
+def confirmed_names(draft: Draft) -> list[str]:
     """Names of the columns that were confirmed as public knowledge."""
     return [name for name, column in columns(draft).items() if column.get("confirmed")]
 
@@ -206,13 +220,13 @@ CONTEXT_KEYS = ("points", "partitions", "totals")
 """What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
 
 
-def fitting_context(context: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def fitting_context(context: Mapping[str, Any], names: Collection[str]) -> dict[str, object]:
     """What of it is about columns of these names, or about a place that the table's facts name."""
 
-    def fits(entry: Mapping[str, Any]) -> bool:
+    def fits(entry: Mapping[str, object]) -> bool:
         return "place" in entry or entry.get("column") in names
 
-    matching: dict[str, Any] = {
+    matching: dict[str, object] = {
         key: [each for each in context.get(key) or () if fits(each)] for key in CONTEXT_KEYS[:2]
     }
     if (totals := context.get("totals")) and fits(totals):
@@ -232,7 +246,7 @@ def context_summary(context: Mapping[str, Any]) -> list[tuple[str, int, list[str
     return [(name, points, partitions) for name, (points, partitions) in counts.items()]
 
 
-def open_count(draft: Mapping[str, Any]) -> tuple[int, int] | None:
+def open_count(draft: Draft) -> tuple[int, int] | None:
     """(columns still open, columns in all); None while nobody has looked at the table's columns."""
     total = draft.get("total")
     return (
@@ -240,19 +254,19 @@ def open_count(draft: Mapping[str, Any]) -> tuple[int, int] | None:
     )
 
 
-def placed_columns(draft: Mapping[str, Any]) -> frozenset[str]:
+def placed_columns(draft: Draft) -> frozenset[str]:
     """Columns that are latitude or longitude of a place, as its lines are typed."""
     lines = str((draft.get("table") or {}).get("places") or "").splitlines()
     return frozenset(column for line in lines for column in split(line.partition(":")[2]))
 
 
-def count_sharing_columns(draft: Mapping[str, Any], *, total: int) -> int:
+def count_sharing_columns(draft: Draft, *, total: int) -> int:
     """How many of `total` columns share a release's ε, as far as is said: all but those left out."""
     out = [column for column in columns(draft).values() if column.get("kind") == "identifier"]
     return max(1, total - len(out))
 
 
-def max_records(draft: Mapping[str, Any]) -> int:
+def max_records(draft: Draft) -> int:
     """Rows a person may have, as typed; 1 where that is no number."""
     text = str((draft.get("table") or {}).get("max_records", "")).strip()
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1

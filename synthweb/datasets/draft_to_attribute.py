@@ -16,7 +16,7 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
     kind = column.get("kind", "")
     if kind not in FORMS:
         raise typed.wrong("the kind is not chosen", "choose what kind of column this is")
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "name": name,
         "kind": kind,
         "provenance": column.get("origin") or "declared",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from synth_engine.errors import DomainError
 from synthweb.datasets import bulk_edit
@@ -15,6 +14,9 @@ from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.list_fields import normalise
 
+_LISTED = 5  # columns named in a remark
+CHOOSE = "choose-"
+"""Begins the verb of a button that takes another reading of a column; the key of the choice follows."""
 NOTHING_ASKED = (
     "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
 )
@@ -22,10 +24,11 @@ NOTHING_ASKED = (
 
 @dataclass(kw_only=True)
 class EditOutcome:
-    """Columns to keep (None: forget what was typed), lines that stay open in the editor, lines that stay selected, lines that
+    """Columns to keep (None: forget what was typed), answers to questions about columns by key, lines that stay open in the editor, lines that stay selected, lines that
     ask where their facts are written, what stood in the way, what was done, and what of it could not be had."""
 
     columns: dict[str, Column | None] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
     editing: list[int] = field(default_factory=list)
     selected: list[int] = field(default_factory=list)
     asking: list[int] = field(default_factory=list)
@@ -34,7 +37,7 @@ class EditOutcome:
     remarks: list[str] = field(default_factory=list)
 
 
-def apply(posted: Posted, draft: Mapping[str, Any]) -> EditOutcome:
+def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
     """Everything a post asks for: what stands in open editors is kept, then the button does its work."""
     desk = DraftEditor(posted, drafts.columns(draft))
     for index in posted.editing:
@@ -51,6 +54,8 @@ def apply(posted: Posted, draft: Mapping[str, Any]) -> EditOutcome:
             desk.confirm(posted.index, because=posted.because(posted.index))
         case "drop":
             desk.drop(posted.index)
+        case verb if verb.startswith(CHOOSE):
+            desk.choose(posted.index, verb.removeprefix(CHOOSE))
         case "discard":
             desk.forget(posted.index)
         case "confirm-open" | "confirm-selected" | "drop-selected" | "set-selected":
@@ -113,6 +118,17 @@ class DraftEditor:
             )
             self.shut(index)
 
+    def choose(self, index: int | None, key: str) -> None:
+        """Take another reading of a column for its suggestion, or with an empty key the first one again. What was typed over
+        the former reading is forgotten: it was about something else."""
+        suggested = self.posted.suggested(index) if index is not None else None
+        if index not in self.names or not suggested or "hint" not in suggested:
+            return
+        if key and key not in [each["key"] for each in suggested["hint"]["choices"]]:
+            return
+        self.outcome.answers[self.names[index]] = key
+        self.forget(index)
+
     def forget(self, index: int | None) -> None:
         if index in self.names:
             self.outcome.columns[self.names[index]] = None
@@ -127,6 +143,15 @@ class DraftEditor:
                 for i, name in self.names.items()
                 if not self.columns.get(name, {}).get("confirmed")
             ]
+            # Nobody answers a question by confirming everything else.
+            asked = [index for index in chosen if self._is_asked(index)]
+            chosen = [index for index in chosen if index not in asked]
+            if asked:
+                names = ", ".join(self.names[index] for index in asked[:_LISTED])
+                more = f" and {len(asked) - _LISTED} more" if len(asked) > _LISTED else ""
+                self.outcome.remarks.append(
+                    f"Still open, because of a question: {names}{more}. Answer it, edit the column or leave it out."
+                )
         if not chosen:
             self.outcome.problem = "No column is selected." if verb != "confirm-open" else ""
         elif verb == "drop-selected":
@@ -140,6 +165,12 @@ class DraftEditor:
         else:
             for index in chosen:
                 self.confirm(index, because=because)
+
+    def _is_asked(self, index: int) -> bool:
+        """Whether a line has a question that nobody has answered, nor typed something instead."""
+        hint = (self.posted.suggested(index) or {}).get("hint") or {}
+        typed = self.standing(self.names[index]) or index in self.posted.editing
+        return bool(hint.get("question")) and not hint.get("answer") and not typed
 
     def set(self, chosen: list[int]) -> None:
         """The same for several lines, kept unconfirmed; a line in which nothing changes stays as it is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container
-from typing import Any
 
 from django import forms
 from django.http import QueryDict
@@ -12,8 +11,10 @@ from django.http import QueryDict
 from synth_engine.domain.document import MAX_BYTES, parse
 from synth_engine.errors import DomainError
 from synthweb.datasets import draft as drafts
+from synthweb.datasets import hints
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
 from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, BulkChange
+from synthweb.datasets.hints import clean
 from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
 
@@ -29,7 +30,7 @@ class DocumentForm(forms.Form):
         error_messages={"required": "No file came in: choose a JSON file of at most 2.5 MB."},
     )
 
-    def clean_document(self) -> dict[str, Any]:
+    def clean_document(self) -> dict[str, object]:
         try:
             document = parse(self.cleaned_data["document"].read(MAX_BYTES + 1))
         except DomainError as error:
@@ -37,11 +38,6 @@ class DocumentForm(forms.Form):
         if not isinstance(document, dict):
             raise forms.ValidationError("A description is a JSON object; see docs/domain.md.")
         return document
-
-
-def clean(text: str) -> str:
-    """Without what no database stores: NUL and halves of surrogate pairs."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 
 class Posted:
@@ -117,19 +113,11 @@ class Posted:
             column = json.loads(self._data.get(f"{index}-suggested", ""))
         except (ValueError, RecursionError):
             return None
-        if not isinstance(column, dict) or not isinstance(column.get("fields"), dict):
+        if (suggested := hints.read_column(column)) is None:
             return None
-        kind = column.get("kind")
-        fields = {
-            key: clean(str(text))
-            for key, text in column["fields"].items()
-            if key in drafts.FIELDS.get(str(kind), ())
-        }
-        return {
-            "kind": str(kind),
-            "fields": fields,
-            "why": clean(str(column.get("why", "")))[:1000],
-        }
+        if hint := hints.read_hint(column.get("hint")):
+            suggested["hint"] = hint
+        return suggested
 
     def typed(self, index: int) -> drafts.Column | None:
         """What stands in the editor of a line; None when it is not open."""

@@ -13,7 +13,7 @@ from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.kinds.completions import Completions
 from synth_engine.plans import sample_size
-from synthweb.datasets import basis, inputs, sets
+from synthweb.datasets import basis, hints, inputs, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
@@ -115,6 +115,42 @@ class ColumnLine:
             self.why.partition(". ")[0].removesuffix(".") + "."
             if self.why and self.state == "suggested"
             else ""
+        )
+
+    @property
+    def _hint(self) -> Mapping[str, Any]:
+        return (self.suggested.get("hint") or {}) if self.suggested and self.is_open else {}
+
+    @property
+    def question(self) -> str:
+        """What has to be answered first; empty once it is, or something was typed."""
+        return "" if self.answer or self.typed else str(self._hint.get("question") or "")
+
+    @property
+    def answer(self) -> str:
+        """The key of the reading that was chosen."""
+        return str(self._hint.get("answer") or "")
+
+    @property
+    def choices(self) -> list[tuple[str, str, bool]]:
+        """Key and label of everything that the column could be, and whether it is that now."""
+        return [
+            (each["key"], each["label"], each["key"] == self.answer)
+            for each in self._hint.get("choices") or ()
+        ]
+
+    @property
+    def hint_remarks(self) -> list[str]:
+        """What holds in the data, and is no fact of the description."""
+        return list(self._hint.get("remarks") or ())
+
+    @property
+    def doubt(self) -> str:
+        """How sure the suggestion is, in words, where it is not."""
+        if self.state != "suggested" or self.answer:
+            return ""
+        return {"open": "Not certain", "probable": "Probable"}.get(
+            str(self._hint.get("certainty")), ""
         )
 
     @property
@@ -256,7 +292,7 @@ def _counted(number: int) -> str:
 def lines(
     *,
     payload: Mapping[str, Any] | None,
-    draft: Mapping[str, Any],
+    draft: drafts.Draft,
     editing: Collection[int] | None = (),
     selected: Collection[int] = (),
     asking: Collection[int] = (),
@@ -290,13 +326,13 @@ def lines(
             )
             for index, name in sorted(known.items())
         ]
-    suggestions = {item["name"]: item for item in payload.get("suggestions", ())}
+    suggestions = hints.suggested_columns(payload, draft)
     rows = payload.get("preview", ())
     return [
         ColumnLine(
             index=index,
             name=name,
-            suggested=_suggested(suggestions.get(name)),
+            suggested=suggestions.get(name),
             typed=typed.get(name),
             examples=_examples(rows, index),
             editing=editing is None or index in editing,
@@ -308,14 +344,6 @@ def lines(
         )
         for index, name in enumerate(payload["columns"])
     ]
-
-
-def _suggested(suggestion: Mapping[str, Any] | None) -> Column | None:
-    return (
-        drafts.typed_from(suggestion) | {"why": suggestion.get("why", "")}
-        if suggestion
-        else None
-    )
 
 
 def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:

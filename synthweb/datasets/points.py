@@ -106,7 +106,7 @@ class Described:
 
 
 def describe_place(
-    given: Mapping[str, Any], *, draft: Mapping[str, Any], names: Sequence[str]
+    given: Mapping[str, Any], *, draft: drafts.Draft, names: Sequence[str]
 ) -> Described:
     """Of a form that is valid. A place of the same name, or of the same columns, gives way."""
     pair = (given["northing"], given["easting"])
@@ -144,9 +144,7 @@ def _clashes(line: str, name: str, pair: tuple[str, str]) -> bool:
     return known.strip() == name or bool(set(split(columns)) & set(pair))
 
 
-def initial(
-    draft: Mapping[str, Any], place: str, *, names: Sequence[str] = ()
-) -> dict[str, Any]:
+def initial(draft: drafts.Draft, place: str, *, names: Sequence[str] = ()) -> dict[str, object]:
     """What is described of a place already, as the form has it; for one that is not there, the two columns whose names
     say what they are, where only two do."""
     for line in str((draft.get("table") or {}).get("places", "")).splitlines():
@@ -162,7 +160,7 @@ def _called(names: Sequence[str], words: frozenset[str]) -> list[str]:
     return [name for name in names if words & set(re.split(r"[^a-z]+", name.lower()))]
 
 
-def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
+def _box(draft: drafts.Draft, pair: Sequence[str]) -> dict[str, str]:
     box: dict[str, str] = {}
     for name, (low, high) in zip(pair, (("south", "north"), ("west", "east")), strict=True):
         fields = drafts.columns(draft).get(name, {}).get("fields") or {}
@@ -173,7 +171,7 @@ def _box(draft: Mapping[str, Any], pair: Sequence[str]) -> dict[str, str]:
     return box
 
 
-def public_points(context: Mapping[str, Any]) -> list[tuple[float, float]]:
+def public_points(context: Mapping[str, object]) -> list[tuple[float, float]]:
     """Degrees north and east of the public points that stand beside a draft, thinned to as many as a map bears."""
     points = list(_points(context))
     return points[:: max(1, -(-len(points) // MAX_DRAWN_POINTS))]

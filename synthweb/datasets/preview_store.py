@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class PreviewError(files.StorageError):
     """A stored object cannot be opened. The message names no content."""
 
 
-def put(dataset: Dataset, kind: str, subject: str, payload: dict[str, Any]) -> Preview:
+def put(dataset: Dataset, kind: str, subject: str, payload: Mapping[str, object]) -> Preview:
     """Encrypt `payload` (anything JSON can hold) and replace what was stored for this dataset, kind and subject."""
     name = secrets.token_hex(16)
     recipient = pyrage.x25519.Recipient.from_str(

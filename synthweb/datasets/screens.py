@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -12,12 +13,13 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from synth_engine.errors import DomainError
+from synth_engine.formats import WITH_SCHEMA
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can
-from synthweb.datasets import basis, bulk_edit, constraining, grid, points, selectors
+from synthweb.datasets import basis, bulk_edit, constraining, grid, hints, points, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import EditOutcome
@@ -62,7 +64,7 @@ def crumbs(dataset: Dataset, *more: tuple[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[str, Any]:
+def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[str, object]:
     """The list of datasets."""
     filters = urlencode(
         {key: text for key, text in {"q": query, "status": status}.items() if text}
@@ -103,6 +105,7 @@ def _row(dataset: Dataset) -> Row:
 # --- describe ------------------------------------------------------------------------------------------------------
 SHOWN = {
     "open": "Still open",
+    "asked": "With a question",
     "wrong": "To mend",
     "typed": "Typed, not confirmed",
     "confirmed": "Confirmed",
@@ -111,7 +114,7 @@ SHOWN = {
 
 def describe(
     user: User, dataset: Dataset, query: QueryDict, *, errors: Sequence[DomainError] = ()
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
@@ -142,6 +145,8 @@ def describe(
         "shown": SHOWN,
         **choices(dataset),
         "said_before": said_before(dataset),
+        "form_questions": _form_questions(dataset, payload),
+        "held_in_data": _held_in_data(payload),
         "errors": [error for error in errors if error.rule != NOT_CONFIRMED],
         "unconfirmed": [error.column for error in errors if error.rule == NOT_CONFIRMED],
         "undescribed": [line.name for line in lines if line.typed is None]
@@ -163,7 +168,7 @@ def describe(
 FILTERS = ("q", "kind", "show")
 
 
-def choices(dataset: Dataset) -> dict[str, Any]:
+def choices(dataset: Dataset) -> dict[str, object]:
     """What the inputs of a line, and of several at once, offer, and where they are posted to."""
     return {
         "here": reverse("datasets:describe", args=[dataset.code]),
@@ -185,7 +190,10 @@ def _is_shown(line: grid.ColumnLine, query: QueryDict) -> bool:
     """Search without script; the page itself filters as one types."""
     named = all(word in line.name.lower() for word in query.get("q", "").lower().split())
     show, kind = query.get("show", ""), query.get("kind", "")
-    wanted = show not in SHOWN or (line.is_open if show == "open" else line.state == show)
+    matching = {"open": line.is_open, "asked": bool(line.question)}.get(
+        show, line.state == show
+    )
+    wanted = show not in SHOWN or matching
     return named and wanted and (kind not in drafts.KINDS or line.kind == kind)
 
 
@@ -205,6 +213,7 @@ def numbers(text: str) -> set[int]:
 
 
 MAX_LINES = 2_000
+MAX_REMARKS = 50
 
 
 def ranges(indices: Iterable[int]) -> str:
@@ -218,20 +227,46 @@ def ranges(indices: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
+def _held_in_data(payload: Mapping[str, Any] | None) -> list[str]:
+    """Rules between columns that hold in the table, for the steward who may know where they are written."""
+    hints_by_name = (payload or {}).get("hints") or {}
+    remarks = (remark for hint in hints_by_name.values() for remark in hint.get("remarks", ()))
+    return list(dict.fromkeys(str(remark) for remark in remarks))[:MAX_REMARKS]
+
+
+def _form_questions(
+    dataset: Dataset, payload: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """What the table's cells leave open about the form of its file, with answers to be sent as they stand."""
+    if payload is None or dataset.file_kind in WITH_SCHEMA:
+        return []
+    return [
+        {
+            "text": question["text"],
+            "columns": question["columns"],
+            "choices": [
+                (choice["label"], json.dumps(choice["form"], ensure_ascii=False))
+                for choice in question["choices"]
+            ],
+        }
+        for question in payload.get("questions") or ()
+    ]
+
+
 def _table(dataset: Dataset) -> dict[str, str]:
     """The facts about the whole table: as an account fixed them, else as typed, else the usual."""
     typed = USUAL_TABLE | (dataset.draft.get("table") or {})
     return typed | (selectors.fixed_terms(dataset) or {})
 
 
-def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dict[str, Any]:
+def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dict[str, object]:
     """One line again, after one of its buttons was pressed, and the new count. Opens no preview."""
     index = posted.index if posted.index in posted.names else next(iter(posted.names), 0)
     name = posted.names.get(index, "")
     line = grid.ColumnLine(
         index=index,
         name=name,
-        suggested=posted.suggested(index) or None,
+        suggested=_after_answer(posted.suggested(index), outcome.answers.get(name)),
         typed=drafts.columns(dataset.draft).get(name),
         editing=index in outcome.editing,
         asking=index in outcome.asking,
@@ -252,6 +287,13 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dic
         **choices(dataset),
         "again": True,
     }
+
+
+def _after_answer(suggested: drafts.Column | None, answer: str | None) -> drafts.Column | None:
+    """A suggestion that the page sent, after this very press answered its question."""
+    return (
+        suggested if suggested is None or answer is None else hints.answered(suggested, answer)
+    )
 
 
 def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.ColumnLine | None:
@@ -301,7 +343,7 @@ def columns_shown(user: User, dataset: Dataset) -> tuple[list[str], bool]:
 
 def point(
     dataset: Dataset, form: points.PointForm, *, names: Sequence[str], real: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The page of a point: its form, and public points to draw on the map. names: of columns, as `columns_shown` has them."""
     return {
         "dataset": dataset,
@@ -318,7 +360,7 @@ def point(
 
 
 # --- a confirmed description ---------------------------------------------------------------------------------------
-def domain(user: User, version: DomainVersion) -> dict[str, Any]:
+def domain(user: User, version: DomainVersion) -> dict[str, object]:
     """One version of a description, for reading."""
     described = domain_of(version)
     dataset = version.dataset
@@ -337,7 +379,7 @@ def domain(user: User, version: DomainVersion) -> dict[str, Any]:
     }
 
 
-def _described(attribute: Attribute) -> dict[str, Any]:
+def _described(attribute: Attribute) -> dict[str, object]:
     return {
         "name": attribute.name,
         "kind": drafts.KINDS[attribute.kind],

@@ -21,8 +21,9 @@ from synthweb.accounts.permissions import Need
 from synthweb.audit import labels
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import files, preview_store
+from synthweb.datasets import files, hints, preview_store
 from synthweb.datasets.domain_cache import domain_of, newest
+from synthweb.datasets.draft import Column
 from synthweb.datasets.models import (
     Dataset,
     DescriptionTemplate,
@@ -124,14 +125,14 @@ def suggestions_were_shown(dataset: Dataset) -> bool:
     return opened.exists()
 
 
-def suggestions_to_count(dataset: Dataset) -> list[dict[str, Any]] | None:
-    """The suggestions for its columns, to count with; None when they have expired or cannot be opened. Callers show them to
+def suggestions_to_count(dataset: Dataset) -> dict[str, Column] | None:
+    """The suggestions for its columns, as its steward answered them, to count with; None when they have expired or cannot be opened. Callers show them to
     nobody, so the audit log has no entry of it."""
     stored = preview_store.latest(dataset, Preview.Kind.TABLE, "")
     if stored is None:
         return None
     try:
-        return list(preview_store.read(stored).get("suggestions", ()))
+        return hints.suggested_columns(preview_store.read(stored), dataset.draft)
     except files.StorageError:
         return None
 
@@ -249,7 +250,7 @@ def refusal_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
     return {**dataset.refusal, "line": line}
 
 
-def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
+def dialect_for(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
     """How its CSV is written. Until a description confirms it, that is a guess from rows: for whoever may see them."""
     # `all()`, not `exists()`: lists of datasets have prefetched it.
     public = dataset.dialect is None or len(dataset.domain_versions.all())
@@ -279,7 +280,7 @@ def columns_of(dataset: Dataset) -> list[str] | None:
         return None
 
 
-def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, Any] | None:
+def form_evidence(user: people.Person, dataset: Dataset) -> dict[str, object] | None:
     """What is shown beside questions about a file's form, to whoever may see the table: first lines, and words in the
     possible encodings. Its opening is in the audit log."""
     asked = (dataset.dialect or {}).get("asked")

@@ -85,7 +85,7 @@ _LABELS = {
 }  # fmt: skip
 
 
-def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
+def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, object]:
     """The set that is typed, as JSON. Whether there is such a set is for the engine to say. Errors: DomainError."""
     chosen = fields.get("set") or ""
     if chosen in KNOWN:
@@ -172,9 +172,9 @@ def _strings_typed(plain: Mapping[str, Any]) -> dict[str, str] | None:
     )
 
 
-def _read(fields: Mapping[str, str], *, column: str) -> dict[str, Any]:
+def _read(fields: Mapping[str, str], *, column: str) -> dict[str, object]:
     """How texts of the table are read: their case, and characters that are replaced or taken away."""
-    document: dict[str, Any] = {}
+    document: dict[str, object] = {}
     if (case := fields.get("set_case") or CASES[0]) != CASES[0]:
         document["case"] = case
     pairs = split_pairs(fields.get("set_replace") or "")
@@ -192,7 +192,7 @@ def _in_json(key: str) -> str:
     return key.removeprefix("set_")
 
 
-def _pairs(fields: Mapping[str, str]) -> dict[str, Any]:
+def _pairs(fields: Mapping[str, str]) -> dict[str, object]:
     separator = fields.get("separator") or _USUAL_SEPARATOR
     return {"set": "product", "parts": [_WORDS, _WORDS], "separator": separator}
 
@@ -251,7 +251,7 @@ def _alphabet_typed(alphabet: str) -> dict[str, str]:
     return fields | ({"alphabet": alphabet} if alphabet else {})
 
 
-def _json(text: str, *, column: str) -> dict[str, Any]:
+def _json(text: str, *, column: str) -> dict[str, object]:
     try:
         document = parse(text.encode())
     except DomainError:

@@ -175,6 +175,12 @@ class DialectForm(forms.Form):
         choices=[(key, THOUSANDS[sign]) for key, sign in THOUSANDS_NAMES.items()],
     )
 
+    units = forms.CharField(
+        label="Left out around numbers",
+        required=False,
+        max_length=400,
+        help_text="Currencies, percent signs and units, separated by blanks: $ % kg.",
+    )
     header_lines = forms.IntegerField(
         label="Lines with names",
         required=False,
@@ -263,6 +269,7 @@ class DialectForm(forms.Form):
                 "footer": now.footer,
                 "decimal": _name_of(now.decimal, DECIMAL_NAMES),
                 "thousands": _name_of(now.thousands, THOUSANDS_NAMES),
+                "units": " ".join(now.units),
                 "header_lines": now.header_lines,
                 "names": "\n".join(now.names),
                 "spaced": now.spaced,
@@ -277,7 +284,8 @@ class DialectForm(forms.Form):
         try:
             _ = self.dialect if not self.errors else None
         except TableError as error:
-            self.add_error("thousands", _sentence(error))
+            field = "units" if "unit" in error.rule else "thousands"
+            self.add_error(field, _sentence(error))
         return cleaned
 
     @property
@@ -293,6 +301,7 @@ class DialectForm(forms.Form):
             footer=data["footer"] or 0,
             decimal=DECIMAL_NAMES.get(data["decimal"], "."),
             thousands=THOUSANDS_NAMES.get(data["thousands"], ""),
+            units=tuple(dict.fromkeys(data.get("units", "").split())),
             sheet=data.get("sheet", ""),
             error_cells=data.get("error_cells") or "refuse",
             header_lines=data.get("header_lines") or 1,

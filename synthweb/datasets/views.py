@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -19,7 +17,8 @@ from synth_engine.errors import DomainError
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import constraining, editing, points, screens, selectors, services
-from synthweb.datasets.forms import DocumentForm, Posted, clean
+from synthweb.datasets.forms import DocumentForm, Posted
+from synthweb.datasets.hints import clean
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.services import documents
 from synthweb.lib.errors import Refused
@@ -131,9 +130,12 @@ def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing
     services.keep(
         actor=request.user,
         dataset=dataset,
-        columns=outcome.columns,
-        table=posted.table,
-        total=posted.total,
+        changes=services.DraftChanges(
+            columns=outcome.columns,
+            table=posted.table,
+            total=posted.total,
+            answers=outcome.answers,
+        ),
     )
     if outcome.done:
         messages.success(request, outcome.done)
@@ -176,7 +178,7 @@ def import_document(request: SignedInRequest, code: str) -> HttpResponse:
 
 
 def _bring(
-    request: SignedInRequest, dataset: Dataset, document: dict[str, Any], *, replaces: bool
+    request: SignedInRequest, dataset: Dataset, document: dict[str, object], *, replaces: bool
 ) -> bool:
     try:
         brought = services.import_document(
@@ -322,7 +324,7 @@ def table_schema_file(request: SignedInRequest, code: str, number: int) -> HttpR
     return _as_file(schema, name=f"table-schema-{version.dataset.code}-v{version.number}.json")
 
 
-def _as_file(document: dict[str, Any], *, name: str) -> HttpResponse:
+def _as_file(document: dict[str, object], *, name: str) -> HttpResponse:
     response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -6,7 +6,6 @@ A chain starts from the hash of what the account can never change: its code, org
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.db import transaction
 
@@ -20,7 +19,7 @@ __all__ = ["ChainVerdict", "fields", "first_hash", "identity", "seal", "verify"]
 Kind = LedgerEntry.Kind
 
 
-def identity(account: BudgetAccount) -> dict[str, Any]:
+def identity(account: BudgetAccount) -> dict[str, object]:
     """What was fixed when the account was opened."""
     return {
         "account": account.code,
@@ -38,7 +37,7 @@ def first_hash(account: BudgetAccount) -> str:
     return hashing.digest(identity(account))
 
 
-def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, Any]:
+def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, object]:
     """What an entry's hash covers, besides its number and the hash before it."""
     # These names never change: the hashes of stored entries cover them.
     return {

@@ -5,14 +5,15 @@ A head is signed only after its whole chain has been recomputed, so a broken one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from synth_engine.privacy.signing import SignedDocument
 from synthweb.audit import chain as audit_chain
 from synthweb.ledger import chain, selectors
 from synthweb.ledger.errors import ChainBroken
@@ -25,7 +26,7 @@ AUDIT = "audit"  # the name of the audit log's chain, beside the codes of accoun
 
 
 @transaction.atomic
-def of_account(account: BudgetAccount) -> dict[str, Any]:
+def of_account(account: BudgetAccount) -> SignedDocument:
     """The signed checkpoint of an account's chain, with its balance."""
     # `verify` locks the account until this transaction ends: the balance is that of the verified
     # chain, not of an entry that was written in between.
@@ -43,7 +44,7 @@ def of_account(account: BudgetAccount) -> dict[str, Any]:
     return _signed(statement, verdict)
 
 
-def of_audit_log() -> dict[str, Any]:
+def of_audit_log() -> SignedDocument:
     """The signed checkpoint of the audit log, which is one chain for the installation."""
     return _signed({"chain": AUDIT, "first_hash": FIRST}, _intact(audit_chain.verify()))
 
@@ -61,7 +62,7 @@ def key_name() -> str | None:
         return None
 
 
-def _signed(statement: dict[str, Any], verdict: ChainVerdict) -> dict[str, Any]:
+def _signed(statement: Mapping[str, object], verdict: ChainVerdict) -> SignedDocument:
     facts = {**statement, "length": verdict.length, "head": verdict.head, "at": timezone.now()}
     return signatures.sign(facts, schema=SCHEMA, key=_key())
 

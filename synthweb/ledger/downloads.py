@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from django import forms
 from django.contrib.auth.decorators import login_required
@@ -13,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from synth_engine.privacy.signing import SignedDocument
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.permissions import Need
 from synthweb.ledger import checkpoints, selectors, verify_ledger
@@ -77,7 +77,7 @@ def refused(form: forms.Form) -> HttpResponse:
     )
 
 
-def _file(document: dict[str, Any], *, name: str) -> HttpResponse:
+def _file(document: SignedDocument, *, name: str) -> HttpResponse:
     answer = HttpResponse(
         json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         content_type="application/json",

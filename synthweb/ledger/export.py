@@ -40,7 +40,7 @@ _AUDIT_COLUMNS = (
 )
 _MEANS_MORE = ("=", "+", "-", "@", "\t", "\r", "'")  # … to a spreadsheet at the start of a cell
 _TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
-Facts = tuple[dict[str, Any], str]  # what a hash covers, and the hash
+Facts = tuple[dict[str, object], str]  # what a hash covers, and the hash
 
 
 def of_entries(
@@ -97,7 +97,7 @@ def _of_deed(entry: AuditEntry) -> Facts:
     return _linked(audit_chain.fields(entry), entry), entry.hash
 
 
-def _linked(fields: dict[str, Any], entry: LedgerEntry | AuditEntry) -> dict[str, Any]:
+def _linked(fields: dict[str, object], entry: LedgerEntry | AuditEntry) -> dict[str, object]:
     return dict(
         hashing.plain(
             {**fields, "sequence": entry.sequence, "previous_hash": entry.previous_hash}
@@ -111,7 +111,7 @@ def _download(lines: Iterable[str], *, name: str, kind: str) -> StreamingHttpRes
     return answer
 
 
-def _json(head: dict[str, Any], facts: Iterable[Facts]) -> Iterator[str]:
+def _json(head: dict[str, object], facts: Iterable[Facts]) -> Iterator[str]:
     """One object: what the chain starts from, then every entry with exactly the fields that its hash covers."""
     # Piece by piece: the entries of a long chain are never in memory together.
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "entries": ['
@@ -132,7 +132,7 @@ def _csv(
     columns: tuple[str, ...],
     facts: Iterable[Facts],
     *,
-    cells: Callable[[dict[str, Any]], dict[str, Any]],
+    cells: Callable[[dict[str, object]], dict[str, object]],
 ) -> Iterator[str]:
     writer = csv.writer(_Echo())
     # The byte order mark: spreadsheets take UTF-8 without it for a local encoding.

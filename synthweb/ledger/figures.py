@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable
+from synth_engine.evaluation.plots import Figure, Trace
 from synthweb.ledger.amounts import number, short_text
 from synthweb.ledger.filters import MEANING
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
@@ -98,7 +99,7 @@ def _table(entries: list[BalanceStep], currency: str) -> CardTable:
     )
 
 
-def _figure(shown: list[BalanceStep], currency: str) -> dict[str, Any]:
+def _figure(shown: list[BalanceStep], currency: str) -> Figure:
     letter = GREEK[currency]
     moments = [instant(step.entry.at) for step in shown] + [
         instant(timezone.now())
@@ -123,12 +124,8 @@ def _figure(shown: list[BalanceStep], currency: str) -> dict[str, Any]:
     }
 
 
-def _traces(
-    moments: list[str], shown: list[BalanceStep], currency: str
-) -> list[dict[str, Any]]:
-    def line(
-        name: str, tops: Iterable[int], parts: Iterable[int], **look: Any
-    ) -> dict[str, Any]:
+def _traces(moments: list[str], shown: list[BalanceStep], currency: str) -> list[Trace]:
+    def line(name: str, tops: Iterable[int], parts: Iterable[int], **look: Any) -> Trace:
         return {
             "type": "scatter",
             "mode": "lines",
@@ -174,7 +171,7 @@ def _traces(
     ]
 
 
-def _line(color: str, width: float, **more: Any) -> dict[str, Any]:
+def _line(color: str, width: float, **more: Any) -> dict[str, object]:
     return {"color": color, "width": width, "shape": "hv", **more}
 
 

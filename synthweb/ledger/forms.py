@@ -14,6 +14,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals, selectors
 from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, short_text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
+from synthweb.ledger.services import Opening
 from synthweb.lib.errors import Refused
 
 NEW = ""  # the choice of no existing account
@@ -217,9 +218,11 @@ class GrantForm(forms.Form):
         return {
             "amount": Amount(**{name: cleaned[name] for name in CURRENCIES if name in cleaned}),
             "account": self.joinable.get(cleaned.get("account", NEW)),
-            "separate": not self.covering and not cleaned.get("account"),
-            "name": cleaned.get("name", ""),
-            "separate_reason": cleaned.get("separate_reason", ""),
+            "opening": Opening(
+                name=cleaned.get("name", ""),
+                separate=not self.covering and not cleaned.get("account"),
+                separate_reason=cleaned.get("separate_reason", ""),
+            ),
             "reason": cleaned["reason"],
         }
 

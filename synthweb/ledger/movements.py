@@ -3,8 +3,6 @@ Both want the account locked, in the caller's transaction."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -30,8 +28,8 @@ def move(
 ) -> bool:
     """Add to the sums, on the condition that the cap still covers them; False if it does not."""
     cap, held, charged = cap or Amount(), held or Amount(), charged or Amount()
-    changes: dict[str, Any] = {}
-    conditions: dict[str, Any] = {}
+    changes: dict[str, object] = {}
+    conditions: dict[str, object] = {}
     # One conditional UPDATE decides and writes. Sums that are read and compared in Python would
     # let two submissions spend the same budget.
     for name in CURRENCIES:

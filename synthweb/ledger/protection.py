@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from synth_engine.domain import Domain
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets.models import DomainVersion
 from synthweb.ledger.models import BudgetAccount
@@ -30,6 +30,13 @@ class Protection:
         )
 
     @classmethod
+    def of_domain(cls, domain: Domain) -> Protection:
+        """From the description of a plan."""
+        return cls(
+            relation=domain.relation, unit=domain.unit, invariants=tuple(domain.invariants)
+        )
+
+    @classmethod
     def of_version(cls, version: DomainVersion) -> Protection:
         """From a confirmed description, the rest of which stays in the database: it may be long."""
         versions = DomainVersion.objects.values_list(
@@ -43,7 +50,7 @@ class Protection:
         )
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, object]:
         """As columns of a BudgetAccount."""
         return {
             "relation": self.relation.value,
@@ -57,3 +64,15 @@ class Protection:
         column = f" (column {self.unit.column})" if self.unit.column else ""
         invariants = f", with {', '.join(self.invariants)} public" if self.invariants else ""
         return f"{self.unit.sentence()}{column}, {RELATIONS[self.relation.value]}{invariants}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """The run that a hold is for. plan_digest: SHA-256 of its plan, the evidence of the entry; protection: that of the plan's
+    domain; purpose: for people."""
+
+    code: str
+    dataset_code: str
+    plan_digest: str
+    protection: Protection
+    purpose: str = ""

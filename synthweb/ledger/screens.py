@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from django.core.paginator import Page
 from django.urls import reverse
@@ -70,18 +69,16 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
         for currency in selectors.counted(account.rule)
         if currency != "delta" or balance.cap.delta
     ]
-    line: dict[str, Any] = {
-        "account": account,
-        "protects": Protection.of_account(account).sentence(),
-        "bars": bars,
-    }
+    line = AccountLine(
+        account=account, protects=Protection.of_account(account).sentence(), bars=bars
+    )
     if account.rule != Rule.ZCDP:
-        return AccountLine(**line)
+        return line
     # The address may contain anything; only the offered values are computed with.
     at = delta if delta in DELTAS else "1e-9"
     exact = loss.parse_amount(at, name="delta")
-    return AccountLine(
-        **line,
+    return replace(
+        line,
         delta=at,
         epsilon_cap=selectors.guarantee_of(balance.cap, delta=exact),
         epsilon_charged=selectors.guarantee_of(balance.charged, delta=exact),
@@ -90,7 +87,7 @@ def account_line(account: BudgetAccount, *, delta: str = "") -> AccountLine:
 
 def account_page(
     account: BudgetAccount, narrow: filters.EntryFilter, page: Page[LedgerEntry], delta: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The page of one account."""
     return {
         "account": account,
@@ -126,7 +123,7 @@ def amounts(amount: Amount, *, rule: str) -> list[tuple[str, int]]:
     ]
 
 
-def before_asking(dataset: Dataset) -> dict[str, Any] | None:
+def before_asking(dataset: Dataset) -> dict[str, object] | None:
     """What stands in the way of asking: no confirmed description, or a request that waits already."""
     waiting = dataset.budget_requests.filter(state=BudgetRequest.State.OPEN).first()
     if waiting is not None:
@@ -146,7 +143,7 @@ def before_asking(dataset: Dataset) -> dict[str, Any] | None:
     return None
 
 
-def asking(dataset: Dataset, form: forms.AskForm) -> dict[str, Any]:
+def asking(dataset: Dataset, form: forms.AskForm) -> dict[str, object]:
     """What the page of a new request says beside the form."""
     protection = selectors.protection_of(dataset)
     return {
@@ -164,9 +161,9 @@ def deciding(
     *,
     grant: forms.GrantForm | None = None,
     refuse: forms.RefuseForm | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The page of one request; with the forms for whoever may decide it."""
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "asked": budget_request,
         "amounts": amounts(selectors.amount_of(budget_request), rule=budget_request.rule),
         "protects": selectors.protection_of(budget_request.dataset).sentence(),

@@ -7,12 +7,11 @@ the second time gives the entry of the first and moves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
@@ -35,7 +34,7 @@ from synthweb.ledger.errors import (
     UnitMismatch,
 )
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
-from synthweb.ledger.protection import Protection
+from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
 
 Kind = LedgerEntry.Kind
@@ -94,6 +93,19 @@ def request_budget(
     return request
 
 
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """How a new account is opened. separate: even if another one could be joined. separate_reason: needed for content that
+    another account covers, because two caps on the same rows add up for the people in them."""
+
+    name: str = ""
+    separate: bool = False
+    separate_reason: str = ""
+
+
+USUAL_OPENING = Opening()
+
+
 @transaction.atomic
 def grant(
     *,
@@ -102,13 +114,10 @@ def grant(
     reason: str,
     amount: Amount | None = None,
     account: BudgetAccount | None = None,
-    separate: bool = False,
-    name: str = "",
-    separate_reason: str = "",
+    opening: Opening = USUAL_OPENING,
 ) -> LedgerEntry:
     """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
-    `account` or by the request, else (or if `separate`) a new one called `name`. A new one for content that another
-    account covers needs a `separate_reason`: two caps on the same rows add up for the people in them."""
+    `account` or by the request, else (or if `opening` says so) a new one."""
     request = _decidable(request, custodian=custodian, reason=reason)
     dataset = request.dataset
     amount = amount or Amount(
@@ -117,12 +126,10 @@ def grant(
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
     # A dataset spends from one account for good, so the covering one is never exchanged.
-    chosen = covering or (None if separate else account or request.account)
+    chosen = covering or (None if opening.separate else account or request.account)
     _require_amount(amount, rule=request.rule, adds=chosen is not None)
     if chosen is None:
-        chosen = _open_account(
-            request, protection=protection, name=name, separate_reason=separate_reason
-        )
+        chosen = _open_account(request, protection=protection, opening=opening)
     else:
         _require_same_people(chosen, rule=request.rule, protection=protection, dataset=dataset)
     if covering is None:
@@ -151,7 +158,7 @@ def grant(
             "dataset": dataset.code,
             "entry": entry.hash,
             "reason": reason,
-            "separate_reason": separate_reason,
+            "separate_reason": opening.separate_reason,
             "amount": amount.text(request.rule),
         },
     )
@@ -178,41 +185,33 @@ def refuse(*, custodian: User, request: BudgetRequest, reason: str) -> BudgetReq
 def hold(
     *,
     account: BudgetAccount,
-    run_code: str,
+    run: PlannedRun,
     price: Amount,
     actor: User | str,
-    evidence: str,
-    dataset_code: str,
-    relation: Relation | str,
-    unit: PrivacyUnit,
-    invariants: Sequence[str] = (),
-    reason: str = "",
 ) -> LedgerEntry:
-    """Reserve what a run will cost, as its plan says for the account's rule. `evidence` is the plan's SHA-256; relation, unit and invariants are those of the plan's domain;
-    `reason` says what it is for.
+    """Reserve what a run will cost, as its plan says for the account's rule.
 
     Raises Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
     locked = movements.lock(account.pk)
     _require_amount(price, rule=locked.rule)
-    plan = Protection(relation=Relation(relation), unit=unit, invariants=tuple(invariants))
     # Losses add up only for the same neighbours: a sum over two relations is no guarantee.
-    if plan != Protection.of_account(locked):
+    if run.protection != Protection.of_account(locked):
         raise UnitMismatch(
-            f"The account protects {Protection.of_account(locked).sentence()}; the plan protects {plan.sentence()}",
+            f"The account protects {Protection.of_account(locked).sentence()}; the plan protects {run.protection.sentence()}",
             repair="describe the dataset as the account does, or ask for another account",
         )
-    if not Coverage.objects.filter(account=locked, dataset__code=dataset_code).exists():
+    if not Coverage.objects.filter(account=locked, dataset__code=run.dataset_code).exists():
         raise NotCovered(
             "The dataset does not spend from this account",
             repair="ask for budget for the dataset",
         )
     # Under the lock, so that the second of two deliveries sees the entry of the first.
-    before = LedgerEntry.objects.filter(run_code=run_code, kind=Kind.HOLD).first()
+    before = LedgerEntry.objects.filter(run_code=run.code, kind=Kind.HOLD).first()
     if before is not None:
         if (before.account_id, selectors.amount_of(before), before.evidence) != (
             locked.pk,
             price,
-            evidence,
+            run.plan_digest,
         ):
             raise DifferentHold(
                 "This run holds another amount, or for another plan", repair="submit a new run"
@@ -227,10 +226,10 @@ def hold(
         Kind.HOLD,
         price,
         actor=_name(actor),
-        reason=reason,
-        dataset_code=dataset_code,
-        run_code=run_code,
-        evidence=evidence,
+        reason=run.purpose,
+        dataset_code=run.dataset_code,
+        run_code=run.code,
+        evidence=run.plan_digest,
     )
 
 
@@ -327,7 +326,7 @@ def _decide(
 
 
 def _open_account(
-    request: BudgetRequest, *, protection: Protection, name: str, separate_reason: str
+    request: BudgetRequest, *, protection: Protection, opening: Opening
 ) -> BudgetAccount:
     """A new account for the dataset of `request`; one at a time in an organisation, so that two requests for the same
     content cannot both find that the other has none."""
@@ -337,7 +336,7 @@ def _open_account(
         pk=dataset.organisation_id
     )
     twins = selectors.accounts_with_same_content(dataset)
-    if twins and not separate_reason.strip():
+    if twins and not opening.separate_reason.strip():
         raise SameContent(
             f"The same content has a budget already: {', '.join(twin.name for twin in twins)}",
             repair="join that account, or say why a separate one is right",
@@ -345,7 +344,7 @@ def _open_account(
         )
     return BudgetAccount.objects.create(
         organisation=organisation,
-        name=names.one_line(name) or dataset.name,
+        name=names.one_line(opening.name) or dataset.name,
         rule=request.rule,
         **protection.columns,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -41,7 +39,7 @@ def index(request: SignedInRequest) -> HttpResponse:
     accounts = selectors.accounts_for(request.user).prefetch_related("coverages__dataset")
     waiting = selectors.requests_for(request.user).filter(state=BudgetRequest.State.OPEN)
     page = Paginator(accounts, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "page": page,
         "waiting": waiting,
         "lines": [screens.account_line(account) for account in page],

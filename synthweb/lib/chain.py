@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from synthweb.lib import hashing
 
@@ -23,7 +22,7 @@ class Link:
     """One stored link: its place, its fields without the two hashes, and the two hashes as stored."""
 
     sequence: int
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     previous_hash: str
     hash: str
 
@@ -41,7 +40,7 @@ class ChainVerdict:
         return not self.faults
 
 
-def seal(*, sequence: int, fields: Mapping[str, Any], previous_hash: str) -> str:
+def seal(*, sequence: int, fields: Mapping[str, object], previous_hash: str) -> str:
     """The hash of a link: SHA-256 of the canonical JSON of its fields with `sequence` and `previous_hash` added."""
     return hashing.digest({**fields, "sequence": sequence, "previous_hash": previous_hash})
 

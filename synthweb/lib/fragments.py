@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -20,7 +19,7 @@ def asked_by_page(request: HttpRequest) -> bool:
 def render_fragment(
     request: HttpRequest,
     template: str,
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     *,
     title: str,
     crumbs: Sequence[tuple[str, str]],

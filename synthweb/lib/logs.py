@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import traceback
 from types import TracebackType
-from typing import Any
 
 Raised = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -38,7 +37,7 @@ def _location(frame: traceback.FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno} in {frame.name}"
 
 
-CONFIGURATION: dict[str, Any] = {
+CONFIGURATION: dict[str, object] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {

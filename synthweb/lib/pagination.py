@@ -65,7 +65,7 @@ def listing(
     return Listing(page=page, heads=heads, filters=_query(query, {}))
 
 
-def _head(column: SortColumn, query: Mapping[str, Any], chosen: str) -> Head:
+def _head(column: SortColumn, query: Mapping[str, object], chosen: str) -> Head:
     here = chosen.removeprefix("-") == column.key
     falling = chosen.startswith("-")
     turn = not falling if here else column.falls

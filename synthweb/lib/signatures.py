@@ -62,8 +62,8 @@ def public_pem(key: Ed25519PrivateKey) -> bytes:
 
 
 def sign(
-    statement: Mapping[str, Any], *, schema: str, key: Ed25519PrivateKey
-) -> dict[str, Any]:
+    statement: Mapping[str, object], *, schema: str, key: Ed25519PrivateKey
+) -> signing.SignedDocument:
     """The signed document of a statement."""
     return signing.sign(hashing.plain(statement), schema=schema, key=key)
 
@@ -89,7 +89,7 @@ def check(document: Mapping[str, Any]) -> dict[str, Any]:
     return statement
 
 
-def _bytes(schema: str, statement: Mapping[str, Any]) -> bytes:
+def _bytes(schema: str, statement: Mapping[str, object]) -> bytes:
     return signing.spelled(schema, hashing.plain(statement))
 
 

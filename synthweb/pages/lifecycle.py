@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
@@ -17,10 +18,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors, uploads
 from synthweb.datasets import services as datasets
+from synthweb.datasets.hints import FORM_FACTS
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.table_forms import DeleteForm, DialectForm, NameForm, TableFileForm
 from synthweb.lib.bodies import takes_table
@@ -63,6 +66,37 @@ def form(request: SignedInRequest, code: str) -> HttpResponse:
         dialect_form.add_error(None, f"{conflict}.")
         return _wrong(request, dataset, dialect_form=dialect_form, status=HTTPStatus.CONFLICT)
     return redirect("pages:upload-status", dataset.code)
+
+
+@require_POST
+@login_required
+def answer(request: SignedInRequest, code: str) -> HttpResponse:
+    """Answer one question about how the file is written, and have it read again."""
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    try:
+        dialect = _answered(dataset, request.POST.get("form", ""))
+        with transaction.atomic():
+            changed = datasets.set_dialect(actor=request.user, dataset=dataset, dialect=dialect)
+            runs.request_ingest(dataset=changed, actor=request.user)
+    except (TableError, Conflict) as refused:
+        messages.error(request, f"The file was not read again: {refused}.")
+        return redirect("datasets:describe", dataset.code)
+    return redirect("pages:upload-status", dataset.code)
+
+
+def _answered(dataset: Dataset, text: str) -> Dialect:
+    """The form of the file with one answer. Raises TableError for anything else."""
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError):
+        facts = None
+    if not isinstance(facts, dict) or not facts or not set(facts) <= set(FORM_FACTS):
+        raise TableError(
+            "this is no answer about the form of the file",
+            repair="choose one of the answers on the page",
+        )
+    before = Dialect.from_json(dataset.dialect) if dataset.dialect else Dialect()
+    return Dialect.from_json({**before.to_json(), **facts, "said": True})
 
 
 @takes_table

@@ -14,7 +14,7 @@ from synthweb.accounts.selectors import roles_of
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
-from synthweb.datasets.draft import open_count
+from synthweb.datasets.draft import Draft, open_count
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
@@ -182,17 +182,15 @@ def _facts(dataset: Dataset) -> StepFacts:
     account = ledger.account_of(dataset)
     request = _newest_request(dataset)
     # Two keys of the JSON are extracted in the database: a whole draft may have megabytes.
-    draft = (
+    typed = (
         Dataset.objects.filter(pk=dataset.pk)
         .values(columns=F("draft__columns"), total=F("draft__total"))
         .get()
     )
-    undeclared, columns = open_count(
-        {name: entry for name, entry in draft.items() if entry}
-    ) or (
-        None,
-        None,
-    )
+    draft: Draft = {"columns": typed["columns"] or {}}
+    if typed["total"]:
+        draft["total"] = typed["total"]
+    undeclared, columns = open_count(draft) or (None, None)
     shared = ReleaseGrant.objects.filter(release__dataset=dataset, revoked_at=None)
     # Compared means that somebody has opened a comparison; one in the store may be unread.
     opened = AuditEntry.objects.filter(

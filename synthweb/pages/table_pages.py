@@ -24,7 +24,7 @@ from synthweb.datasets.table_forms import DialectForm, NameForm
 from synthweb.ledger import selectors as ledger
 
 
-def settings(dataset: Dataset) -> dict[str, Any]:
+def settings(dataset: Dataset) -> dict[str, object]:
     """Name, file, form, versions and the way to delete."""
     return {
         **form(dataset),
@@ -39,7 +39,7 @@ def settings(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[str, object]:
     """How the file is read, and what says it otherwise. `evidence` is what stewards see of a file whose form is open."""
     dialect = Dialect.from_json(dataset.dialect) if dataset.dialect else None
     sentence = dialect and _sentence(dialect, dataset.file_kind)
@@ -83,7 +83,7 @@ def state_of(version: TableVersion, dataset: Dataset) -> str:
     return "kept until its successor is ready"
 
 
-def replacing(dataset: Dataset) -> dict[str, Any]:
+def replacing(dataset: Dataset) -> dict[str, object]:
     """The page that takes a corrected file."""
     return {
         "dataset": dataset,
@@ -94,7 +94,7 @@ def replacing(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def deleting(dataset: Dataset) -> dict[str, Any]:
+def deleting(dataset: Dataset) -> dict[str, object]:
     """What goes and what stays."""
     return {
         "dataset": dataset,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -101,7 +100,7 @@ def _store(request: SignedInRequest, form: UploadForm) -> Dataset | None:
     return None
 
 
-def _page(form: UploadForm) -> dict[str, Any]:
+def _page(form: UploadForm) -> dict[str, object]:
     return {
         "form": form,
         "max_bytes": settings.UPLOAD_MAX_BYTES,

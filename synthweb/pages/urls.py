@@ -17,6 +17,7 @@ urlpatterns = [
     path("datasets/<code:code>/upload/again/", uploads.read_again, name="read-again"),
     path("datasets/<code:code>/settings/", lifecycle.settings, name="settings"),
     path("datasets/<code:code>/settings/form/", lifecycle.form, name="form"),
+    path("datasets/<code:code>/settings/form/answer/", lifecycle.answer, name="form-answer"),
     path("datasets/<code:code>/replace/", lifecycle.replace, name="replace"),
     path("datasets/<code:code>/replace/back/", lifecycle.back, name="go-back"),
     path("datasets/<code:code>/delete/", lifecycle.delete, name="delete"),

@@ -19,7 +19,7 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets import selectors
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset
-from synthweb.datasets.services import keep
+from synthweb.datasets.services import DraftChanges, keep
 from synthweb.datasets.services.tables import locked as locked_dataset
 from synthweb.datasets.services.terms import table_terms
 from synthweb.references.models import ReferenceVersion
@@ -77,7 +77,7 @@ def fit(dataset: Dataset, version: ReferenceVersion, *, column: str, level: str 
 
 def _weights(
     dataset: Dataset, version: ReferenceVersion, *, column: str, floor: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     points = points_source(dataset, column)
     if points is None:
         raise DomainError(
@@ -88,10 +88,24 @@ def _weights(
     return {"points": [engine.weighted(points, version.read, floor=floor)]}
 
 
-def points_source(dataset: Dataset, column: str) -> dict[str, Any] | None:
+def points_source(dataset: Dataset, column: str) -> dict[str, object] | None:
     """The points of a column in the draft."""
     entries = selectors.draft_context(dataset).get("points") or ()
     return next((dict(each) for each in entries if each.get("column") == column), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """What is taken of a reference table, for one column. partitions: None for all that say something. floor: the weight of
+    points that a density lacks. totals: whether a density says instead, publicly and exactly, how many records each value
+    has."""
+
+    column: str
+    level: str = ""
+    partitions: Sequence[str] | None = None
+    weights: bool = True
+    floor: float = 0.0
+    totals: bool = False
 
 
 @transaction.atomic
@@ -100,16 +114,12 @@ def use(
     actor: User,
     dataset: Dataset,
     version: ReferenceVersion,
-    column: str,
-    level: str = "",
-    partitions: Sequence[str] | None = None,
-    weights: bool = True,
-    floor: float = 0.0,
-    totals: bool = False,
+    selection: Selection,
 ) -> list[str]:
-    """Take points and partitions (None: all that say something) of a column into the draft, and its values where none
-    are listed. A density, or an earlier release, weighs the points that the column has already; `floor` is the weight
-    of places that it lacks; with `totals` it says instead, publicly and exactly, how many records each value has. Nothing is confirmed. Returns what was taken, in words. Errors: DomainError, Refused."""
+    """Take points and partitions of a column into the draft, and its values where none are listed. A density, or an earlier
+    release, weighs the points that the column has already. Nothing is confirmed. Returns what was taken, in words. Errors:
+    DomainError, Refused."""
+    column = selection.column
     # Locked before the draft is read: `keep` replaces all facts beside the columns, so those
     # that another request adds in between would be lost.
     held = locked_dataset(dataset)
@@ -117,9 +127,9 @@ def use(
     # other, and a table turned into a public fact would have no protection at all.
     require_no_table(version.content_key, organisation=held.organisation)
     context = selectors.draft_context(held)
-    taken: dict[str, Any]
+    taken: dict[str, object]
     values: tuple[str, ...] | None = None
-    if version.kind == "density" and totals:
+    if version.kind == "density" and selection.totals:
         listed = _described(held, column)
         values = None if listed else _all_codes(version.read, level=ITSELF, column=column)
         among = listed.values if listed else values or ()
@@ -131,17 +141,22 @@ def use(
         )
     elif version.kind == "density":
         taken, summary = (
-            _weights(held, version, column=column, floor=floor),
+            _weights(held, version, column=column, floor=selection.floor),
             ["weights of its points"],
         )
     else:
-        fits = fit(held, version, column=column, level=level)
+        fits = fit(held, version, column=column, level=selection.level)
         values = fits.values if fits.fills else None
         taken, summary = _entries(
-            fits, version, column=column, partitions=partitions, weights=weights
+            fits,
+            version,
+            column=column,
+            partitions=selection.partitions,
+            weights=selection.weights,
         )
     columns = {} if values is None else {column: _filled(held, column, values)}
-    keep(actor=actor, dataset=held, columns=columns, context=_merged(context, taken))
+    changes = DraftChanges(columns=columns, context=_merged(context, taken))
+    keep(actor=actor, dataset=held, changes=changes)
     summary = [*([f"{len(values):,} values"] if values else []), *summary]
     _note(actor, "reference.used", held, version=version, column=column)
     # `keep` has changed the locked row; the caller goes on with an instance of its own.
@@ -182,7 +197,7 @@ def use_for_place(
     heavy = weights and reference.weights is not None
     entry = engine.support_of(reference, place=place, source=version.source, weights=heavy)
     context = _merged(selectors.draft_context(held), {"points": [entry]})
-    keep(actor=actor, dataset=held, context=context)
+    keep(actor=actor, dataset=held, changes=DraftChanges(context=context))
     _note(actor, "reference.used", held, version=version, column=place)
     dataset.draft = held.draft
     return len(reference)
@@ -201,11 +216,8 @@ def forget(*, actor: User, dataset: Dataset, column: str) -> None:
             for each in context.get(key) or ()
             if column not in (each.get("column"), each.get("place"))
         ]
-    keep(
-        actor=actor,
-        dataset=held,
-        context={key: facts for key, facts in context.items() if facts},
-    )
+    remaining = {key: facts for key, facts in context.items() if facts}
+    keep(actor=actor, dataset=held, changes=DraftChanges(context=remaining))
     dataset.draft = held.draft
 
 
@@ -273,10 +285,10 @@ def _entries(
     column: str,
     partitions: Sequence[str] | None,
     weights: bool,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, object], list[str]]:
     names = fits.partitions if partitions is None else tuple(partitions)
     source = version.source
-    taken: dict[str, Any] = {}
+    taken: dict[str, object] = {}
     summary = []
     if fits.has_points:
         weighs = weights and fits.has_weights
@@ -302,7 +314,7 @@ def _entries(
 def _merged(context: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
     """New entries in the place of those about the same column, place or partition of a column."""
 
-    def about(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    def about(entry: Mapping[str, object]) -> tuple[Any, ...]:
         # A column has points once, but several partitions: only these have a name.
         return entry.get("column"), entry.get("place"), entry.get("name")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import Card, CardTable, count
@@ -58,7 +57,7 @@ def table(reference: Reference) -> CardTable:
     )
 
 
-def _trace(reference: Reference, step: int) -> dict[str, Any]:
+def _trace(reference: Reference, step: int) -> dict[str, object]:
     if reference.at is None:
         raise TypeError("the reference table has no points")
     return {
@@ -76,7 +75,7 @@ def _trace(reference: Reference, step: int) -> dict[str, Any]:
     }
 
 
-def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, Any]:
+def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, object]:
     middle = sum(latitude for latitude, _ in points) / len(points)
     axis = {
         "gridcolor": style.QUIET,

@@ -42,13 +42,13 @@ def crumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def listed(table: ReferenceTable) -> dict[str, Any]:
+def listed(table: ReferenceTable) -> dict[str, object]:
     """A line of the list."""
     versions = list(table.versions.all())
     return {"table": table, "latest": versions[0] if versions else None, "kinds": KINDS}
 
 
-def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict[str, Any]:
+def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict[str, object]:
     """The page of one version."""
     reference = version.read
     return {

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -175,7 +174,9 @@ def _keep(table: ReferenceTable, *, actor: User, read: _Read) -> ReferenceVersio
     return made
 
 
-def _note(actor: User, action: str, table: ReferenceTable, *, detail: dict[str, Any]) -> None:
+def _note(
+    actor: User, action: str, table: ReferenceTable, *, detail: dict[str, object]
+) -> None:
     audit.record(
         actor=actor,
         action=action,

@@ -180,12 +180,14 @@ def _take(request: SignedInRequest, dataset: Dataset) -> str:
         actor=me,
         dataset=dataset,
         version=version,
-        column=data["column"],
-        level=data["level"],
-        partitions=data["partitions"],
-        weights=data["weights"],
-        floor=data["floor"] or 0.0,
-        totals=data["totals"],
+        selection=applying.Selection(
+            column=data["column"],
+            level=data["level"],
+            partitions=data["partitions"],
+            weights=data["weights"],
+            floor=data["floor"] or 0.0,
+            totals=data["totals"],
+        ),
     )
     return f"{', '.join(summary)} of {data['column']}"
 

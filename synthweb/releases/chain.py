@@ -7,19 +7,18 @@ has the latest mark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
 from synth_engine.privacy import receipt as receipts
+from synth_engine.privacy.signing import SignedDocument
 from synthweb.lib import signatures
 from synthweb.releases.models import Release, ReleaseMark, Sample
 
 
-def marks_of(release: Release) -> list[dict[str, Any]]:
+def marks_of(release: Release) -> list[receipts.Mark]:
     """The marks of a release, the oldest first."""
     return list(
         ReleaseMark.objects.filter(release=release)
@@ -37,12 +36,12 @@ def signer() -> receipts.Sign | None:
     return lambda statement, schema: signatures.sign(statement, schema=schema, key=key)
 
 
-def receipt_of(release: Release) -> dict[str, Any]:
+def receipt_of(release: Release) -> receipts.Receipt:
     """The receipt of a release, with its marks, signed."""
     return _signed(receipts.with_marks(release.receipt, marks_of(release)))
 
 
-def receipt_of_sample(sample: Sample) -> dict[str, Any]:
+def receipt_of_sample(sample: Sample) -> receipts.Receipt:
     """The receipt of one table: that of its release, with the number of rows and the commitment to the seed; it says so where
     the table is drawn from an edited description."""
     edition = sample.edition
@@ -56,7 +55,7 @@ def receipt_of_sample(sample: Sample) -> dict[str, Any]:
     return _signed(receipts.with_sample(document, drawn_sample))
 
 
-def head_of(release: Release) -> dict[str, Any] | None:
+def head_of(release: Release) -> SignedDocument | None:
     """Where the chain of marks ends now, as a signed document to compare receipts with; None without a key."""
     sign = signer()
     if sign is None:
@@ -72,7 +71,7 @@ def is_after_looking(release: Release) -> bool:
     return bool(release.receipt["chosen_after_looking"]) or marked.exists()
 
 
-def _signed(document: Mapping[str, Any]) -> dict[str, Any]:
+def _signed(document: receipts.Receipt) -> receipts.Receipt:
     sign = signer()
     # Without a key the receipt says NOT SIGNED, and the next seal covers its marks (ADR 40).
-    return dict(document) if sign is None else receipts.signed(document, sign)
+    return document if sign is None else receipts.signed(document, sign)

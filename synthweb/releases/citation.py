@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from synth_engine.privacy import receipt as receipts
 from synthweb.lib.number_format import grouped, in_letters
@@ -61,7 +60,7 @@ def of_sample(sample: Sample) -> Citation:
 
 
 def _cite(
-    release: Release, *, receipt: dict[str, Any], key: str, what: str, at: datetime
+    release: Release, *, receipt: receipts.Receipt, key: str, what: str, at: datetime
 ) -> Citation:
     name, organisation = _line(release.name), _line(release.dataset.organisation.name)
     kind = f"Synthetic data, {what}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.evaluation import report as reports
 from synth_engine.evaluation import view
 
@@ -12,7 +10,7 @@ class UnknownReport(ValueError):
     """A stored report of another version: it has to be made again."""
 
 
-def page(report: dict[str, Any]) -> view.Comparison:
+def page(report: dict[str, object]) -> view.Comparison:
     """The cards of a stored report, ready for the template: pass it as `comparison`."""
     if report.get("schema") != reports.SCHEMA:
         raise UnknownReport("the stored comparison is of another version; start it again")

@@ -59,7 +59,7 @@ class EditionForm(forms.Form):
         help_text="Analysts read it beside every sample.",
     )
 
-    def clean_document(self) -> dict[str, Any]:
+    def clean_document(self) -> dict[str, object]:
         try:
             # One byte more than allowed is enough to refuse it.
             document = description.parse(self.cleaned_data["document"].read(MAX_BYTES + 1))

@@ -5,11 +5,12 @@ Made when the run ended, from noisy answers alone; for whoever may draw samples 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from synth_engine.domain import Domain, names
+from synth_engine.privacy.receipt import Receipt
 from synthweb.releases.measurements import deviation_of
 from synthweb.releases.model_cache import holds
 from synthweb.releases.models import Release
@@ -64,7 +65,7 @@ def page(release: Release) -> GroupsPage | None:
     )
 
 
-def _deviation(receipt: Mapping[str, Any], columns: Sequence[str]) -> float | None:
+def _deviation(receipt: Receipt, columns: Sequence[str]) -> float | None:
     """Of the noise of the one table that counted these columns together."""
     calls = (call for call in receipt["calls"] if call["query"].get("verb") == "measure")
     return next(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.privacy.receipt import CallDocument, Receipt
 from synthweb.releases.models import Release
 
 LISTED = 300  # groups in the table; the receipt has all of them
@@ -206,7 +207,7 @@ def measured(release: Release) -> Measured:
     )
 
 
-def _calls(receipt: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _calls(receipt: Receipt) -> Iterator[CallDocument]:
     for call in receipt["calls"]:
         if (
             call["query"]["verb"] in ("measure", "interaction")
@@ -216,7 +217,7 @@ def _calls(receipt: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _group(
-    call: Mapping[str, Any],
+    call: CallDocument,
     domain: Domain,
     *,
     tables: Mapping[frozenset[str], Floats],
@@ -333,7 +334,7 @@ def _short(name: str) -> str:
 
 
 def _cuts(
-    groups: Sequence[Group], document: Mapping[str, Any], domain: Domain
+    groups: Sequence[Group], document: Mapping[str, object], domain: Domain
 ) -> Iterator[Cut]:
     bins: dict[str, set[int]] = defaultdict(set)
     for group in groups:

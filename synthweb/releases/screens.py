@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -49,6 +50,7 @@ VERBS = {
     "grow": "Grew a tree over",
     "resample": "Resampled within public totals",
     "leaves": "Counted the ends of a tree over",
+    "intervals": "Counted intervals of",
 }
 
 KINDS = {
@@ -63,6 +65,7 @@ KINDS = {
     "items": "tables of items",
     "resample": "draws within public totals",
     "leaves": "tables of the ends of a tree",
+    "intervals": "tables of intervals",
 }  # what the calls of one verb are, in the plural
 
 TABS = (
@@ -141,7 +144,7 @@ class ReceiptVerdict:
         return tuple(sentence for sentence in self.sentences if sentence not in self.caveats)
 
 
-def release_list(releases: QuerySet[Release], query: QueryDict) -> dict[str, Any]:
+def release_list(releases: QuerySet[Release], query: QueryDict) -> dict[str, object]:
     """The list of releases with its filter."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     listed = listing(releases, query, columns=COLUMNS, usual="-published")
@@ -156,7 +159,7 @@ def release_list(releases: QuerySet[Release], query: QueryDict) -> dict[str, Any
     }
 
 
-def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, Any]:
+def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, object]:
     """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee. `leaf`
     names what is shown within the tab."""
     return {
@@ -187,7 +190,7 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
     ]
 
 
-def _meaning(document: dict[str, Any]) -> str:
+def _meaning(document: receipts.Receipt) -> str:
     return guarantee.meaning(
         epsilon=Fraction(document["guarantee"]["epsilon"]),
         delta=Fraction(document["guarantee"]["delta"]),
@@ -214,7 +217,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
     ]
 
 
-def overview(release: Release) -> dict[str, Any]:
+def overview(release: Release) -> dict[str, object]:
     """What the release is: mechanism, what it keeps, what it does not."""
     described = {one["id"]: one for one in mechanisms.describe()}
     domain = domain_of(release.domain_version)
@@ -232,7 +235,7 @@ def overview(release: Release) -> dict[str, Any]:
     }
 
 
-def compare(release: Release) -> dict[str, Any]:
+def compare(release: Release) -> dict[str, object]:
     """What the comparison page shows around the report itself."""
     tree = trees.summarise(release)
     return {
@@ -243,7 +246,7 @@ def compare(release: Release) -> dict[str, Any]:
     }
 
 
-def receipt(user: User, release: Release) -> dict[str, Any]:
+def receipt(user: User, release: Release) -> dict[str, object]:
     """The receipt in words and numbers."""
     document = chain.receipt_of(release)
     guarantee = document["guarantee"]
@@ -268,9 +271,9 @@ def receipt(user: User, release: Release) -> dict[str, Any]:
     }
 
 
-def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
+def sums(calls: list[receipts.CallDocument], *, pure: bool) -> list[Sum]:
     """The calls by kind: how many there are and what they cost together, the dearest first."""
-    groups_of: dict[str, list[dict[str, Any]]] = {}
+    groups_of: dict[str, list[receipts.CallDocument]] = {}
     for call in calls:
         groups_of.setdefault(
             KINDS.get(call["query"]["verb"], call["query"]["verb"]), []
@@ -295,12 +298,12 @@ def sums(calls: list[dict[str, Any]], *, pure: bool) -> list[Sum]:
     ]
 
 
-def _protects(document: dict[str, Any]) -> str:
+def _protects(document: receipts.Receipt) -> str:
     """`one person, at most 5 rows, added or removed`."""
     return f"{PrivacyUnit.from_json(document['unit']).sentence()}, {number_format.RELATIONS[document['relation']]}"
 
 
-def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
+def call_line(number: int, call: receipts.CallDocument, *, pure: bool) -> CallLine:
     """One line of the journal, readable; its cost in the currency in which the calls of this receipt add up."""
     query, noise = call["query"], call["noise"]
     law = next(
@@ -326,7 +329,7 @@ def call_line(number: int, call: dict[str, Any], *, pure: bool) -> CallLine:
     )
 
 
-def _describe_noise(noise: dict[str, Any]) -> str:
+def _describe_noise(noise: Mapping[str, Any]) -> str:
     """Of groups drawn anew: their law, which has a prior in place of noise."""
     if noise.get("law") != "dirichlet-multinomial":
         return ""
@@ -342,11 +345,11 @@ def _describe_noise(noise: dict[str, Any]) -> str:
     return f"Dirichlet-multinomial, prior {least} to {most} records an origin, which is {whole}"
 
 
-def _delta(cost: dict[str, str]) -> str:
+def _delta(cost: Mapping[str, str]) -> str:
     return f", δ {number_format.delta(cost['delta'])}" if "delta" in cost else ""
 
 
-def _what(query: dict[str, Any]) -> str:
+def _what(query: receipts.QueryDocument) -> str:
     if query["verb"] == "measure" and not query["clique"]:
         return "Counted the records"
     if query["verb"] == "group-sizes":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
@@ -32,34 +32,35 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The run that a release comes from. chosen_after_looking: whether it was asked for after a look at real data."""
+
+    run_code: str
+    dataset: Dataset
+    account: BudgetAccount
+    domain_version: DomainVersion
+    created_by: User
+    name: str
+    chosen_after_looking: bool
+
+
 @transaction.atomic
-def publish(
-    *,
-    run_code: str,
-    dataset: Dataset,
-    account: BudgetAccount,
-    domain_version: DomainVersion,
-    created_by: User,
-    name: str,
-    plan: Plan,
-    answers: Answers,
-    model: Model,
-    chosen_after_looking: bool,
-) -> Release:
+def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Release:
     """Make the release of a run from its noisy answers; called once a run, under the run's fence. A table that the method
     publishes is kept beside what the model needs to draw."""
     published = plan.published(answers)
-    receipt = plan.receipt(answers, chosen_after_looking=chosen_after_looking)
-    basis = datasets.basis_of(domain_version)
+    receipt = plan.receipt(answers, chosen_after_looking=origin.chosen_after_looking)
+    basis = datasets.basis_of(origin.domain_version)
     if basis is not None and basis.suggestions_shown:
         # In the core, not in a mark: they were seen before the run was asked for.
         receipt = receipts.mark_suggestions_shown(receipt)
     release = Release.objects.create(
-        dataset=dataset,
-        account=account,
-        domain_version=domain_version,
-        run_code=run_code,
-        name=name,
+        dataset=origin.dataset,
+        account=origin.account,
+        domain_version=origin.domain_version,
+        run_code=origin.run_code,
+        name=origin.name,
         mechanism=plan.mechanism,
         epsilon=nano(plan.epsilon),
         delta=atto(plan.delta),
@@ -67,15 +68,19 @@ def publish(
         sample_rows=plan.spec.rows or model.rows,
         receipt=receipt,
         model=model.to_json() | ({} if published is None else {"published": published}),
-        created_by=created_by,
+        created_by=origin.created_by,
     )
     audit.record(
         actor="worker",
         action="release.published",
         target=("release", release.code),
-        organisation=dataset.organisation,
+        organisation=origin.dataset.organisation,
         # The digest ties the core to a log whose signed checkpoints are kept elsewhere (ADR 40).
-        detail={"run": run_code, "dataset": dataset.code, "receipt": release.receipt["digest"]},
+        detail={
+            "run": origin.run_code,
+            "dataset": origin.dataset.code,
+            "receipt": release.receipt["digest"],
+        },
     )
     return release
 
@@ -191,14 +196,14 @@ def _record_sharing(actor: User, grant: ReleaseGrant, action: str) -> None:
     )
 
 
-def description_of(source: Release | Edition) -> dict[str, Any]:
+def description_of(source: Release | Edition) -> dict[str, object]:
     """The model of a release, or of an edited description, as a document for people."""
     return description.write(Model.from_json(source.model))
 
 
 @transaction.atomic
 def keep_edition(
-    *, actor: User, release: Release, document: Mapping[str, Any], note: str
+    *, actor: User, release: Release, document: Mapping[str, object], note: str
 ) -> Edition:
     """Keep a description of the release that somebody edited, to be sampled from under their name. Costs no budget:
     whether it is covered by the guarantee hangs on what they know, so it is never taken for the release itself.

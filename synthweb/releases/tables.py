@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO
 
 from synth_engine.domain import Attribute, Domain, Text
 from synth_engine.mechanisms import Model
@@ -44,14 +44,14 @@ def write_parquet(sample: Sample, file: IO[bytes]) -> None:
     )
 
 
-def data_dictionary(release: Release) -> list[dict[str, Any]]:
+def data_dictionary(release: Release) -> list[dict[str, object]]:
     """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
     # The model's domain, not the description: it also has the values that the run learned.
     domain = Domain.from_json(release.model["domain"])
     return [_describe(attribute) for attribute in domain.table_columns]
 
 
-def _describe(attribute: Attribute) -> dict[str, Any]:
+def _describe(attribute: Attribute) -> dict[str, object]:
     return {
         "column": attribute.name,
         "kind": attribute.kind,

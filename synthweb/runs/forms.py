@@ -13,6 +13,7 @@ from django import forms
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
+from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import MAX_ROWS, Spec
 from synthweb.lib.names import validate_one_line
@@ -62,7 +63,7 @@ class ReleaseForm(forms.Form):
 
     def __init__(
         self,
-        data: Mapping[str, Any] | None = None,
+        data: Mapping[str, object] | None = None,
         *,
         domain: Domain | None = None,
         **suggested: Any,
@@ -99,11 +100,9 @@ class ReleaseForm(forms.Form):
             if isinstance(field.field.widget, forms.Select):
                 purpose.with_gone(field.field.widget, field.value())
 
-    def _schema(self) -> Mapping[str, Mapping[str, Any]]:
-        parameters: Mapping[str, Mapping[str, Any]] = self.described.get(self.chosen, {}).get(
-            "parameters", {}
-        )
-        rules = parameters.get("properties", {})
+    def _schema(self) -> Mapping[str, ParameterRule]:
+        facts = self.described.get(self.chosen)
+        rules = {} if facts is None else facts["parameters"]["properties"]
         return rules if self._completes_texts() else {**rules, **_marked(rules)}
 
     def _completes_texts(self) -> bool:
@@ -115,7 +114,7 @@ class ReleaseForm(forms.Form):
         )
         return not unknown or any(each.completions for each in unknown)
 
-    def _defaults(self) -> dict[str, Any]:
+    def _defaults(self) -> dict[str, object]:
         """What stands in fields that were not sent: those of a method that was chosen a moment ago. An unticked box is
         not sent either, and stays unticked."""
         rules = self._schema().items()
@@ -261,7 +260,7 @@ class ReleaseForm(forms.Form):
         )
 
 
-def _marked(rules: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _marked(rules: Mapping[str, ParameterRule]) -> dict[str, ParameterRule]:
     """The rule by which beginnings of texts are written, with the mark suggested: nobody takes one for a text then."""
     rule = rules.get("partial", {})
     return (
@@ -286,7 +285,7 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parameter_field(
-    name: str, rule: Mapping[str, Any], *, offered: purpose.Offered | None = None
+    name: str, rule: ParameterRule, *, offered: purpose.Offered | None = None
 ) -> forms.Field:
     """A form field for one property of a mechanism's JSON schema; the engine checks the value itself. `offered`: the
     columns that such a property may name."""

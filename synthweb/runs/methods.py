@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from synth_engine import mechanisms
+from synth_engine.plans.plan import MechanismFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class Family:
     key: str
     title: str
     words: str
-    methods: tuple[dict[str, Any], ...]
+    methods: tuple[MechanismFacts, ...]
     folded: bool
 
 
@@ -38,16 +38,16 @@ WORDS = {
 }
 
 
-def preferred(described: Sequence[dict[str, Any]], *, recommended: str) -> str:
+def preferred(described: Sequence[MechanismFacts], *, recommended: str) -> str:
     """The id of the method that a form begins with: the recommended one, if it is on offer."""
     offered = [str(one["id"]) for one in described]
     return recommended if recommended in offered else offered[0]
 
 
-def families(described: Sequence[dict[str, Any]], *, first: str, chosen: str) -> list[Family]:
+def families(described: Sequence[MechanismFacts], *, first: str, chosen: str) -> list[Family]:
     """The methods on offer in groups: the one that the form begins with and others of ours, those of the literature,
     special ones."""
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[str, list[MechanismFacts]] = defaultdict(list)
     for method in described:
         family = mechanisms.traits(method["id"]).family
         groups["recommended" if method["id"] == first else family].append(method)

@@ -17,6 +17,7 @@ from django import forms
 
 from synth_engine.domain import Domain
 from synth_engine.plans import workload
+from synth_engine.plans.parameters import ParameterRule
 
 PREFIX = "param-"  # of the fields that a mechanism's own schema adds
 EDIT = "edit"  # the name of the buttons that change groups of columns
@@ -80,7 +81,7 @@ class GroupsOfColumns(forms.CharField):
         return parsed if isinstance(parsed, list) else text  # the engine says what is wrong
 
 
-def field(rule: Mapping[str, Any], offered: Offered, **common: Any) -> forms.CharField:
+def field(rule: ParameterRule, offered: Offered, **common: Any) -> forms.CharField:
     """The form field of a parameter that names columns."""
     common |= {"max_length": LONGEST, "initial": as_text(rule.get("default"))}
     if rule["x-columns"] == "one":
@@ -120,7 +121,7 @@ def gathered(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     return (parameters, "") if not asked else _edited(parameters, str(asked))
 
 
-def _weights(data: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def _weights(data: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """By parameter, what the lines of its columns say; 1 and nothing are left out."""
     by_field: dict[str, dict[str, str]] = {}
     for key, text in data.items():
@@ -133,7 +134,7 @@ def _weights(data: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return by_field
 
 
-def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
+def _edited(data: dict[str, object], asked: str) -> tuple[dict[str, object], str]:
     """`asked`: "add:<field>" for the columns picked, or "remove:<field>:<place>"."""
     verb, _, rest = asked.partition(":")
     name, _, place = rest.partition(":")
@@ -155,7 +156,7 @@ def _edited(data: dict[str, Any], asked: str) -> tuple[dict[str, Any], str]:
     return data, ""
 
 
-def picks(data: Mapping[str, Any]) -> list[str]:
+def picks(data: Mapping[str, object]) -> list[str]:
     """Columns that were picked and not added yet."""
     return [str(data[name]) for name in PICKS if data.get(name)]
 

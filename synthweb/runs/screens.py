@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db.models import QuerySet
 from django.http import QueryDict
@@ -67,7 +66,7 @@ class StageLine:
         return self.state == "running" and not 0.0 < self.fraction < 1.0
 
 
-def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, Any]:
+def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
     """The dataset and where a page of it stands."""
     crumbs = [
         (reverse("datasets:index"), "Datasets"),
@@ -92,7 +91,7 @@ def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     }
 
 
-def again(like: SynthesisRun | None) -> dict[str, Any]:
+def again(like: SynthesisRun | None) -> dict[str, object]:
     """The choices of an earlier run, to begin with; its seed and its request are its own."""
     if like is None or not (choices := choices_of(like.spec)):
         return {}
@@ -101,7 +100,7 @@ def again(like: SynthesisRun | None) -> dict[str, Any]:
 
 def new_release(
     dataset: Dataset, form: ReleaseForm, estimate: Estimate | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The new-release page."""
     return frame(dataset) | {
         "form": form,
@@ -140,7 +139,7 @@ def notice(user: User) -> Notice:
     )
 
 
-def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
+def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, object]:
     """The list of runs with its filter."""
     listed = listing(runs, query, columns=COLUMNS, usual="-asked")
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
@@ -160,7 +159,7 @@ def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, Any]:
     }
 
 
-def run(run: SynthesisRun, *, may_act: bool) -> dict[str, Any]:
+def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
     """One run, whole page or moving part."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     unit = "rho" if run.account.rule == Rule.ZCDP else "epsilon"
@@ -216,7 +215,7 @@ def stage_lines(run: SynthesisRun) -> list[StageLine]:
     return lines
 
 
-def report(user: User, release: Release, errand: TableErrand | None) -> dict[str, Any]:
+def report(user: User, release: Release, errand: TableErrand | None) -> dict[str, object]:
     """The page that asks for a comparison with real data, and waits for it: a tab of the release."""
     return releases.frame(user, release, tab="compare") | {
         "dataset": release.dataset,

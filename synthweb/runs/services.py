@@ -15,6 +15,7 @@ from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
@@ -123,16 +124,16 @@ def _submit(
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     ledger.hold(
         account=proposal.account,
-        run_code=run.code,
+        run=PlannedRun(
+            code=run.code,
+            dataset_code=proposal.dataset.code,
+            # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
+            plan_digest=run.plan_digest,
+            protection=Protection.of_domain(proposal.plan.domain),
+            purpose=f"{run.name} ({spec.mechanism})",
+        ),
         price=price,
         actor=steward,
-        # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
-        evidence=run.plan_digest,
-        dataset_code=proposal.dataset.code,
-        relation=proposal.plan.domain.relation,
-        unit=proposal.plan.domain.unit,
-        invariants=proposal.plan.domain.invariants,
-        reason=f"{run.name} ({spec.mechanism})",
     )
     audit.record(
         actor=steward,

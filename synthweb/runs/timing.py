@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
-from typing import Any
 
 from synth_engine.plans.resources import START
 from synthweb.datasets.models import Dataset
@@ -77,7 +76,7 @@ class Band:
     predicted: Mapping[str, float]
     runs: int = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "low": self.low,
             "high": self.high,

@@ -249,16 +249,18 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
         # The fence first: it locks the row, so that a cancellation comes before or after this.
         lease.write(grip, states=(State.MEASURED,), progress=1.0)
         release = releases.publish(
-            run_code=run.code,
-            dataset=run.dataset,
-            account=run.account,
-            domain_version=run.domain_version,
-            created_by=run.created_by,
-            name=run.name,
+            origin=releases.Origin(
+                run_code=run.code,
+                dataset=run.dataset,
+                account=run.account,
+                domain_version=run.domain_version,
+                created_by=run.created_by,
+                name=run.name,
+                chosen_after_looking=run.looked_before,
+            ),
             plan=plan,
             answers=answers,
             model=model,
-            chosen_after_looking=run.looked_before,
         )
         lease.write(
             grip,
@@ -298,7 +300,7 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
 
 
 def _failure(
-    error: Exception, *, described: Mapping[str, Any] | None = None
+    error: Exception, *, described: Mapping[str, object] | None = None
 ) -> dict[str, object]:
     """Code and words of ours. The engine's own errors promise to hold no value; the text of any other is dropped. A run
     is seen by more than its steward, so a line, which depends on rows, and a name that nobody described stay here."""

@@ -43,6 +43,16 @@ VIOLATIONS = [
     ),
     (
         "mechanisms",
+        "synth_engine/mechanisms/a_new_one.py",
+        "from synth_engine.mechanisms.auto import selection",
+    ),
+    (
+        "mechanisms",
+        "synth_engine/mechanisms/trees/covariates.py",
+        "from synth_engine.mechanisms.pairwise import rounds",
+    ),
+    (
+        "mechanisms",
         "synth_engine/mechanisms/dpsyn.py",
         "from synth_engine.mechanisms.auto import auto",
     ),

@@ -26,6 +26,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/kinds/date_time.py",
     "synth_engine/kinds/integer.py",
     "synth_engine/kinds/number.py",
+    "synth_engine/kinds/scale_bins.py",
     "synth_engine/kinds/text.py",
     "synth_engine/kinds/time_of_day.py",
     "synth_engine/codec/identifiers.py",

@@ -48,7 +48,7 @@ def setup() -> None:
         accounts.create_user(
             actor="system",
             organisation=office,
-            username=name,
+            person=accounts.NewPerson(username=name),
             roles=[role],
             password=PASSWORD,
             must_change_password=False,

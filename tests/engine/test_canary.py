@@ -143,14 +143,18 @@ def test_no_refusal_shows_a_cell(
         assert not found((place / "out.csv").read_text())
 
 
-def test_a_report_shows_cells_only_in_the_rows_it_puts_side_by_side(place: Path) -> None:
-    """The steward's report is not private, yet values that nobody declared are in no table of it."""
+def test_a_report_shows_cells_only_side_by_side_and_numbers_among_their_values(
+    place: Path,
+) -> None:
+    """The steward's report is not private, yet texts that nobody declared are in no table of it. Numbers are quantiles
+    and spikes of the comparison of values, and in nothing else."""
     report = pipeline.compare(
         place / "table.csv", place / "table.csv", domain=Domain.from_json(DOMAIN)
     )
-    shown = report.pop("side_by_side")
+    shown, values = report.pop("side_by_side"), json.dumps(report.pop("values"))
     assert found(json.dumps(shown["real"]))
     assert not found(json.dumps(report))
+    assert CANARY not in values and CANARY_NUMBER in values
 
 
 def test_a_reading_shows_cells_to_the_steward_alone(place: Path) -> None:

@@ -374,6 +374,22 @@ def test_a_compressed_table_gives_the_same_plan(folder: Path) -> None:
     ) == 0  # fmt: skip
 
 
+def test_a_draft_asks_what_cells_leave_open_and_names_the_flags_that_answer(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = folder / "sales.csv", folder / "sales.json"
+    table.write_text("sold,price,weight\n" + '2/9/21,"1,200,000",5 kg\n3/10/21,0,7 kg\n' * 3)
+    assert run("domain", table, "--out", out) == 0
+    asked = capsys.readouterr().err
+    assert "“2/9/21” is 2 September 2021; or “2/9/21” is 9 February 2021" in asked
+    [flags] = re.findall(r"\[([^]]*)\]", asked)
+    assert flags == "--read decimal=point --read thousands=comma --read units=kg"
+    assert run("domain", table, *flags.split(), "--out", out, "--overwrite") == 0
+    kinds = {entry["name"]: entry["kind"] for entry in load(out)["attributes"]}
+    assert (kinds["price"], kinds["weight"]) == ("scale", "integer")
+    assert "looks like numbers" not in capsys.readouterr().err
+
+
 def test_a_draft_says_that_it_read_the_data_and_is_refused_until_confirmed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -385,7 +401,7 @@ def test_a_draft_says_that_it_read_the_data_and_is_refused_until_confirmed(
     draft = load(folder / "domain.json")
     assert {entry["provenance"] for entry in draft["attributes"]} == {"suggested"}
     assert [entry["kind"] for entry in draft["attributes"]] == [
-        "identifier", "categorical", "integer", "number", "date", "boolean",
+        "identifier", "categorical", "integer", "scale", "date", "boolean",
     ]  # fmt: skip
     assert synthesize(folder) == 2
     assert "only suggested by the data" in capsys.readouterr().err

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pytest
 
 from synth_engine.inference import record_refinement as finishing
-from synth_engine.inference.record_refinement import SOFTNESS, _copy_order, refine, rows_refined
+from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts
+from synth_engine.inference.record_refinement import _copy_order, refine, rows_refined
 
 ROOT = Path(__file__).parents[2]
 SIZES = (5, 4, 3, 6)
@@ -125,7 +126,10 @@ def test_cells_that_may_not_be_entered_stay_empty(targets: Targets) -> None:
     start = uniform()
     start[0][~may[start[0], start[3]]] = 4
     found = refine(
-        start, targets=targets, rng=np.random.default_rng(2), allowed=[((0, 3), may)]
+        start,
+        targets=targets,
+        rng=np.random.default_rng(2),
+        facts=AttributeFacts(allowed=[((0, 3), may)]),
     )
     assert may[found[0], found[3]].all()
     assert distance(found, targets) < distance(start, targets)

@@ -167,7 +167,16 @@ def test_a_chart_has_every_mechanism_at_every_epsilon_and_agrees_with_the_plans(
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["independent", "bayesian-network", "mst", "auto", "aim", "privsyn"]
+    "mechanism",
+    [
+        "independent",
+        "bayesian-network",
+        "mst",
+        "auto",
+        "aim",
+        "privsyn",
+        "contingency-table",
+    ],
 )
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_more_epsilon_and_more_records_never_make_the_forecast_worse(
@@ -218,7 +227,12 @@ def test_what_is_not_on_offer_has_no_point() -> None:
         domain_of(3, 3, rows=500), spec=spec_of(), epsilons=EPSILONS
     )
     adaptive = {"bayesian-network", "mst", "aim", "privsyn", "auto", "generalize"}
-    assert {point["mechanism"] for point in points} == {"independent", "dpsyn", *adaptive}
+    assert {point["mechanism"] for point in points} == {
+        "independent",
+        "dpsyn",
+        "contingency-table",
+        *adaptive,
+    }
 
 
 def test_parameters_of_the_spec_count_for_its_own_mechanism_alone() -> None:

@@ -302,7 +302,8 @@ def test_a_grid_without_records_gives_even_bins() -> None:
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 @pytest.mark.parametrize(
-    "mechanism", ["independent", "bayesian-network", "weak-domain", "random"]
+    "mechanism",
+    ["independent", "bayesian-network", "weak-domain", "random", "contingency-table"],
 )
 def test_a_run_learns_first_stays_within_its_budget_and_can_be_fitted_again(
     mechanism: str, delta: Fraction, tmp_path: Path

@@ -54,8 +54,11 @@ def _release(table: Path, mechanism: str) -> pipeline.Release:
     return pipeline.synthesize(table, domain=DOMAIN, spec=spec)
 
 
-def test_a_network_keeps_that_two_columns_are_missing_together(table: Path) -> None:
-    drawn = mechanisms.draw_table(_release(table, "bayesian-network").model, ROWS, "s")
+@pytest.mark.parametrize("mechanism", ["bayesian-network", "contingency-table"])
+def test_a_network_and_a_whole_table_keep_that_two_columns_are_missing_together(
+    table: Path, mechanism: str
+) -> None:
+    drawn = mechanisms.draw_table(_release(table, mechanism).model, ROWS, "s")
     assert _together(drawn) > 0.7  # 0.9 in the table
     idle = drawn["works"] == "no"
     assert drawn.loc[idle, "income"].isna().mean() > 0.75

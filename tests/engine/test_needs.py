@@ -142,3 +142,11 @@ def test_too_much_memory_is_refused_and_the_largest_columns_are_named() -> None:
             memory_mb=2_000,
             sizes=sizes,
         )
+
+
+def test_a_table_of_too_many_cells_is_refused_and_the_largest_columns_are_named() -> None:
+    sizes = {"small": 2, "large": 50, "larger": 100, "middle": 10}
+    resources.require_cells(sizes, most=100_000)
+    with pytest.raises(SpecError, match=r"100,000 cells, more than 99,999") as refused:
+        resources.require_cells(sizes, most=99_999)
+    assert "'larger', 'large', 'middle'" in str(refused.value.repair)

@@ -20,6 +20,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import KINDS, Dialect, Kind
 from synth_engine.formats.zipped import Unzipper
 from synth_engine.readers import objects
+from synth_engine.readers.source import ReadOptions
 from tests.engine.kinds import BASKETS, CSV, written, zipped
 from tests.engine.test_other_kinds import cells
 
@@ -203,12 +204,11 @@ def in_total(file: Path, names: tuple[str, ...]) -> dict[str, list[str | None]]:
     blocks = objects.blocks(
         file,
         kind="json",
-        limits=readers.Limits(),
         dialect=Dialect(names=names),
         shape=readers.Shape(),
-        wanted=names,
-        progress=readers.silent,
-        mode="total",
+        options=ReadOptions(
+            limits=readers.Limits(), wanted=names, progress=readers.silent, mode="total"
+        ),
     )
     for block in blocks:
         for name, texts in block.items():

@@ -104,7 +104,9 @@ def sizes_of(names: list[str]) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
-@pytest.mark.parametrize("mechanism", ["random", "independent", "bayesian-network"])
+@pytest.mark.parametrize(
+    "mechanism", ["random", "independent", "bayesian-network", "contingency-table"]
+)
 def test_groups_come_back_in_their_sizes_under_fresh_names(
     table: Path, mechanism: str, delta: str
 ) -> None:
@@ -120,7 +122,9 @@ def test_groups_come_back_in_their_sizes_under_fresh_names(
 
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
 @pytest.mark.parametrize("relation", list(Relation))
-@pytest.mark.parametrize("mechanism", ["random", "independent", "bayesian-network"])
+@pytest.mark.parametrize(
+    "mechanism", ["random", "independent", "bayesian-network", "contingency-table"]
+)
 def test_the_receipt_proves_the_whole_and_names_the_person(
     table: Path, mechanism: str, relation: Relation, delta: str
 ) -> None:
@@ -259,7 +263,7 @@ def test_nothing_is_asked_and_nothing_is_paid_where_no_person_is_made_anew(
 
 def test_the_forecast_reckons_with_what_group_sizes_cost() -> None:
     plain = domain_of(unit={"max_records": 3, "column": "elsewhere"})
-    for mechanism in ("independent", "bayesian-network"):
+    for mechanism in ("independent", "bayesian-network", "contingency-table"):
         spec = spec_of(mechanism, delta="1e-9")
         with_sizes, without = (
             mechanisms.plan(each, spec).expected_error(rows=5_000)

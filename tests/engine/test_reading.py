@@ -334,19 +334,15 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
         ["17", "90", ""],
         {"kind": "integer", "low": 15, "high": 90, "width": 1, "missing": [""]},
     ),
-    ("amounts", ["12285", "1490400"], {"kind": "integer", "low": 0, "high": 1_500_000}),
-    (
-        "skewed amounts",
-        ["0"] * 9 + ["99999"],
-        {"edges": [0, 1, 1000, 2000, 5000, 10000, 20000, 50000, 100000]},
-    ),
+    ("amounts", ["12285", "1490400"], {"kind": "scale", "of": "integer"}),
+    ("skewed amounts", ["0"] * 9 + ["99999"], {"kind": "scale", "of": "integer"}),
     (
         "numbers",
         ["0.5", "-3", "1e1", "NA"],
-        {"kind": "number", "low": -3.0, "high": 10.0, "missing": ["NA"]},
+        {"kind": "scale", "of": "number", "step": 0.1, "missing": ["NA"]},
     ),
-    ("shares", ["0.12", "0.87", "0.4"], {"kind": "number", "low": 0.1, "high": 0.9}),
-    ("one number", ["5.5", "5.5"], {"kind": "number", "low": 5.5, "high": 5.5}),
+    ("shares", ["0.12", "0.87", "0.4"], {"kind": "scale", "of": "number", "step": 0.01}),
+    ("one number", ["5.5", "5.5"], {"kind": "scale", "of": "number", "step": 0.1}),
     (
         "days",
         ["2019-03-01", "2020-02-29"],
@@ -408,7 +404,7 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         "long codes",
         ["440030223001014", "440070145011033"],
-        {"kind": "integer", "high": 440_071_000_000_000},
+        {"kind": "scale", "of": "integer"},
     ),
     ("row numbers", [str(i) for i in range(200)], {"kind": "identifier"}),
     ("essays", ["x" * 300, "a"], {"kind": "identifier"}),
@@ -464,7 +460,7 @@ def test_what_fits_no_longer_is_text(file: Path, monkeypatch: pytest.MonkeyPatch
                 "categorical",
                 "identifier",
             )
-    assert suggestion(file, ["1", "2", "3", "4.5"])["kind"] == "number"
+    assert suggestion(file, ["1", "2", "3", "4.5"])["kind"] == "scale"
     assert suggestion(file, ["1", "2", "3", "NA", "4"])["missing"] == ["NA"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,20 @@ def tables(asked: list[tuple[Clique, float]], *, seed: int) -> list[Noisy]:
     return found
 
 
+def nonnegative(
+    noisy: list[Noisy],
+    *,
+    sizes: dict[str, int],
+    wanted: list[Clique],
+    total: float | None = None,
+    **given: Any,
+) -> dict[Clique, Floats]:
+    known = residuals.Residuals(sizes, total=total)
+    for table in noisy:
+        known.add(table)
+    return known.nonnegative(wanted, **given)
+
+
 def sums(clique: Clique) -> Floats:
     """The matrix that takes the table of all attributes to that of a clique."""
     whole = np.eye(24).reshape(2, 3, 4, 24)
@@ -64,9 +79,7 @@ def test_the_closed_form_is_weighted_least_squares(
     design, answers = dense(noisy, total=total)
     best = np.linalg.lstsq(design, answers, rcond=None)[0]
     wanted = [clique for clique, _ in asked]
-    found = residuals.estimate(
-        noisy, sizes=SIZES, wanted=wanted, total=total, nonnegative=False
-    )
+    found = residuals.estimate(noisy, sizes=SIZES, wanted=wanted, total=total)
     for clique in wanted:
         assert np.allclose(
             found[clique].ravel(), sums(clique) @ best, atol=1e-8 if total is None else 1e-6
@@ -97,11 +110,9 @@ def test_no_cell_is_negative_and_the_fit_is_the_best_of_that_kind(
 ) -> None:
     noisy = tables(asked, seed=seed)
     wanted = list(dict.fromkeys(clique for clique, _ in asked))
-    raw = residuals.estimate(noisy, sizes=SIZES, wanted=wanted, nonnegative=False)
+    raw = residuals.estimate(noisy, sizes=SIZES, wanted=wanted)
     assert min(table.min() for table in raw.values()) < -0.5, "nothing would be tested"
-    found = residuals.estimate(
-        noisy, sizes=SIZES, wanted=wanted, rounds=50_000, tolerance=1e-11
-    )
+    found = nonnegative(noisy, sizes=SIZES, wanted=wanted, rounds=50_000, tolerance=1e-11)
     best = quadratic_programme(noisy, wanted, zero={})
     for clique in wanted:
         assert np.allclose(found[clique].ravel(), sums(clique) @ best, atol=1e-8)
@@ -111,7 +122,7 @@ def test_cells_that_cannot_be_are_zero_and_what_was_measured_there_is_noise() ->
     noisy = tables(ASKED["a triangle, one pair twice"], seed=4)
     mask = np.ones((3, 4), dtype=np.bool_)
     mask[0, 1:] = mask[2, 3] = False
-    found = residuals.estimate(
+    found = nonnegative(
         noisy,
         sizes=SIZES,
         wanted=PAIRS,
@@ -129,7 +140,7 @@ def test_cells_that_cannot_be_are_zero_and_what_was_measured_there_is_noise() ->
 
 def test_tables_agree_where_they_overlap_and_add_up_to_a_public_total() -> None:
     noisy = tables(ASKED["a triangle, one pair twice"], seed=5)
-    found = residuals.estimate(
+    found = nonnegative(
         noisy, sizes=SIZES, wanted=PAIRS, total=41.0, rounds=50_000, tolerance=1e-10
     )
     for first, second in itertools.combinations(PAIRS, 2):
@@ -182,7 +193,7 @@ def test_a_later_call_starts_where_an_earlier_one_ended() -> None:
 
 def test_what_nothing_was_measured_of_is_flat() -> None:
     values = np.array([6.0, 3.0, 3.0])
-    found = residuals.estimate(
+    found = nonnegative(
         [Noisy(clique=("b",), values=values, variance=1.0)],
         sizes=SIZES,
         wanted=[("a", "b")],

@@ -243,7 +243,6 @@ def test_three_pairs_of_small_columns_are_measured_as_one_table() -> None:
             list(known),
             oneways,
             known,
-            sizes=sizes,
             total=10_000,
             most_cells=most_cells,
             deviation=lambda parts: 5.0,

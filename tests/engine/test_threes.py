@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,8 @@ import pytest
 
 from synth_engine.inference import cost_tables, maxent_triples, refine_triples
 from synth_engine.inference import record_refinement as finishing
-from synth_engine.inference.record_refinement import SOFTNESS, refine
+from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts
+from synth_engine.inference.record_refinement import refine
 
 SIZES = (5, 4, 6, 3, 80)
 ROWS = 4_000
@@ -65,19 +67,15 @@ def start(targets: Targets) -> Codes:
     return refine(drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2))
 
 
-def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: object) -> Codes:
-    options: dict[str, object] = {
-        "ordered": ORDERED,
-        "weights": [1.0] * len(targets),
-        "softness": SOFTNESS,
-    } | given
+def mended(codes: Codes, targets: Targets, *, seed: int = 3, **given: Any) -> Codes:
     return refine_triples.refine(
         codes,
         targets=targets,
         strengths=cost_tables.dependence_strengths(targets),
         rng=np.random.default_rng(seed),
-        **options,
-    )  # type: ignore[arg-type]
+        weights=given.pop("weights", [1.0] * len(targets)),
+        facts=AttributeFacts(**{"ordered": ORDERED, **given}),
+    )
 
 
 # --- what follows from pairs --------------------------------------------------------------------------------------
@@ -180,7 +178,12 @@ def test_threes_come_nearer_and_pairs_stay_as_near(
 
 def test_the_finish_does_both(start: Codes, targets: Targets, everybody: Codes) -> None:
     first = drawn(ROWS, seed=1)
-    found = refine(first, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
+    found = refine(
+        first,
+        targets=targets,
+        rng=np.random.default_rng(2),
+        facts=AttributeFacts(ordered=ORDERED),
+    )
     of_three = [(axes, count(everybody, axes)) for axes in TRIPLES]
     assert away(found, of_three) < 0.75 * away(start, of_three)
     assert away(found, targets) < away(start, targets) + LITTLE
@@ -285,7 +288,10 @@ def test_only_records_that_are_finished_are_mended(
     monkeypatch.setattr(finishing, "MAX_TABLE_LOOKUPS", 0)
     monkeypatch.setattr(finishing, "MIN_ROWS_REFINED", 900)
     found = refine(
-        drawn(ROWS, seed=1), targets=targets, rng=np.random.default_rng(2), ordered=ORDERED
+        drawn(ROWS, seed=1),
+        targets=targets,
+        rng=np.random.default_rng(2),
+        facts=AttributeFacts(ordered=ORDERED),
     )
     assert found.shape == (len(SIZES), ROWS)
     assert len(np.unique(found, axis=1).T) == len(np.unique(found[:, :900], axis=1).T)
@@ -294,7 +300,12 @@ def test_only_records_that_are_finished_are_mended(
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
 def test_few_records(rows: int, targets: Targets) -> None:
     codes = drawn(ROWS, seed=1)[:, :rows]
-    found = refine(codes, targets=targets, rng=np.random.default_rng(2), ordered=ORDERED)
+    found = refine(
+        codes,
+        targets=targets,
+        rng=np.random.default_rng(2),
+        facts=AttributeFacts(ordered=ORDERED),
+    )
     assert found.shape == codes.shape and all(
         set(new) <= set(range(n)) for new, n in zip(found, SIZES, strict=True)
     )

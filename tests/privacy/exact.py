@@ -20,7 +20,7 @@ import numpy as np
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import RoomSession, open_session
-from synth_engine.domain import Domain, Integer, Weak
+from synth_engine.domain import Attribute, Domain, Integer, Scale, Weak
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.loss import Loss
@@ -214,16 +214,25 @@ def law_on(
 
 
 def rows_of(table: Table, domain: Domain) -> Rows:
-    """Of a weak column a record has the number of its value within the public set."""
+    """Of a weak column a record has the number of its value within the public set; of one on a lattice a position, or the
+    number of positions if it has no value."""
     values = np.array(table, dtype=np.int32).reshape(len(table), len(domain.names))
     codes = {name: values[:, i].astype(np.uint16) for i, name in enumerate(domain.names)}
-    ranked = {}
+    ranked, positions = {}, {}
     for attribute in domain.undeclared:
+        if isinstance(attribute, Scale):
+            column = values[:, domain.names.index(attribute.name)]
+            missing = column == attribute.lattice.count
+            positions[attribute.name] = (
+                np.where(missing, 0, column).astype(np.uint64),
+                missing,
+            )
+            codes[attribute.name] = missing.astype(np.uint16)
         if isinstance(attribute, Weak):
             place = domain.names.index(attribute.name)
             ranked[attribute.name] = (values[:, place], list(range(attribute.population)))
             codes[attribute.name] = np.zeros(len(table), dtype=np.uint16)
-    return Rows(codes, domain=domain, ranked=ranked)
+    return Rows(codes, domain=domain, ranked=ranked, positions=positions)
 
 
 # ---- tables and neighbours ------------------------------------------------------------------------------------
@@ -243,8 +252,16 @@ def domain_of(
 
 
 def records_of(domain: Domain) -> list[Record]:
-    sizes = (a.population if isinstance(a, Weak) else a.size for a in domain.modelled)
-    return list(itertools.product(*map(range, sizes)))
+    return list(itertools.product(*(range(_values_of(a)) for a in domain.modelled)))
+
+
+def _values_of(attribute: Attribute) -> int:
+    """How many values a record may have of an attribute, a missing one among them."""
+    if isinstance(attribute, Weak):
+        return attribute.population
+    if isinstance(attribute, Scale):
+        return attribute.lattice.count + (attribute.missing is not None)
+    return attribute.size
 
 
 def tables(domain: Domain, *, most: int) -> Iterator[Table]:

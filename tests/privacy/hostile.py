@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from synth_engine.domain import (
     Integer,
     Number,
     Range,
+    Scale,
+    ScaleBins,
     Text,
     Weak,
     WeakBasket,
@@ -136,6 +139,54 @@ WEAK_BASKETS: tuple[WeakBasket, ...] = (
     WeakBasket(name="open_semicolon", values=Listed(LISTED), keep=2, separator=";"),
 )
 
+
+def _scales() -> list[Scale]:
+    """Columns on lattices of each scale, with and without bounds and missing values; what lies beyond is at the end, or missing."""
+    facts: dict[str, dict[str, Any]] = {
+        "whole": {"of": "integer"},
+        "whole_bounded": {"of": "integer", "low": -5, "high": 99},
+        "whole_steps": {"of": "integer", "low": -14, "high": 7 * 10**14, "step": 7},
+        "whole_widest": {"of": "integer", "low": 1 - 2**63, "high": 2**63 - 1},
+        "decimals": {"of": "number", "step": 0.01},
+        "decimals_bounded": {"of": "number", "low": -1.5, "high": 1e6, "step": 0.5},
+        "days": {"of": "date"},
+        "days_bounded": {"of": "date", "low": DAY[0], "high": DAY[1], "step": 1},
+        "days_short_year": {"of": "date", "format": "%m/%d/%y"},
+        "moments": {"of": "datetime"},
+        "moments_bounded": {
+            "of": "datetime",
+            "low": CLOCK[0],
+            "high": CLOCK[1],
+            "format": "%d.%m.%Y %H:%M:%S.%f",
+        },
+    }
+    missing: tuple[dict[str, Any], ...] = (
+        {},
+        {"missing": ("", "?"), "outside": "clamp"},
+        {"missing": ("",), "outside": "missing"},
+    )
+    return [
+        Scale(name=name, **own, **missing[number % len(missing)])
+        for number, (name, own) in enumerate(facts.items())
+    ]
+
+
+SCALES: tuple[Scale, ...] = tuple(_scales())
+
+
+def _learned(attribute: Scale) -> ScaleBins:
+    """The column in bins that end at round parts of its lattice."""
+    count = attribute.lattice.count
+    cuts = tuple(sorted({0, 1, 7, count // 2, count // 2 + 1, count - 1, count}))
+    return attribute.resolved(cuts=cuts, pieces=cuts, weights=(1,) * (len(cuts) - 1))
+
+
+SCALE_BINS: tuple[ScaleBins, ...] = tuple(
+    _learned(attribute)
+    for attribute in SCALES
+    if attribute.name in ("whole_bounded", "whole_widest", "decimals", "days", "moments")
+)
+
 MILLION = 10**6
 CELLS: tuple[str, ...] = (
     *(
@@ -157,6 +208,7 @@ CELLS: tuple[str, ...] = (
     *(
         "0",
         "7",
+        "12",
         " 7",
         "07",
         "+7",
@@ -191,7 +243,15 @@ CELLS: tuple[str, ...] = (
     *(
         "9" * 19,
         "9" * 400,
+        "9223372036854775807",
         "9223372036854775808",
+        "-9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551616",
+        "999999999999999999",
+        "-999999999999999999",
+        "1000000000000000000",
+        "-0000000000000000007",
         "0" * 1_500 + "2",
         "1.",
         ".5",

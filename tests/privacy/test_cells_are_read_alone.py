@@ -15,14 +15,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth_engine import codec
-from synth_engine.domain import Attribute, Basket, DateTime, Domain, Weak, WeakBasket
+from synth_engine.domain import (
+    Attribute,
+    Basket,
+    DateTime,
+    Domain,
+    Scale,
+    ScaleBins,
+    Weak,
+    WeakBasket,
+)
 from synth_engine.kinds import date_time as timestamps
+from synth_engine.kinds import lattice as lattice_module
 from synth_engine.kinds import reading
+from synth_engine.kinds.lattice import Lattice
 from tests.privacy import hostile
+from tests.privacy.planted import plant
 
 Texts = list[str | None]
 Encoder = Callable[[Texts], list[Any]]
-ATTRIBUTES = (*hostile.COLUMNS, *hostile.WEAK, *hostile.BASKETS, *hostile.WEAK_BASKETS)
+ATTRIBUTES = (
+    *hostile.COLUMNS,
+    *hostile.WEAK,
+    *hostile.BASKETS,
+    *hostile.WEAK_BASKETS,
+    *hostile.SCALES,
+    *hostile.SCALE_BINS,
+)
 ENOUGH = (
     reading.MANY + 100
 )  # different texts with which readers that work on many at once begin to do so
@@ -39,6 +58,8 @@ def encoder_of(attribute: Attribute) -> Encoder:
         return lambda texts: _numbers(attribute, texts)
     if isinstance(attribute, WeakBasket):
         return lambda texts: codec.bags(attribute, text_column(texts)).to_pylist()
+    if isinstance(attribute, Scale):
+        return lambda texts: _positions(attribute, texts)
     if isinstance(attribute, Basket):
         domain = Domain(attributes=(attribute,))
         return lambda texts: _rows(
@@ -53,6 +74,11 @@ def _numbers(attribute: Weak, texts: Texts) -> list[int]:
     return [ranking.ranks[place] for place in places.tolist()]
 
 
+def _positions(attribute: Scale, texts: Texts) -> list[tuple[int, bool]]:
+    placed, missing = codec.positions(attribute, text_column(texts))
+    return list(zip(placed.tolist(), missing.tolist(), strict=True))
+
+
 def _rows(columns: Iterable[np.ndarray], rows: int) -> list[tuple[int, ...]]:
     found = list(zip(*(column.tolist() for column in columns), strict=True))
     return found or [()] * rows
@@ -60,18 +86,20 @@ def _rows(columns: Iterable[np.ndarray], rows: int) -> list[tuple[int, ...]]:
 
 def fillers(attribute: Attribute) -> Texts:
     """Many different texts that most readers take in bulk, so that one more of another form is an exception among them."""
-    if isinstance(attribute, DateTime):
+    written = getattr(attribute, "format", None)
+    is_clock = isinstance(attribute, Scale | ScaleBins) and attribute.of == "datetime"
+    if isinstance(attribute, DateTime) or is_clock:
         first = datetime.datetime.fromisoformat("2000-01-01")
         days = [
             datetime.datetime.fromisoformat("9999-12-31"),
             datetime.datetime.fromisoformat("1601-02-03"),
         ]
         days += [first + datetime.timedelta(hours=7 * k) for k in range(ENOUGH)]
-        return [day.strftime(attribute.format) for day in days]
-    if attribute.kind == "date":
-        written = getattr(attribute, "format", "%Y-%m-%d")
+        return [day.strftime(written or "%Y-%m-%d %H:%M:%S") for day in days]
+    is_day = isinstance(attribute, Scale | ScaleBins) and attribute.of == "date"
+    if attribute.kind == "date" or is_day:
         return [
-            (pd.Timestamp("2000-01-01") + pd.Timedelta(days=k)).strftime(written)
+            (pd.Timestamp("2000-01-01") + pd.Timedelta(days=k)).strftime(written or "%Y-%m-%d")
             for k in range(ENOUGH)
         ]
     return [str(k) for k in range(ENOUGH)]
@@ -97,7 +125,10 @@ def test_a_cell_has_the_code_that_it_has_alone(attribute: Attribute) -> None:
 def test_one_hostile_cell_changes_no_plain_one(attribute: Attribute) -> None:
     encode = encoder_of(attribute)
     plain = fillers(attribute)
-    plain = plain if attribute.kind in ("integer", "number", "range") else plain[:20]
+    in_bulk = attribute.kind in ("integer", "number", "range") or (
+        isinstance(attribute, Scale | ScaleBins) and attribute.of in ("integer", "number")
+    )
+    plain = plain if in_bulk else plain[:20]
     before = encode(plain)
     for text in (*hostile.CELLS, None):
         assert encode([*plain, text])[:-1] == before, repr(text)[:40]
@@ -179,3 +210,69 @@ def test_numbers_read_by_what_stands_beside_them_would_be_noticed(
 ) -> None:
     monkeypatch.setattr(reading, "_cast", a_slow_text_makes_all_slow)
     assert any(noticed(each) for each in hostile.COLUMNS if each.kind in ("integer", "number"))
+
+
+# --- positions on a lattice --------------------------------------------------------------------------------------------
+WHOLE = tuple(each for each in hostile.SCALES if each.of == "integer")
+
+
+@settings(max_examples=60)
+@given(
+    attribute=st.sampled_from(WHOLE),
+    values=st.lists(
+        st.integers(-30, 120) | st.integers(-(2**65), 2**65) | st.integers(-(10**18), 10**18),
+        min_size=1,
+        max_size=30,
+    ),
+)
+def test_whole_numbers_have_the_nearest_position_in_bulk_and_alone(
+    attribute: Scale, values: list[int]
+) -> None:
+    lattice = attribute.lattice
+    low, high, step = int(lattice.low), int(lattice.high), int(lattice.step)  # type: ignore[arg-type]
+    expected = [
+        (2 * (min(max(value, low), high) - low) + step) // (2 * step) for value in values
+    ]
+    texts = list(map(str, values))
+    alone, its_sides = lattice.positions(texts, attribute)
+    many = [*texts, *(str(low + k) for k in range(ENOUGH))]
+    bulk, sides = lattice.positions(many, attribute)
+    assert alone.tolist() == bulk[: len(texts)].tolist() == expected
+    beyond = [(value > high) - (value < low) for value in values]
+    assert its_sides.tolist() == sides[: len(texts)].tolist() == beyond
+
+
+def test_positions_from_the_least_value_of_a_block_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(
+        monkeypatch,
+        Lattice._of_whole,
+        "np.array(low, dtype=np.int64)",
+        "np.array(max(low, cast.min()), dtype=np.int64)",
+    )
+    assert any(noticed(each) for each in WHOLE)
+
+
+def test_another_rounding_in_bulk_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Down to the step below, as whole numbers are divided, instead of to the nearest one."""
+    plant(
+        monkeypatch,
+        lattice_module._nearest,
+        "quotient + ((steps % np.uint64(step)) * np.uint64(2) >= np.uint64(step))",
+        "quotient",
+    )
+    assert any(noticed(each) for each in WHOLE)
+
+
+def test_decimals_and_days_from_the_least_value_of_a_block_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(
+        monkeypatch,
+        Lattice._of_floats,
+        "low, values), low, high) - low) / step",
+        "low, values), low, high) - max(low, np.nanmin(np.append(values, high)))) / step",
+    )
+    for of in ("number", "date"):
+        assert any(noticed(each) for each in hostile.SCALES if each.of == of)

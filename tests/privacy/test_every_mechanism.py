@@ -143,28 +143,19 @@ def _less(amount: str) -> str:
     return f"{half.numerator}/{half.denominator}"
 
 
+def notes_of(identifier: str) -> list[str]:
+    """The texts of the notes whose heading names a mechanism."""
+    texts = [path.read_text() for path in PROOFS.glob("*.md")]
+    return [text for text in texts if f"`{identifier}`" in text.splitlines()[0]]
+
+
 @pytest.mark.parametrize("identifier", mechanisms.REGISTRY)
 def test_a_mechanism_has_a_note_and_a_law_that_mutants_do_not_keep(identifier: str) -> None:
-    lines = [
-        line.split("|")
-        for line in (PROOFS / "README.md").read_text().splitlines()
-        if line.startswith("| [")
-    ]
-    rows = [
-        (note, tests)
-        for _, note, what, tests, _ in lines
-        if "mechanism" in what and f"`{identifier}`" in what
-    ]
-    assert rows, "the index of proofs names it"
-    for note, tests in rows:
-        target = re.search(r"\(([a-z-]+\.md)\)", note)
-        assert target
-        text = (PROOFS / target[1]).read_text()
+    notes = notes_of(identifier)
+    assert notes, "the heading of a proof note names it"
+    for text in notes:
         assert "**Statement.**" in text
-        files = re.findall(r"test_\w+\.py", tests)
-        laws = [
-            Path(__file__).with_name(name) for name in files if name.startswith("test_law_of")
-        ]
+        files = set(re.findall(r"test_\w+\.py", text))
         assert all(
             any(
                 (PROOFS.parents[1] / "tests" / kind / name).exists()
@@ -172,9 +163,26 @@ def test_a_mechanism_has_a_note_and_a_law_that_mutants_do_not_keep(identifier: s
             )
             for name in files
         )
-        assert laws
+        laws = [
+            Path(__file__).with_name(name) for name in files if name.startswith("test_law_of")
+        ]
+        assert laws, "the note names the test of its law"
         sources = "".join(law.read_text() for law in laws)
         assert re.search(r"def test_\w*(mutant|mistake|noticed|exceeds)", sources)
+
+
+METHODS = (PROOFS.parent / "methods.md").read_text()
+
+
+@pytest.mark.parametrize("identifier", mechanisms.REGISTRY)
+def test_a_mechanism_has_a_row_in_the_page_of_methods_that_leads_to_its_note(
+    identifier: str,
+) -> None:
+    target = re.search(
+        rf"^\| \[`{identifier}`\]\(proofs/([a-z-]+\.md)\) \|", METHODS, re.MULTILINE
+    )
+    assert target
+    assert (PROOFS / target[1]).read_text() in notes_of(identifier)
 
 
 @pytest.mark.parametrize(("identifier", "domain", "delta"), runs())

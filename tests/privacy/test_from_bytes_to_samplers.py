@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from synth_engine import mechanisms
 from synth_engine.confidential import rows as confidential_rows
+from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import DateTime, Domain, Identifier, Integer
 from synth_engine.formats import Dialect
@@ -38,6 +39,7 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synth_engine.readers import fast_csv, line_feed
 from synth_engine.spec import Spec
 from tests.privacy import hostile
+from tests.privacy.planted import plant
 from tests.privacy.test_neighbours import SameAnswers
 
 Record = tuple[str, ...]
@@ -56,7 +58,9 @@ COLUMNS = tuple(
     )
 )
 OPEN = tuple(
-    each for each in (*hostile.WEAK, *hostile.WEAK_BASKETS) if each.name in ("word", "open_bag")
+    each
+    for each in (*hostile.WEAK, *hostile.WEAK_BASKETS, *hostile.SCALES)
+    if each.name in ("word", "open_bag", "whole_bounded", "moments_bounded")
 )
 SENTINELS = (
     "31.12.9999 23:59:59.999999",
@@ -272,11 +276,45 @@ def person_files(tmp_path: Path) -> None:
     two_files(tmp_path, shared, [("07", "z")], PERSONS, names=["job", "person"])
 
 
+LATTICE = next(each for each in hostile.SCALES if each.name == "whole_bounded")
+assert LATTICE.missing
+
+
+def lattice_files(tmp_path: Path) -> None:
+    """One record with a missing value more, and a record below all others."""
+    domain = Domain(attributes=(LATTICE,))
+    for text in ("?", "-4"):
+        two_files(tmp_path, [("17",), ("99",)] * 20, [(text,)], domain, names=[LATTICE.name])
+
+
+def test_a_column_on_a_lattice_is_counted_by_intervals(tmp_path: Path) -> None:
+    domain = Domain(attributes=(LATTICE,))
+    spec = Spec(mechanism="independent", epsilon=Fraction(1))
+    content = written([("17",), ("?",)], [LATTICE.name])
+    handed = handed_to(content, tmp_path / "table.csv", domain=domain, spec=spec, seed=1)
+    assert [call.query.verb for call, _ in handed][:2] == ["intervals", "intervals"]
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["positions", "positions[~missing] - positions[~missing].min()"],
+    ids=["a missing value at a position as well", "positions from the least value"],
+)
+def test_positions_that_are_not_of_one_record_would_be_noticed(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(
+        monkeypatch, CountCache.positions, "np.sort(positions[~missing])", f"np.sort({planted})"
+    )
+    with pytest.raises(AssertionError):
+        lattice_files(tmp_path)
+
+
 def test_the_files_of_the_mutants_are_read_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line_feed, "PIECE", 64)
-    for files in (sentinel_files, marked_files, person_files):
+    for files in (sentinel_files, marked_files, person_files, lattice_files):
         files(tmp_path)
 
 

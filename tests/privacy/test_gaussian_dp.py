@@ -310,22 +310,25 @@ def document() -> Document:
         ),
     ]
     made = receipt.build(
-        mechanism="bayesian-network",
-        parameters={},
-        kind="adaptive",
-        plan_digest="1" * 64,
-        cap={"mu_squared": f"{cap.numerator}/{cap.denominator}"},
-        relation=Relation.ADD_REMOVE,
-        unit=PrivacyUnit(),
-        invariants=[],
-        domain_digest="2" * 64,
-        domain_facts={"declared": 3},
-        target=(Fraction(1), DELTA),
+        plan=receipt.PlanStatement(
+            mechanism="bayesian-network",
+            parameters={},
+            kind="adaptive",
+            digest="1" * 64,
+            cap={"mu_squared": f"{cap.numerator}/{cap.denominator}"},
+            target=(Fraction(1), DELTA),
+        ),
+        domain=receipt.DomainStatement(
+            relation=Relation.ADD_REMOVE,
+            unit=PrivacyUnit(),
+            invariants=[],
+            digest="2" * 64,
+            facts={"declared": 3},
+        ),
         guarantee=receipt.Guarantee(
             epsilon=Fraction(1), delta=DELTA, rho=cap / 2, certificate="gdp"
         ),
-        calls=calls,
-        answers_digest="3" * 64,
+        run=receipt.RunStatement(calls=calls, answers_digest="3" * 64),
     )
     return resealed(made)
 

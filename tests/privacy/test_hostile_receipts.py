@@ -202,6 +202,79 @@ def test_nesting_without_end_is_refused() -> None:
         verifier.verify(document)
 
 
+# --- intervals of a lattice ----------------------------------------------------------------------------------------
+LATTICE = json.loads(
+    Path(__file__).with_name("receipts").joinpath("independent-lattice-4.json").read_text()
+)
+INTERVALS = [
+    place for place, call in enumerate(LATTICE["calls"]) if call["query"]["verb"] == "intervals"
+]
+
+
+def with_query(**parts: object) -> Document:
+    """The receipt of a run on a column on a lattice, whose second round of questions has other parts."""
+    document = copy.deepcopy(LATTICE)
+    query = document["calls"][INTERVALS[1]]["query"]
+    query |= parts
+    return resealed(document)
+
+
+def test_the_receipt_of_a_run_that_learned_a_lattice_in_rounds_is_accepted() -> None:
+    assert len(INTERVALS) >= 4
+    assert verifier.verify(LATTICE).epsilon <= 1
+    assert verifier.verify(with_query(cells=7)).epsilon <= 1, "any number of cells costs that"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"clique": ["pay", "day"]},
+        {"clique": ["pay", "pay"]},
+        {"clique": []},
+        {"clique": "pay"},
+        {"clique": [["pay"]]},
+        {"cells": 0},
+        {"cells": -1},
+        {"cells": 10**61},
+        {"cells": True},
+        {"cells": "8"},
+        {"cuts": [0, 1, 2]},
+        {"divisors": [1, 5]},
+        {"positions": 2**64},
+        {"bins": [2]},
+        {"by": ["day"]},
+        {"parts": 3},
+        {"threshold": 3},
+        {"rule": {}},
+        {"verb": "interval"},
+        {"verb": "discover"},
+        {"verb": "items"},
+        {"verb": "leaves"},
+        {"verb": ["intervals"]},
+    ],
+    ids=str,
+)
+def test_a_forged_question_for_intervals_is_refused(parts: dict[str, object]) -> None:
+    with pytest.raises(VerificationError):
+        verifier.verify(with_query(**parts))
+
+
+@pytest.mark.parametrize("change", ["noise", "sensitivity", "dropped cap", "another round"])
+def test_rounds_that_cost_more_than_the_claim_are_refused(change: str) -> None:
+    document = copy.deepcopy(LATTICE)
+    call = document["calls"][INTERVALS[-1]]
+    if change == "noise":
+        call["noise"]["scale"] = "1/1"
+    elif change == "sensitivity":
+        call["sensitivity"] = dict.fromkeys(call["sensitivity"], 0)
+    elif change == "dropped cap":
+        del document["plan"]["cap"]
+    else:
+        document["calls"] += [copy.deepcopy(call)] * 40
+    with pytest.raises(VerificationError):
+        verifier.verify(resealed(document))
+
+
 # --- fuzzing ------------------------------------------------------------------------------------------------------
 hostile = st.one_of(
     st.none(),

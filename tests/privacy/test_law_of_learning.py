@@ -7,14 +7,16 @@ from dataclasses import replace
 from fractions import Fraction
 from math import inf
 
+import numpy as np
 import pytest
 
 from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
-from synth_engine.domain import Attribute, Domain, Integer, Range, Weak
+from synth_engine.domain import Attribute, Domain, Integer, Range, Scale, Weak
 from synth_engine.errors import BudgetExceeded
-from synth_engine.measurement import Noise
+from synth_engine.inference import scale_tree
+from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
 from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.loss import Pure
@@ -22,11 +24,14 @@ from synth_engine.spec import Spec
 from synth_engine.values import Listed
 from tests.privacy import exact
 from tests.privacy.exact import Replay
+from tests.privacy.planted import plant
 
 EPSILON = Fraction(7, 10)
 WEAK = Weak(name="word", values=Listed(["a", "b"]), rho=0.5)
 SHORT = Weak(name="word", values=Listed(["a"]), rho=0.5)
 RANGE = Range(name="number", of="integer", low=0, high=2, bins=2)
+LATTICE = Scale(name="step", of="integer", low=0, high=2)
+LATTICE_MISSING = Scale(name="step", of="integer", low=0, high=1, missing=("",))
 KNOWN = Integer(name="known", low=0, high=1)
 
 
@@ -58,6 +63,10 @@ def worst(
     [
         pytest.param("independent", (WEAK,), 2, id="categories", marks=pytest.mark.slow),
         pytest.param("independent", (RANGE,), 2, id="bins"),
+        pytest.param("random", (LATTICE,), 1, id="a lattice, random"),
+        pytest.param("independent", (LATTICE,), 1, id="a lattice", marks=pytest.mark.slow),
+        pytest.param("random", (LATTICE_MISSING,), 1, id="a lattice with missing values"),
+        pytest.param("weak-domain", (LATTICE,), 1, id="weak-domain of a lattice"),
         pytest.param("random", (WEAK,), 2, id="categories, random"),
         pytest.param(
             "independent",
@@ -130,3 +139,36 @@ def test_spending_the_whole_budget_after_learning_is_refused_by_the_room_and_not
     with pytest.raises(BudgetExceeded):
         worst(greedy, most=1)
     assert exact.worst_epsilon(worst(greedy, most=1, cap=10 * EPSILON)) > 1.05 * EPSILON
+
+
+class FirstRoundExactly(Replay):
+    """The first answer, by which the intervals of the next round are chosen, has no noise."""
+
+    def counts(self, vector: Counts, noise: Noise) -> Counts:
+        return super().counts(vector, noise) if self.taken else np.clip(vector, 0, self.high)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "least"), [(FirstRoundExactly, inf), (exact.HalvedScale, 1.9)]
+)
+def test_a_mutant_of_the_rounds_of_a_lattice_is_noticed(
+    sampler: type[Replay], least: float
+) -> None:
+    ratio = worst(plan_of(domain_of(LATTICE), "random"), most=1, sampler=sampler)
+    assert exact.worst_epsilon(ratio) >= least * EPSILON
+
+
+def test_rounds_that_cost_too_much_are_refused_by_the_room_and_noticed_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = plan_of(domain_of(LATTICE), "random")
+    plant(
+        monkeypatch,
+        scale_tree.next_share,
+        "ZOOM_ROUND_SHARE if _zooms(rounds, left=left) else left",
+        "Fraction(2)",
+    )
+    with pytest.raises(BudgetExceeded):
+        worst(plan, most=1)
+    greedy = worst(plan, most=1, cap=10 * EPSILON)
+    assert exact.worst_epsilon(greedy) > 1.05 * EPSILON

@@ -52,6 +52,8 @@ CASES = [
     Case(mechanism="random", epsilon=4, delta=MICRO, share=0.66, static=True),
     Case(mechanism="independent", epsilon=2, share=0.85, static=True),
     Case(mechanism="independent", epsilon=4, delta=MICRO, share=0.85, static=True),
+    Case(mechanism="contingency-table", epsilon=2, share=0.85, static=True),
+    Case(mechanism="contingency-table", epsilon=4, delta=MICRO, share=0.85, static=True),
     Case(mechanism="auto", epsilon=2, share=0.3),
     Case(mechanism="auto", epsilon=4, delta=MICRO, share=0.3),
     Case(mechanism="mst", epsilon=4, share=0.4),

@@ -32,6 +32,7 @@ from synth_engine.domain import (
     Integer,
     Number,
     Range,
+    Scale,
     Weak,
     WeakBasket,
 )
@@ -73,6 +74,10 @@ WAYS: tuple[tuple[Attribute, Attribute], ...] = (
     (
         Boolean(name="member", true="yes", false="no"),
         Boolean(name="member", true="yes", false="no", missing=("",)),
+    ),
+    (
+        Integer(name="pay", low=0, high=99),
+        Scale(name="pay", of="integer", low=0, high=10**6, missing=("?",), outside="missing"),
     ),
     (
         Basket(name="bag", items=("clerk", "17")),
@@ -198,12 +203,12 @@ def test_a_leak_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(SameAnswers, "discover", leaky)
     spec = Spec(mechanism="weak-domain", epsilon=Fraction(3))
-    table = [("clerk", "abba", "17", "1", "2024-02-29", "yes", "cook 17")]
+    table = [("clerk", "abba", "17", "1", "2024-02-29", "yes", "17", "cook 17")]
     seeds = range(4)
     one = [released(table, domain=domain, spec=spec, seed=seed) for seed in seeds]
     other = [
         released(
-            [*table, ("cook", "x", "", "", "", "", "")], domain=domain, spec=spec, seed=seed
+            [*table, ("cook", "x", "", "", "", "", "", "")], domain=domain, spec=spec, seed=seed
         )
         for seed in seeds
     ]

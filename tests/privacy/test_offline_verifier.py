@@ -77,7 +77,7 @@ def test_a_receipt_of_another_version_is_proved_too(folder: Path, path: Path) ->
     [
         ("guarantee.epsilon", "1/2", "below what the calls add up to"),
         ("calls.0.noise.sigma_squared", "4/1", "cost of call 1"),
-        ("mechanism.id", "magic", "mechanism is unknown"),
+        ("mechanism.id", "more magic", "mechanism is malformed"),
         ("schema", "synthweb/receipt/9", "unknown version"),
     ],
 )

@@ -72,22 +72,25 @@ def adaptive(cap: dict[str, str] | None = None, *, delta: Fraction = DELTA) -> D
         ),
     ]
     document = receipt.build(
-        mechanism="bayesian-network",
-        parameters={"degree": 2},
-        kind="adaptive",
-        plan_digest="1" * 64,
-        cap=cap or {"rho": f"{rho.numerator}/{rho.denominator}"},
-        relation=Relation.ADD_REMOVE,
-        unit=PrivacyUnit(),
-        invariants=[],
-        domain_digest="2" * 64,
-        domain_facts={"declared": 3},
-        target=(Fraction(1), delta),
+        plan=receipt.PlanStatement(
+            mechanism="bayesian-network",
+            parameters={"degree": 2},
+            kind="adaptive",
+            digest="1" * 64,
+            cap=cap or {"rho": f"{rho.numerator}/{rho.denominator}"},
+            target=(Fraction(1), delta),
+        ),
+        domain=receipt.DomainStatement(
+            relation=Relation.ADD_REMOVE,
+            unit=PrivacyUnit(),
+            invariants=[],
+            digest="2" * 64,
+            facts={"declared": 3},
+        ),
         guarantee=receipt.Guarantee(
             epsilon=Fraction(1), delta=delta, rho=rho, certificate="zcdp"
         ),
-        calls=calls,
-        answers_digest="3" * 64,
+        run=receipt.RunStatement(calls=calls, answers_digest="3" * 64),
     )
     return resealed(document)
 
@@ -268,7 +271,11 @@ PURE: list[tuple[str, object, str]] = [
     ("plan.cap", {"epsilon": "1/1"}, "fixed beforehand"),
     ("schema", "synthweb/receipt/5", "unknown version"),
     ("schema", "synthweb/receipt/1", "missing or unknown parts"),
-    ("mechanism.id", "a-method", "mechanism is unknown"),
+    ("mechanism.id", "a method", "mechanism is malformed"),
+    ("mechanism.id", "A-Method", "mechanism is malformed"),
+    ("mechanism.id", "independent-", "mechanism is malformed"),
+    ("mechanism.id", "", "mechanism is malformed"),
+    ("mechanism.id", "a" * 65, "mechanism is malformed"),
     ("mechanism.id", "bayesian-network", "static or adaptive"),
     ("mechanism.id", "random", "not the ones that this mechanism makes"),
     ("guarantee.certificate", "zcdp", "needs a delta"),
@@ -417,10 +424,65 @@ def test_the_digest_of_a_plan_follows_from_its_receipt(mechanism: str, delta: Fr
     assert verifier.verify(document).plan == plan.digest == canonical_sha256(planned(document))
 
 
-def test_the_verifier_knows_every_mechanism_and_whether_it_is_static() -> None:
-    assert {
-        name: mechanism.kind for name, mechanism in mechanisms.REGISTRY.items()
-    } == verifier.KINDS
+def test_the_verifier_is_right_about_the_mechanisms_that_it_lists() -> None:
+    assert len(verifier.KINDS) >= 16
+    for name, kind in verifier.KINDS.items():
+        assert mechanisms.REGISTRY[name].kind == kind
+
+
+def renamed(document: Document) -> Document:
+    return resealed(changed(document, "mechanism.id", "a-later-method"))
+
+
+def test_a_receipt_of_an_unlisted_mechanism_is_judged_by_its_calls() -> None:
+    for document in (honest(), honest(DELTA, noise="gaussian"), adaptive()):
+        listed, unlisted = verifier.verify(document), verifier.verify(renamed(document))
+        assert (unlisted.epsilon, unlisted.delta, unlisted.rho) == (
+            listed.epsilon,
+            listed.delta,
+            listed.rho,
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ("mechanism.kind", "adaptive", "needs a cap"),
+        ("calls.0.query.verb", "select", "call 1|cost|sensitivity"),
+        ("calls.0.query.clique", [], "call 1|not the ones that this mechanism makes"),
+        ("calls.0.cost.epsilon", "1/100", "cost of call 1"),
+        ("guarantee.epsilon", "1/2", "below what the calls add up to"),
+    ],
+    ids=_name,
+)
+def test_no_name_makes_a_static_receipt_claim_less_than_its_calls(
+    path: str, value: object, reason: str
+) -> None:
+    with pytest.raises(VerificationError, match=reason):
+        verifier.verify(renamed(changed(honest(), path, value)))
+
+
+def test_an_adaptive_receipt_of_an_unlisted_mechanism_does_not_pass_for_a_static_one() -> None:
+    """The choices of an adaptive run are refused under any name; `resealed` renews the digest of its calls."""
+    document = changed(changed(adaptive(), "mechanism.kind", "static"), "plan.cap", None)
+    for name in ("a-later-method", "dpsyn"):
+        with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
+            verifier.verify(resealed(changed(document, "mechanism.id", name)))
+
+
+def test_tables_that_overlap_are_refused_of_an_unlisted_static_mechanism() -> None:
+    document = honest()
+    document["calls"].append(copy.deepcopy(document["calls"][0]))
+    for name in ("a-later-method", "dpsyn"):
+        with pytest.raises(VerificationError, match="not the ones that this mechanism makes"):
+            verifier.verify(resealed(changed(document, "mechanism.id", name)))
+
+
+def test_an_unlisted_mechanism_that_runs_under_a_cap_may_not_spend_more_than_it() -> None:
+    document = renamed(adaptive())
+    (kind,) = document["plan"]["cap"]
+    with pytest.raises(VerificationError):
+        verifier.verify(resealed(changed(document, f"plan.cap.{kind}", "1/1000000")))
 
 
 RELEASED = sorted(Path(__file__).with_name("receipts").glob("*-1.json"))

@@ -11,6 +11,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import CURRENCIES, Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
+from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import codes, hashing
 
 EVIDENCE = hashlib.sha256(b"plan").hexdigest()
@@ -109,18 +110,27 @@ def hold(
     dataset_code: str | None = None,
     **other,
 ) -> LedgerEntry:
-    facts = {
-        "actor": "steward",
-        "evidence": EVIDENCE,
-        "dataset_code": dataset_code or account.coverages.first().dataset.code,
+    own = {
         "relation": Relation(account.relation),
         "unit": PrivacyUnit(
             max_records=account.max_records, column=account.unit_column or None
         ),
     }
+    own |= {name: other.pop(name) for name in [*own, "invariants"] if name in other}
+    run = PlannedRun(
+        code=run_code,
+        dataset_code=dataset_code or account.coverages.first().dataset.code,
+        plan_digest=other.pop("evidence", EVIDENCE),
+        protection=Protection(
+            relation=Relation(own["relation"]),
+            unit=own["unit"],
+            invariants=tuple(own.get("invariants", ())),
+        ),
+        purpose=other.pop("reason", ""),
+    )
     return ledger.hold(
         account=account,
-        run_code=run_code,
+        run=run,
         price=Amount(**dict(zip(CURRENCIES, cost, strict=True))),
-        **{**facts, **other},
+        **{"actor": "steward", **other},
     )

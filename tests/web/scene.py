@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from synth_engine.formats import Dialect
 from synth_engine.spec import Spec
 from synthweb.accounts.models import Organisation, Role, User
-from synthweb.accounts.services import create_user
+from synthweb.accounts.services import NewPerson, create_user
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.ledger import services as ledger
@@ -175,7 +175,7 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
     reader = create_user(
         actor="system",
         organisation=organisation,
-        username="reader",
+        person=NewPerson(username="reader"),
         roles=[Role.ANALYST],
         password="correct horse battery staple",
         must_change_password=False,

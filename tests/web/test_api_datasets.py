@@ -110,8 +110,16 @@ def test_the_form_of_a_csv_is_said_and_the_table_read_again(calls: Caller, cast:
     said = {"encoding": "utf-8", "delimiter": "|", "quote": '"', "header": True}
     assert calls.send(address, said, method="put").status_code == 202
     read(dataset.code)
-    assert calls.get(f"/datasets/{dataset.code}/").json()["form"]["delimiter"] == "|"
+    form = calls.get(f"/datasets/{dataset.code}/").json()["form"]
+    assert (form["delimiter"], form["units"]) == ("|", [])
+    with_units = said | {"units": ["$", "kg"]}
+    assert calls.send(address, with_units, method="put").status_code == 202
+    read(dataset.code)
+    assert calls.get(f"/datasets/{dataset.code}/").json()["form"]["units"] == ["$", "kg"]
+    part_of_a_number = calls.send(address, said | {"units": ["5"]}, method="put")
+    assert_problem(part_of_a_number, status=422)
     for wrong in (
+        {"units": "kg"},
         {"delimiter": "||"},
         {"encoding": "ebcdic"},
         {"header": "yes"},

@@ -26,7 +26,7 @@ from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from synthweb.accounts.models import Organisation, Role, User
-from synthweb.accounts.services import create_token, create_user
+from synthweb.accounts.services import NewPerson, create_token, create_user
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.references.models import ReferenceTable
@@ -105,7 +105,7 @@ class World:
             return create_user(
                 actor="system",
                 organisation=organisation,
-                username=name,
+                person=NewPerson(username=name),
                 roles=[role],
                 password=PASSWORD,
             )

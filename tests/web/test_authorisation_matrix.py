@@ -38,6 +38,8 @@ GET    datasets/<code:code>/settings/                                302    404 
 POST   datasets/<code:code>/settings/                                302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/settings/form/                           405    405    405    405    405    405    405    405
 POST   datasets/<code:code>/settings/form/                           302    404    404    404    422    403    403    403
+GET    datasets/<code:code>/settings/form/answer/                    405    405    405    405    405    405    405    405
+POST   datasets/<code:code>/settings/form/answer/                    302    404    404    404    302    403    403    403
 GET    datasets/<code:code>/replace/                                 302    404    404    404    200    403    403    403
 POST   datasets/<code:code>/replace/                                 302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/replace/back/                            405    405    405    405    405    405    405    405

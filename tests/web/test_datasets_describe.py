@@ -710,6 +710,6 @@ def test_very_many_codes_say_how_many_records_they_need(desk: Desk) -> None:
     services.keep(
         actor=desk.dataset.steward,
         dataset=desk.dataset,
-        table={"places": f"home: {name}, other"},
+        changes=services.DraftChanges(table={"places": f"home: {name}, other"}),
     )
     assert "1\u202f000 codes of a coordinate: methods for places" in line(desk.page(), 1)

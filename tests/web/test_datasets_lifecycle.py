@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -249,13 +250,46 @@ def test_lines_and_marks_are_said_like_the_rest_of_the_form(
     assert work(dataset).dialect == expected.to_json()
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
-    assert (shown["preview"], shown["suggestions"][0]["high"]) == (
+    # Read with a decimal point these would be numbers with decimals.
+    assert (shown["preview"], shown["suggestions"][0]["of"]) == (
         [["1.000", "x"], ["2.500", "y"]],
-        2_500,
+        "integer",
     )
     assert "line 2 names the columns (left out: 1 above it and 1 at the end)" in seen(
         client, "settings", dataset
     )
+
+
+def test_units_around_numbers_are_part_of_the_form(browser: Browser, cast: Cast) -> None:
+    client = browser(cast.steward)
+    dataset = upload(client, b"weight,town\n5 kg,Rome\n7 kg,Oslo\n0,Bonn\n", "units.csv")
+    dataset = work(dataset)
+    address = reverse("pages:form-answer", args=[dataset.code])
+    page = html_of(client.get(reverse("datasets:describe", args=[dataset.code])))
+    [answer] = re.findall(r'name="form" value="([^"]*)"', page)
+    client.post(address, {"form": unescape(answer)})
+    answered = work(dataset)
+    assert (answered.status, answered.dialect["units"]) == ("ready", ["kg"])
+    shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
+    assert shown is not None
+    assert (shown["suggestions"][0]["kind"], shown["questions"]) == ("integer", [])
+    assert shown["preview"][0] == ["5 kg", "Rome"]  # the cells stay as they are
+    assert "kg left out around numbers" in seen(client, "settings", dataset)
+    said = {
+        "delimiter": "comma",
+        "encoding": "utf-8",
+        "quote": "double",
+        "header": "yes",
+        "decimal": "point",
+        "thousands": "no-sign",
+    }
+    refused = post(client, "form", dataset, **said, units="kg 5")
+    assert refused.status_code == 422
+    assert "A unit around numbers" in html_of(refused)
+    post(client, "form", dataset, **said, units="kg $ kg")
+    assert work(dataset).dialect["units"] == ["kg", "$"]
+    post(client, "form", dataset, **said, units="")
+    assert "units" not in work(dataset).dialect
 
 
 def test_a_sheet_of_a_workbook_is_named_where_a_form_is_said(
@@ -499,7 +533,7 @@ def test_a_file_does_not_come_under_a_second_budget_by_replacing_another(
         custodian=cast.custodian,
         request=played.request,
         reason="Yes.",
-        separate_reason="Tried with the wrong file.",
+        opening=scene.ledger.Opening(separate_reason="Tried with the wrong file."),
     )
     fresh = Dataset.objects.get(pk=fresh.pk)
     kept = in_vault()

@@ -225,10 +225,12 @@ def test_what_no_input_shows_stays_in_a_draft_whatever_is_pressed(desk: Desk) ->
     services.keep(
         actor=User.objects.get(pk=desk.client.session["_auth_user_id"]),
         dataset=desk.dataset,
-        columns={
-            "sector": drafts.typed_from(described)
-            | {"whole": True, "place": 0, "confirmed": False}
-        },
+        changes=services.DraftChanges(
+            columns={
+                "sector": drafts.typed_from(described)
+                | {"whole": True, "place": 0, "confirmed": False}
+            }
+        ),
     )
     page = desk.page("?edit=0")
     assert "completed by one of 3 public texts, the likely ones more often" in page

@@ -70,7 +70,11 @@ def test_a_box_becomes_two_columns_and_a_place_that_the_description_keeps(
         "confirmed": True,
         "place": 1,
     }
-    datasets.keep(actor=cast.steward, dataset=dataset, columns={"east": left})
+    datasets.keep(
+        actor=cast.steward,
+        dataset=dataset,
+        changes=datasets.DraftChanges(columns={"east": left}),
+    )
     found = Domain.from_json(
         datasets.confirm_domain(actor=cast.steward, dataset=dataset).document
     )

@@ -133,8 +133,8 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
         for part in ("what", "how", "table"):
             assert f'id="{figure.removesuffix("-data")}-{part}"' in text
     assert (
-        text.count(f'<div class="figure-red">{RED}</div>') == 3
-    )  # numbers, triples and the real rows
+        text.count(f'<div class="figure-red">{RED}</div>') == 4
+    )  # numbers, categories, triples and the real rows
 
 
 # --- the browser --------------------------------------------------------------------------------------------------

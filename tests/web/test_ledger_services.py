@@ -259,7 +259,7 @@ def test_a_separate_cap_for_the_same_content_takes_a_reason_that_the_audit_keeps
         custodian=who.custodian,
         request=request,
         reason="Agreed.",
-        separate_reason="Test rows only.",
+        opening=ledger.Opening(separate_reason="Test rows only."),
     )
     assert BudgetAccount.objects.count() == 2
     assert (

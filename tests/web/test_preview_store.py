@@ -16,7 +16,7 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from synthweb.accounts.models import Role
-from synthweb.accounts.services import create_user
+from synthweb.accounts.services import NewPerson, create_user
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, selectors, services
 from synthweb.datasets.models import Dataset, Preview
@@ -90,7 +90,7 @@ def test_a_sitting_ends_and_is_of_one_person_and_of_one_reading(
     second = create_user(
         actor="system",
         organisation=cast.organisation,
-        username="second",
+        person=NewPerson(username="second"),
         roles=[Role.STEWARD],
         password="correct horse battery staple",
         must_change_password=False,

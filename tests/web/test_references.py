@@ -386,7 +386,11 @@ def test_listed_values_must_all_be_in_the_table_and_columns_must_be_codes(
     datasets.keep(
         actor=cast.steward,
         dataset=desk.dataset,
-        columns={"home": {"kind": "categorical", "fields": fields, "place": 0, "whole": True}},
+        changes=datasets.DraftChanges(
+            columns={
+                "home": {"kind": "categorical", "fields": fields, "place": 0, "whole": True}
+            }
+        ),
     )
     answer = use(client, desk, version, column="home")
     assert answer.status_code == 422
@@ -397,14 +401,16 @@ def test_listed_values_must_all_be_in_the_table_and_columns_must_be_codes(
     datasets.keep(
         actor=cast.steward,
         dataset=desk.dataset,
-        columns={
-            "age": {
-                "kind": "integer",
-                "fields": {"low": "0", "high": "9"},
-                "place": 1,
-                "whole": True,
+        changes=datasets.DraftChanges(
+            columns={
+                "age": {
+                    "kind": "integer",
+                    "fields": {"low": "0", "high": "9"},
+                    "place": 1,
+                    "whole": True,
+                }
             }
-        },
+        ),
     )
     assert (
         "this column is described as something else"
@@ -426,7 +432,11 @@ def test_an_earlier_release_weighs_points_and_a_place_of_two_columns_gets_a_supp
     use(client, desk, earlier, column="home", floor="0.5")
     [points] = desk.beside["points"]
     assert [point[2] for point in points["at"].values()] == [7, 1, 0.5, 0.5]
-    datasets.keep(actor=cast.steward, dataset=desk.dataset, table={"places": "shop: lat, lon"})
+    datasets.keep(
+        actor=cast.steward,
+        dataset=desk.dataset,
+        changes=datasets.DraftChanges(table={"places": "shop: lat, lon"}),
+    )
     assert "4 points of the place shop" in use(client, desk, blocks, column="shop").text
     assert [each.get("place") for each in desk.beside["points"]] == [None, "shop"]
     assert desk.beside["points"][1]["at"][0] == [41.7501, -71.3201]
@@ -558,7 +568,9 @@ def test_public_totals_come_from_a_table_of_numbers_and_a_release_keeps_them(
     kept = {
         name: {**column, "confirmed": True} for name, column in desk.draft["columns"].items()
     }
-    datasets.keep(actor=cast.steward, dataset=dataset, columns=kept)
+    datasets.keep(
+        actor=cast.steward, dataset=dataset, changes=datasets.DraftChanges(columns=kept)
+    )
     assert "public totals need the replace-one relation" in desk.press("finish").text
     desk.press("finish", relation="replace-one")
     assert (
@@ -658,7 +670,11 @@ def test_jobs_by_block_of_home_and_work_become_a_release_with_points_partitions_
         for name, column in desk.draft["columns"].items()
         if name != "S000"
     }
-    datasets.keep(actor=cast.steward, dataset=dataset, columns={**confirmed, **left})
+    datasets.keep(
+        actor=cast.steward,
+        dataset=dataset,
+        changes=datasets.DraftChanges(columns={**confirmed, **left}),
+    )
     desk.press("finish", repeats_column="S000", repeats_most="50")
     document = dataset.domain_versions.get().document
     assert document["repeats"] == {"column": "S000", "most": 50}

@@ -98,6 +98,26 @@ def test_a_budget_too_small_for_pairs_is_said_with_advice_and_is_no_error(
     assert '<svg class="pairs"' not in page
 
 
+@pytest.mark.django_db
+def test_a_table_of_all_columns_has_its_group_and_no_tab_of_single_columns(
+    cast: Cast, browser: Open
+) -> None:
+    release = scene.released(
+        cast, mechanism="contingency-table", epsilon="4", name="All of them", table=TABLE
+    )
+    found = measurements.measured(release)
+    (group,) = found.groups
+    assert group.columns == ("region", "age", "works")
+    assert group.strength is not None and group.strength > 0.3
+    assert len(found.map.spots) == 3 and all(spot.inside for spot in found.map.spots)
+    client = browser(cast.steward)
+    overview = html_of(client.get(reverse("releases:release", args=[release.code])))
+    assert reverse("releases:measured", args=[release.code]) in overview
+    assert reverse("releases:description", args=[release.code]) not in overview
+    address = reverse("releases:measured", args=[release.code])
+    assert group.name in html_of(client.get(address))
+
+
 # --- of receipts and models with bins, triples and a hundred columns ----------------------------------------------
 def names(count: int) -> list[str]:
     return [f"a column with quite a long name {place}" for place in range(count)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -10,11 +12,11 @@ from synth_engine.domain import Domain
 from synth_engine.evaluation import cell_sizes, style, trees, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides, Tile
-from synth_engine.evaluation.plots import Figure, Report, frame
+from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.tree_figures import SIDES, SIZE
 from synth_engine.evaluation.trees import OccupiedCells
-from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.evaluation.wording import Explanation, FigureVerdict
 from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
 
 _NAMES = {"synthetic": "this release", "resample": "plain resample"}
@@ -22,6 +24,20 @@ _LINES = {
     "synthetic": {"color": style.SYNTHETIC, "width": 2, "dash": "6px,3px"},
     "resample": {"color": style.REAL, "width": 2, "dash": "dot"},
 }
+
+
+class CellsEntry(TypedDict):
+    """One spatial hierarchy, by depth; earlier reports lack the kilometres."""
+
+    diagonal_km: NotRequired[float]
+    columns: list[str]
+    places: list[str]
+    depths: list[int]
+    kilometres: NotRequired[dict[str, list[list[float]]]]
+    cells: list[int]
+    differing: dict[str, list[float]]
+    moved: dict[str, list[float]]
+    verdict: FigureVerdict
 
 
 class Cells(ComparisonFigure):
@@ -50,7 +66,7 @@ class Cells(ComparisonFigure):
             for hierarchy in trees.hierarchies(source.domain)
         ]
 
-    def entry(self, sides: Sides) -> list[Json]:
+    def entry(self, sides: Sides) -> list[CellsEntry]:
         counted = sides.counted(self.field) or {"real": (), "synthetic": ()}
         return [
             _entry(real.hierarchy, real, synthetic, sides.domain)
@@ -76,7 +92,7 @@ class Cells(ComparisonFigure):
 
 def _entry(
     hierarchy: SpatialHierarchy, real: OccupiedCells, synthetic: OccupiedCells, domain: Domain
-) -> Json:
+) -> CellsEntry:
     depths = range(1, min(trees.MAX_DEPTH, hierarchy.depth) + 1)
     # Indyk and Thaper (2003): the L1 distance at each depth, weighted by the side of its cells.
     weights = np.array([2.0**-depth for depth in depths])
@@ -124,7 +140,7 @@ def _kilometres(
     return by_place
 
 
-def _card(report: Report, entry: Json, index: int) -> Card:
+def _card(report: Report, entry: CellsEntry, index: int) -> Card:
     (moved, unit), differing, verdict = _moved(entry), entry["differing"], entry["verdict"]
     sizes = _sizes(entry)
     rows = [
@@ -158,19 +174,11 @@ def _card(report: Report, entry: Json, index: int) -> Card:
         "" if report["private"] else wording.PRICE_OF_COMPARISON,
     )
     figure = _figure(report, entry)
-    return make_card(
-        report,
-        f"cells-{index}",
-        reading,
-        table,
-        verdict["words"],
-        mark=mark,
-        figure=figure,
-        price=price,
-    )
+    made = make_card(report, f"cells-{index}", reading, table, verdict["words"], figure=figure)
+    return replace(made, mark=mark, price=price)
 
 
-def _sizes(entry: Json) -> list[str]:
+def _sizes(entry: CellsEntry) -> list[str]:
     """Describes how large a cell of each depth is; nothing for an earlier report."""
     kilometres = entry.get("kilometres", {})
     return [
@@ -184,7 +192,7 @@ def _sizes(entry: Json) -> list[str]:
     ]
 
 
-def _moved(entry: Json) -> tuple[dict[str, list[float]], str]:
+def _moved(entry: CellsEntry) -> tuple[dict[str, list[float]], str]:
     """Returns how far records would have to be moved, by line and depth, and the unit; an
     earlier report has no kilometres."""
     diagonal = entry.get("diagonal_km")
@@ -198,7 +206,7 @@ def _ratio(value: float, resample: float) -> str:
     return f"{value / resample:.2f}" if resample else "–"
 
 
-def _figure(report: Report, entry: Json) -> Figure:
+def _figure(report: Report, entry: CellsEntry) -> Figure:
     traces = [_curve(line, entry) for line in _NAMES]
     quiet = {"gridcolor": style.QUIET, "zeroline": False}
     layout = {
@@ -219,7 +227,7 @@ def _figure(report: Report, entry: Json) -> Figure:
     return frame(report, traces, layout, words=words)
 
 
-def _curve(line: str, entry: Json) -> Json:
+def _curve(line: str, entry: CellsEntry) -> Trace:
     sizes = _sizes(entry) if line == "synthetic" else []
     moved, unit = _moved(entry)
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from synth_engine.domain import Attribute, Integer, Number
-from synth_engine.evaluation import bars, blind_spots, distances
+from synth_engine.evaluation import bars, blind_spots, distances, raw_values, value_cards
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Figure, Report
@@ -35,8 +35,11 @@ class ColumnsFigure(ComparisonFigure):
         return [_entry(column, sides) for column in sides.columns]
 
     def cards(self, report: Report) -> list[Card]:
+        values, notes = value_cards.by_column(report), value_cards.notes(report)
         return [
-            bars.card(
+            value_cards.column_card(report, f"column-{index}", entry, values[entry["name"]])
+            if entry["name"] in values
+            else bars.card(
                 report,
                 f"column-{index}",
                 entry,
@@ -44,6 +47,7 @@ class ColumnsFigure(ComparisonFigure):
                 caption=f"Records by {entry['name']}",
                 first="Value",
                 figure=bars.histogram(report, entry, of="records"),
+                note=notes.get(entry["name"], ""),
             )
             for index, entry in enumerate(report["attributes"])
         ]
@@ -57,6 +61,7 @@ def histogram(report: Report, attribute: str) -> Figure:
 
 def _entry(column: Attribute, sides: Sides) -> Json:
     clique, limits = (column.name,), sides.limits[column.name]
+    values = sides.values.get(column.name)
     counts = {
         "real": sides.real[clique].dense(),
         "synthetic": sides.synthetic[clique].dense(),
@@ -76,7 +81,11 @@ def _entry(column: Attribute, sides: Sides) -> Json:
         "shares": {side: values.tolist() for side, values in share.items()},
         **distance,
         # Replaces the verdict of the distance: agreement inside one wide bin proves nothing.
-        "verdict": blind_spots.column_verdict(distance["verdict"], limits),
+        "verdict": blind_spots.column_verdict(distance["verdict"], limits)
+        if values is None
+        else raw_values.column_verdict(distance["verdict"], values),
+        # That of values as they are written; null without any, or without a scale.
+        "ks": None if values is None else values.get("ks"),
         "limits": list(limits),
         "largest_gap": {
             "label": column.labels[gap],

@@ -4,14 +4,22 @@ enforced."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from synth_engine.evaluation.cards import Card, count, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.tallies import TallySource
-from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.evaluation.wording import Explanation
 
 ANY = "any of these"
+
+
+class ConstraintEntry(TypedDict):
+    sentence: str
+    kind: str
+    columns: list[str]
+    records: dict[str, int | None]  # by side; None where it was not counted
 
 
 class Constraints(ComparisonFigure):
@@ -37,7 +45,7 @@ class Constraints(ComparisonFigure):
     def tally(self, source: TallySource) -> tuple[int, ...]:
         return source.breaking()
 
-    def entry(self, sides: Sides) -> list[Json]:
+    def entry(self, sides: Sides) -> list[ConstraintEntry]:
         violations = {
             "real": sides.real.figures.get(self.field),
             "unenforced": sides.unenforced,
@@ -85,7 +93,7 @@ class Constraints(ComparisonFigure):
         return [make_card(report, "constraints", reading, table, verdict(entries), figure=None)]
 
 
-def verdict(entries: Sequence[Json]) -> str:
+def verdict(entries: Sequence[ConstraintEntry]) -> str:
     """Sums the violations up in one line."""
     # The last line covers all constraints: it is "any", or the only one.
     whole = entries[-1]["records"]

@@ -21,13 +21,15 @@ DIGITS = 9
 QUANTILES = {"quantile_5": 0.05, "median": 0.5, "quantile_95": 0.95}
 _MEASURES = ("median", "mean", "standard_deviation", "quantile_5", "quantile_95")
 
+SECTION = FigureSection("numeric", "Numbers in short", 10, (("numbers", "Numbers"),))
+
 
 class Numbers(ComparisonFigure):
     """A table with two lines for each numeric column."""
 
     field = "numbers"
     position = 110
-    section = FigureSection("numeric", "Numbers in short", 10, (("numbers", "Numbers"),))
+    section = SECTION
     explanations = {
         "numbers": Explanation(
             title="Median, mean and spread",
@@ -47,7 +49,8 @@ class Numbers(ComparisonFigure):
         ]
 
     def cards(self, report: Report) -> list[Card]:
-        if not (entries := report.get(self.field)):
+        # Where values were compared as they are written, those at the centres of bins say less.
+        if report.get("values") or not (entries := report.get(self.field)):
             return []
         rows = [
             (

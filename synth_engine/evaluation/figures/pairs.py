@@ -5,10 +5,19 @@ from __future__ import annotations
 from synth_engine.evaluation import blind_spots, heatmaps, style, wording
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.distances import normalised_mutual_information
-from synth_engine.evaluation.figure import GROUPS, ComparisonFigure, Sides
+from synth_engine.evaluation.figure import GROUPS, CliqueEntry, ComparisonFigure, Sides
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.tallies import Clique
-from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.evaluation.wording import Explanation, FigureVerdict
+
+
+class PairEntry(CliqueEntry):
+    """The distance of a pair, and its normalised mutual information."""
+
+    nmi_real: float
+    nmi_synthetic: float
+    nmi_difference: float
+    dependence: FigureVerdict
 
 
 class Pairs(ComparisonFigure):
@@ -27,7 +36,7 @@ class Pairs(ComparisonFigure):
         )
     }
 
-    def entry(self, sides: Sides) -> list[Json]:
+    def entry(self, sides: Sides) -> list[PairEntry]:
         return [_entry(clique, sides) for clique in sides.cliques(2)]
 
     def cards(self, report: Report) -> list[Card]:
@@ -44,7 +53,7 @@ def tvd_heatmap(report: Report) -> Figure:
     return heatmaps.pair_map(report, "tvd", scale, words=words)
 
 
-def _entry(clique: Clique, sides: Sides) -> Json:
+def _entry(clique: Clique, sides: Sides) -> PairEntry:
     real = normalised_mutual_information(sides.real[clique].dense())
     synthetic = normalised_mutual_information(sides.synthetic[clique].dense())
     # Values inside one wide bin may depend on the other column however similar the two tables

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,11 +13,11 @@ from synth_engine.codec.commutes import commutes
 from synth_engine.evaluation import curves, distance_distribution
 from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
 from synth_engine.evaluation.commutes import Flows, compare_curves
-from synth_engine.evaluation.distance_distribution import miles
+from synth_engine.evaluation.distance_distribution import DistanceEntry, miles
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report, frame
 from synth_engine.evaluation.tallies import Pair, TallySource
-from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.evaluation.wording import Explanation
 
 
 class PlaceDistances(ComparisonFigure):
@@ -39,7 +42,7 @@ class PlaceDistances(ComparisonFigure):
     def tally(self, source: TallySource) -> dict[Pair, NDArray[np.int64]]:
         return {pair: source.distances(pair) for pair in places.pairs(source.domain)}
 
-    def entry(self, sides: Sides) -> list[Json]:
+    def entry(self, sides: Sides) -> list[DistanceEntry]:
         return [*_place_entries(sides), *_commute_entries(sides)]
 
     def tiles(self, report: Report) -> list[Tile]:
@@ -58,7 +61,7 @@ class PlaceDistances(ComparisonFigure):
         return [_card(report, entry, index) for index, entry in enumerate(entries)]
 
 
-def _place_entries(sides: Sides) -> list[Json]:
+def _place_entries(sides: Sides) -> list[DistanceEntry]:
     counted = sides.counted(PlaceDistances.field) or {}
     entries = []
     for pair in places.pairs(sides.domain) if counted else ():
@@ -75,7 +78,7 @@ def _place_entries(sides: Sides) -> list[Json]:
     return entries
 
 
-def _commute_entries(sides: Sides) -> list[Json]:
+def _commute_entries(sides: Sides) -> list[DistanceEntry]:
     counted = sides.counted("commutes") or {}
     return [
         compare_curves(
@@ -89,12 +92,11 @@ def _commute_entries(sides: Sides) -> list[Json]:
 
 def place_distances(report: Report, index: int) -> Figure:
     """Cumulative shares by distance, real solid and synthetic dashed, and where the gap between them is largest."""
-    entry = report["place_distances"][index]
+    entry: DistanceEntry = report["place_distances"][index]
     traces, layout = curves.arrange(entry)
     first, second = entry["places"]
     words = f"Share of records by the distance between {first} and {second}. {entry['verdict']['words']}"
-    if entry["ks"] is not None:
-        median = entry["median_km"]
+    if (median := entry["median_km"]) is not None:
         words += (
             f" Half of the records are within {median['real']:g} km in the real table and within "
             f"{median['synthetic']:g} km in the synthetic one. The gap is largest at {entry['ks_at_km']:.3g} km."
@@ -102,7 +104,7 @@ def place_distances(report: Report, index: int) -> Figure:
     return frame(report, traces, layout, words=words)
 
 
-def _card(report: Report, entry: Json, index: int) -> Card:
+def _card(report: Report, entry: DistanceEntry, index: int) -> Card:
     """Cumulative shares at some thirty round distances."""
     edges, within = entry["edges_km"], entry["within"]
     rows = [
@@ -119,26 +121,25 @@ def _card(report: Report, entry: Json, index: int) -> Card:
         rows.append(("a place is missing", "", *(count(missing[side]) for side in missing), ""))
     names = " and ".join(entry["places"])
     head = ("At most", "In miles", "Real", "Synthetic", "Difference")
-    return make_card(
+    made = make_card(
         report,
         f"distance-{index}",
         {**report["reading"]["place_distances"], "title": f"Distance between {names}"},
         make_table(f"Records by the distance between {names}", head, rows),
         _summary_line(entry),
-        mark=MARKS[entry["verdict"]["level"]],
         figure=place_distances(report, index),
     )
+    return replace(made, mark=MARKS[entry["verdict"]["level"]])
 
 
-def _summary_line(entry: Json) -> str:
-    words: str = entry["verdict"]["words"]
-    if entry["ks"] is None:
+def _summary_line(entry: DistanceEntry) -> str:
+    words, median = entry["verdict"]["words"], entry["median_km"]
+    if median is None:
         return words
-    median = entry["median_km"]
     return f"{words} Distance of Kolmogorov and Smirnov {entry['ks']:.3f}, at {entry['ks_at_km']:.3g} km. Half of the records within {median['real']:g} km (real) and {median['synthetic']:g} km (synthetic)."
 
 
-def _round_rows(edges: list[float], within: Json) -> list[int]:
+def _round_rows(edges: list[float], within: Mapping[str, Sequence[float]]) -> list[int]:
     """Places of some thirty bins, evenly spaced up to where both curves are complete."""
     last = max(
         next((i for i, share in enumerate(side) if share > 0.9999), len(side) - 1)

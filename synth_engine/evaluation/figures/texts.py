@@ -8,7 +8,7 @@ as many texts as the real one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -285,7 +285,8 @@ def _card(
     )
     price = "" if report["private"] else wording.PRICE_OF_COMPARISON
     mark = MARKS[entry["verdict"]["level"]]
-    return make_card(report, key, text, table, verdict, mark=mark, figure=figure, price=price)
+    made = make_card(report, key, text, table, verdict, figure=figure)
+    return replace(made, mark=mark, price=price)
 
 
 FIGURE = Texts()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from synth_engine.evaluation import heatmaps
 from synth_engine.evaluation.cards import Card
-from synth_engine.evaluation.figure import GROUPS, ComparisonFigure, Sides
+from synth_engine.evaluation.figure import GROUPS, CliqueEntry, ComparisonFigure, Sides
 from synth_engine.evaluation.plots import Report
-from synth_engine.evaluation.wording import Explanation, Json
+from synth_engine.evaluation.wording import Explanation
 
 
 class Triples(ComparisonFigure):
@@ -24,7 +24,7 @@ class Triples(ComparisonFigure):
         )
     }
 
-    def entry(self, sides: Sides) -> list[Json]:
+    def entry(self, sides: Sides) -> list[CliqueEntry]:
         return [
             {"attributes": list(clique), **sides.distance(clique, hidden=sides.hidden(clique))}
             for clique in sides.cliques(3)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from synth_engine.mechanisms.auto import fitting, selection
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, two_stage, workload
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.plans.workload import Weighted
@@ -77,7 +78,7 @@ class Auto(Weighted):
         "relations of all pairs of columns, the stronger the better",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             **workload.PROPERTIES,
@@ -254,10 +255,12 @@ class AutoPlan(Plan):
                 raise not_of_this_plan() from error
         return fitting.model(
             columns,
-            oneways=oneways,
-            again=again,
-            tables=answered,
-            distances=dict(zip(pairs, distances, strict=True)),
+            fitting.SortedAnswers(
+                oneways=oneways,
+                again=again,
+                tables=answered,
+                distances=dict(zip(pairs, distances, strict=True)),
+            ),
             mechanism=self.mechanism,
             memory_mb=self.config.memory_mb,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -40,24 +41,29 @@ _USUAL = 1
 """The resolution at which tables of wide attributes are taken to be measured: what is said beforehand goes by it."""
 
 
-def model(
-    columns: Columns,
-    *,
-    oneways: Sequence[Measurement],
-    again: Sequence[Measurement],
-    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
-    distances: Mapping[Pair, float],
-    mechanism: str,
-    memory_mb: int,
-) -> Model:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SortedAnswers:
+    """The answers of a run by what they are about. oneways, again: the columns, and their second measurements if there are
+    any; tables: of pairs, with the resolution of both columns; distances: of pairs from independence, in L1, as a share of
+    the records."""
+
+    oneways: Sequence[Measurement]
+    again: Sequence[Measurement]
+    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]]
+    distances: Mapping[Pair, float]
+
+
+def model(columns: Columns, answers: SortedAnswers, *, mechanism: str, memory_mb: int) -> Model:
     """The model of these answers; the same answers give the same one."""
-    rows, histograms = selection.refined_histograms(columns, oneways, tables, again)
+    rows, histograms = selection.refined_histograms(
+        columns, answers.oneways, answers.tables, answers.again
+    )
     fine = Fine.of(columns, rows=rows, histograms=histograms)
     observed = {
         pair: selection.as_counts(columns, histograms, answer, pair, levels)
-        for pair, (answer, levels) in tables.items()
+        for pair, (answer, levels) in answers.tables.items()
     }
-    counts = estimates(fine, observed, distances, memory_mb=memory_mb)
+    counts = estimates(fine, observed, answers.distances, memory_mb=memory_mb)
     # The tree gives the records to start from; the targets then correct all other pairs.
     order = _order(columns, fine, counts)
     network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)

@@ -22,6 +22,7 @@ from synth_engine.mechanisms.on_the_map.resolution import Priors
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.models.sparse_table import SparseTable
 from synth_engine.plans import resources
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import disclosure, resampling
@@ -65,7 +66,7 @@ class OnTheMap(Mechanism):
         "the public totals, exactly",
         "the other column within large groups",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "parts": {

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast
@@ -20,6 +20,7 @@ from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources, workload
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Plan, expected_rows
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
@@ -65,7 +66,7 @@ class Aim(workload.Weighted):
         "tables of the workload, the worst explained ones first",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             **workload.PROPERTIES,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
@@ -18,6 +18,7 @@ from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.network_search import NetworkLimits, NetworkSearch
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
@@ -61,7 +62,7 @@ class BayesianNetwork(Mechanism):
         "relations of each column with the few columns that say most about it",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "degree": {

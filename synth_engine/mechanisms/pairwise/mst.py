@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
@@ -17,6 +17,7 @@ from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
@@ -56,7 +57,7 @@ class Mst(Mechanism):
         "relations of the pairs that depend most on each other",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "columns_share": budget_allocation.parameter(

@@ -94,14 +94,14 @@ def join_triples(
     oneways: Mapping[str, Floats],
     expected: Mapping[Clique, Expectation],
     *,
-    sizes: Sizes,
     total: float,
     most_cells: int,
     deviation: Deviation,
 ) -> Chosen:
     """Three pairs of the same three columns are measured as one table, with the budget of the three, if that table is
-    small and much less noise would be left in it than in the pairs together."""
+    small and much less noise would be left in it than in the pairs together. oneways: of all columns, in their order."""
     remaining = dict.fromkeys(pairs, 1)
+    sizes: Sizes = {name: table.size for name, table in oneways.items()}
     names = [name for name in sizes if any(name in pair for pair in pairs)]
     # Only triples whose three pairs were all selected can replace them.
     triples = [

@@ -21,6 +21,7 @@ from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Sess
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation
+from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Sensitivity
@@ -29,7 +30,7 @@ MAX_TABLE_CELLS = 1_000_000
 """What the room counts at once; larger pairs are no candidates."""
 MAX_TOTAL_CELLS = 4_000_000
 """Of all tables together that rows are finished towards."""
-MEMORY = {
+MEMORY: ParameterRule = {
     "type": "integer",
     "minimum": 0,
     "maximum": 1_000_000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
@@ -26,6 +26,7 @@ from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.mechanisms.pairwise.rounds import final_model
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
@@ -67,7 +68,7 @@ class PrivSyn(Mechanism):
         "relations of all pairs that stand out of the noise",
         "number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "columns_share": pairs.COLUMNS_SHARE,
@@ -202,7 +203,6 @@ class PrivSynPlan(Plan):
             taken,
             oneways,
             expectations,
-            sizes=self.domain.sizes,
             total=total,
             most_cells=self.config.joined_cells or AUTO_CELLS,
             deviation=self._deviation,

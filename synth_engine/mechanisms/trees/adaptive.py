@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from synth_engine.codec import classes, prefixes
 from synth_engine.domain import Domain
@@ -21,6 +21,7 @@ from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
 from synth_engine.mechanisms.trees.literature import PARAMETERS, TreeMechanism
 from synth_engine.models.trees.spatial import Placement
 from synth_engine.models.trees.strings import IncompletePrefixes
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Plan
 from synth_engine.privacy import conversion
 from synth_engine.spec import Spec
@@ -61,7 +62,7 @@ class Adaptive(TreeMechanism):
         "distances between places",
         "texts that are frequent",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "depth": {

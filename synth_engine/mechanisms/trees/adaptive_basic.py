@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees.literature import DEPTH, LiteratureTree, schema
+from synth_engine.plans.parameters import ParameterSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class AdaptiveBasic(LiteratureTree):
         "depth, and counts the ends anew. As published, for comparison."
     )
     rule: ClassVar[growth.Name] = "basic"
-    parameters: ClassVar[dict[str, Any]] = schema(depth=DEPTH)
+    parameters: ClassVar[ParameterSchema] = schema(depth=DEPTH)
 
     depth: int = 0
 

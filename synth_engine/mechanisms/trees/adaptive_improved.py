@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import threshold_tree
 from synth_engine.mechanisms.trees.literature import LiteratureTree, schema
+from synth_engine.plans.parameters import ParameterRule, ParameterSchema
 
-DISCOUNT: dict[str, Any] = {
+DISCOUNT: ParameterRule = {
     "type": "string",
     "enum": ["chance", "evenly", "fullest"],
     "default": "chance",
@@ -22,7 +23,7 @@ DISCOUNT: dict[str, Any] = {
     "description": "Which records an opened node sets aside before its children are looked at. All three cost the same: by "
     "chance larger children pay more, evenly rare places and texts go first, from the fullest frequent ones pay for the rest.",
 }
-PARTS: dict[str, Any] = {
+PARTS: ParameterRule = {
     "type": "integer",
     "minimum": 1,
     "maximum": 100,
@@ -52,7 +53,7 @@ class AdaptiveImproved(LiteratureTree):
         "costs the same however deep it is."
     )
     rule: ClassVar[growth.Name] = "improved"
-    parameters: ClassVar[dict[str, Any]] = schema(discount=DISCOUNT, parts=PARTS)
+    parameters: ClassVar[ParameterSchema] = schema(discount=DISCOUNT, parts=PARTS)
 
     discount: growth.Spread = "chance"
     parts: int = 1

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.diagnostics import TreeDiagnostics
 from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans import budget_allocation
+from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Plan
 from synth_engine.plans.resources import MEGABYTE, ResourceEstimate
 from synth_engine.privacy import conversion
@@ -64,7 +65,7 @@ class DirectSynthesis(TreeMechanism):
         "how many records are in large regions",
         "the number of records",
     )
-    parameters: ClassVar[dict[str, Any]] = {
+    parameters: ClassVar[ParameterSchema] = {
         "type": "object",
         "properties": {
             "depth": {

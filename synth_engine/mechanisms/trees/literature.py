@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from synth_engine.codec import classes
 from synth_engine.domain import Domain, Undeclared
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import columns, threshold_tree
 from synth_engine.models.trees.strings import IncompletePrefixes
+from synth_engine.plans.parameters import ParameterRule, ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 
-PARAMETERS: dict[str, Any] = {
+PARAMETERS: Mapping[str, ParameterRule] = {
     "threshold": {
         "type": "integer",
         "minimum": 0,
@@ -56,7 +57,7 @@ PARAMETERS: dict[str, Any] = {
         "description; where it has none, or none that begins so, the beginning is taken as whole.",
     },
 }
-DEPTH: dict[str, Any] = {
+DEPTH: ParameterRule = {
     "type": "integer",
     "minimum": 0,
     "maximum": 1000,
@@ -67,7 +68,7 @@ DEPTH: dict[str, Any] = {
 }
 
 
-def schema(**own: Mapping[str, Any]) -> dict[str, Any]:
+def schema(**own: ParameterRule) -> ParameterSchema:
     """Of parameters: a rule's own ones before those that all share."""
     return {
         "type": "object",
@@ -99,7 +100,7 @@ class LiteratureTree(TreeMechanism):
         "where points lie, all coordinates together",
         "texts that are frequent",
     )
-    parameters: ClassVar[dict[str, Any]] = schema()
+    parameters: ClassVar[ParameterSchema] = schema()
 
     threshold: int = 0
     growing: float = 0.5

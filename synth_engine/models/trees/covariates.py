@@ -12,6 +12,7 @@ import numpy.typing as npt
 from synth_engine.errors import InputError
 from synth_engine.models import conditional
 from synth_engine.models.weights import WHOLE, Weights
+from synth_engine.strict_json import JsonObject
 
 Codes = npt.NDArray[np.uint16]
 
@@ -80,7 +81,7 @@ class Covariates:
             codes[one.column] = conditional.draw(one.weights, given, rows=areas.size, rng=rng)
         return codes
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         columns = [
             {"column": one.column, "given": one.given, "weights": one.weights.ravel().tolist()}
             for one in self.columns

@@ -16,6 +16,7 @@ from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.hierarchy.growth import MAX_NODES
 from synth_engine.hierarchy.points import BITS
 from synth_engine.measurement import Noise
+from synth_engine.strict_json import JsonObject
 
 Why = Literal["nodes", "depth", "codes", "bins"]
 ONCE_IN = 20
@@ -48,9 +49,11 @@ class TreeDiagnostics:
     min_records_to_split: int
     stop_reason: StopReason | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        ended = {} if self.stop_reason is None else {"ended": dict(vars(self.stop_reason))}
-        return {"noise": self.noise, "opened_from": self.min_records_to_split} | ended
+    def to_json(self) -> JsonObject:
+        ended: JsonObject = (
+            {} if self.stop_reason is None else {"ended": dict(vars(self.stop_reason))}
+        )
+        return {"noise": self.noise, "opened_from": self.min_records_to_split, **ended}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> TreeDiagnostics:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from synth_engine.domain import Domain, Text
 from synth_engine.hierarchy import (
@@ -72,7 +71,7 @@ def tree(
     )
 
 
-def read(obj: Mapping[str, Any], domain: Domain) -> ModelTree:
+def read(obj: Mapping[str, object], domain: Domain) -> ModelTree:
     """Reads what `to_json` of any of them wrote. Errors: KeyError, TypeError, ValueError,
     DomainError, InputError."""
     match obj.get("kind"):

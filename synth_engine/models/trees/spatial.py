@@ -15,6 +15,7 @@ from synth_engine.errors import InputError
 from synth_engine.hierarchy import GazetteerHierarchy, Prefixes, SpatialHierarchy, Support
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.weights import WHOLE, Weights, dealt
+from synth_engine.strict_json import JsonObject
 
 Placement = Literal["density", "points", "anywhere"]
 
@@ -157,7 +158,7 @@ class SpatialTree:
         )
         return picked
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return (
             {
                 "columns": list(self.hierarchy.columns),

@@ -19,6 +19,7 @@ from synth_engine.kinds.text import CLASSES, Class
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.spatial import malformed
 from synth_engine.models.weights import WHOLE, Weights, dealt
+from synth_engine.strict_json import JsonObject
 
 IncompletePrefixes = Literal["completed", "whole", "marked"]
 Places = npt.NDArray[np.intp]
@@ -237,7 +238,7 @@ class StringTree:
         texts, places = self.strings_within(chosen, rng)
         return {name: attribute.encode(texts.tolist())[places]}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {
             "kind": "texts",
             "hierarchy": self.hierarchy.to_json(),

@@ -24,6 +24,7 @@ from synth_engine.kinds.completions import Completions
 from synth_engine.models.trees.spatial import Placement, SpatialTree, check, malformed
 from synth_engine.models.trees.strings import IncompletePrefixes, StringTree
 from synth_engine.models.weights import Weights, dealt
+from synth_engine.strict_json import JsonObject
 
 WITH_TEXTS = "texts and classes"
 """The kind of one that has texts, which an older version would take for codes."""
@@ -129,7 +130,7 @@ class ProductTree:
             completions=self.completions,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         words = self.hierarchy.component(StringHierarchy)
         return {
             "kind": "classes" if words is None else WITH_TEXTS,

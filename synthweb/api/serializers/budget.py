@@ -146,7 +146,7 @@ class NewRequestSerializer(StrictSerializer):
         help_text="Code of an account that protects the same people; left out for a new one.",
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """Each rule counts currencies of its own."""
         wanted, others = (
             ("rho", ("epsilon", "delta"))

@@ -18,7 +18,12 @@ from synth_engine.formats import (
     QUOTES,
     THOUSANDS,
 )
-from synth_engine.formats.dialect import MOST_HEADER_LINES, MOST_LEFT_OUT
+from synth_engine.formats.dialect import (
+    MAX_UNIT_LENGTH,
+    MOST_HEADER_LINES,
+    MOST_LEFT_OUT,
+    MOST_UNITS,
+)
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.datasets import selectors
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
@@ -75,6 +80,13 @@ class FormSerializer(StrictSerializer):
         allow_blank=True,
         default="",
         help_text="The sign between thousands, other than the one before decimals.",
+    )
+    units = serializers.ListField(
+        child=Text(max_length=MAX_UNIT_LENGTH),
+        required=False,
+        default=list,
+        max_length=MOST_UNITS,
+        help_text="What stands before or after numbers and is left out, such as $, % or kg.",
     )
     sheet = Text(
         required=False,
@@ -172,7 +184,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         read_only_fields = fields
 
     @extend_schema_field(RefusalSerializer(allow_null=True))
-    def get_refusal(self, dataset: Dataset) -> dict[str, Any] | None:
+    def get_refusal(self, dataset: Dataset) -> dict[str, object] | None:
         # Which line it is depends on rows: the selector leaves it out for most readers.
         refusal = selectors.refusal_for(self.context["request"].user, dataset)
         return refusal and {
@@ -180,7 +192,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         }
 
     @extend_schema_field(FormSerializer(allow_null=True))
-    def get_form(self, dataset: Dataset) -> dict[str, Any] | None:
+    def get_form(self, dataset: Dataset) -> dict[str, object] | None:
         # Until a description confirms it, it is a guess from rows, and for those who may see rows.
         dialect = selectors.dialect_for(self.context["request"].user, dataset)
         return dialect and dict(FormSerializer(dialect).data)
@@ -263,7 +275,7 @@ class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
         read_only_fields = fields
 
     @extend_schema_field(BasisSerializer(allow_null=True))
-    def get_basis(self, version: DomainVersion) -> dict[str, Any] | None:
+    def get_basis(self, version: DomainVersion) -> dict[str, object] | None:
         basis = selectors.basis_of(version)
         if basis is None:
             return None

@@ -127,12 +127,12 @@ class OneReleaseSerializer(ReleaseSerializer):
         read_only_fields = fields
 
     @extend_schema_field(NotesSerializer(allow_null=True))
-    def get_notes(self, release: Release) -> dict[str, Any] | None:
+    def get_notes(self, release: Release) -> dict[str, object] | None:
         summary = trees.summarise(release)
         return None if summary is None else dict(NotesSerializer(summary).data)
 
     @extend_schema_field(CitedSerializer(many=True))
-    def get_sources(self, release: Release) -> list[dict[str, Any]]:
+    def get_sources(self, release: Release) -> list[dict[str, object]]:
         return [
             dict(each)
             for each in CitedSerializer(

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from synth_engine import mechanisms
+from synth_engine.plans.parameters import ParameterRule
 from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
@@ -58,7 +59,9 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
         ]
         read_only_fields = fields
 
-    def get_spec(self, run: SynthesisRun) -> dict[str, Any]:
+    def get_spec(
+        self, run: SynthesisRun
+    ) -> dict[str, Any]:  # of objects would be documented as text
         return {key: value for key, value in run.spec.items() if key != "seed"}
 
 
@@ -91,23 +94,23 @@ class NewRunSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""
-        schema: dict[str, Any] = next(
+        rules: Mapping[str, ParameterRule] = next(
             (
-                one["parameters"]
+                one["parameters"]["properties"]
                 for one in mechanisms.describe()
                 if one["id"] == attrs["mechanism"]
             ),
             {},
         )
         for name, value in attrs["parameters"].items():
-            if kind := _unmet(value, schema.get("properties", {}).get(name, {})):
+            if kind := _unmet(value, rules.get(name, {})):
                 raise serializers.ValidationError(
                     {"parameters": {name: [f"This has to be of type {kind}."]}}
                 )
         return attrs
 
 
-def _unmet(value: Any, rule: Mapping[str, Any]) -> str:
+def _unmet(value: Any, rule: ParameterRule) -> str:
     """The type that a value, or an entry of a list or an object, should have and has not; empty if there is none."""
     kind = rule.get("type", "")
     if not kind:
@@ -117,8 +120,8 @@ def _unmet(value: Any, rule: Mapping[str, Any]) -> str:
         value, JSON_TYPES[kind]
     ):
         return str(kind)
-    inner = rule.get("items" if kind == "array" else "additionalProperties")
-    if kind not in ("array", "object") or not isinstance(inner, Mapping):
+    inner = rule.get("items") if kind == "array" else rule.get("additionalProperties")
+    if kind not in ("array", "object") or inner is None:
         return ""
     unmet_entry = next((unmet for one in _entries(value) if (unmet := _unmet(one, inner))), "")
     return f"{kind} of {unmet_entry}" if unmet_entry else ""

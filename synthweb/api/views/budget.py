@@ -97,7 +97,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
             account=selectors.account_for(caller(request), data["account"])
             if "account" in data
             else None,
-            **chosen,
+            opening=services.Opening(**chosen),
         )
         # Read again: the service decided on a row that it had locked, not on `asked`.
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)

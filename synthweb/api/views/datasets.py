@@ -272,7 +272,7 @@ class DomainView(APIView):
         return Response(_described(request, version), status=HTTPStatus.CREATED)
 
 
-def _described(request: Request, version: DomainVersion) -> dict[str, Any]:
+def _described(request: Request, version: DomainVersion) -> dict[str, object]:
     """A description as its reader may see it."""
     return dict(DomainVersionSerializer(version, context={"request": request}).data)
 

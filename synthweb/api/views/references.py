@@ -167,7 +167,12 @@ class UseView(APIView):
                 weights=data["weights"],
             )
             return Response({"taken": [f"{number:,} points"]})
-        taken = applying.use(actor=caller(request), dataset=dataset, version=version, **data)
+        taken = applying.use(
+            actor=caller(request),
+            dataset=dataset,
+            version=version,
+            selection=applying.Selection(**data),
+        )
         return Response({"taken": taken})
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import Boolean
 from synthweb.datasets.kinds.form import SHARED, KindForm
 from synthweb.datasets.kinds.typed import TypedFields
 
 
-def _boolean(typed: TypedFields) -> dict[str, Any]:
+def _boolean(typed: TypedFields) -> dict[str, object]:
     return {"true": typed.needed("true"), "false": typed.needed("false")}
 
 

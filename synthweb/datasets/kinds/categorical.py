@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import Categorical
 from synthweb.datasets.kinds.form import SHARED, KindForm
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
@@ -12,7 +10,7 @@ from synthweb.datasets.list_fields import split
 LISTED = 5  # values named in a line; the editor shows all
 
 
-def _categorical(typed: TypedFields) -> dict[str, Any]:
+def _categorical(typed: TypedFields) -> dict[str, object]:
     values = split(typed.text("values"))
     if not values:
         raise typed.wrong(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import Date, parse_attribute
 from synthweb.datasets.kinds.form import SHARED, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.typed import TypedFields
@@ -11,9 +9,9 @@ from synthweb.datasets.kinds.typed import TypedFields
 _ALL_DAYS = 4_000_000  # more than there are dates
 
 
-def _date(typed: TypedFields) -> dict[str, Any]:
+def _date(typed: TypedFields) -> dict[str, object]:
     style = typed.text("format") or "%Y-%m-%d"
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "low": typed.needed("low"),
         "high": typed.needed("high"),
         "format": style,

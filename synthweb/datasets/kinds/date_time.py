@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import DateTime, parse_attribute
 from synth_engine.kinds.date_time import ISO_MOMENT, UNITS
 from synthweb.datasets.kinds.form import (
@@ -16,8 +14,8 @@ from synthweb.datasets.kinds.form import (
 from synthweb.datasets.kinds.typed import TypedFields
 
 
-def _datetime(typed: TypedFields) -> dict[str, Any]:
-    document: dict[str, Any] = {
+def _datetime(typed: TypedFields) -> dict[str, object]:
+    document: dict[str, object] = {
         "low": typed.needed("low"),
         "high": typed.needed("high"),
         "step": typed.whole("step") if typed.text("step") else 1,

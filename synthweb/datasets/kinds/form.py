@@ -8,7 +8,7 @@ from typing import Any
 
 from synthweb.datasets.kinds.typed import TypedFields
 
-Document = Mapping[str, Any]
+Document = Mapping[str, object]
 Fields = dict[str, str]
 SHARED = ("missing_empty", "missing", "outside")
 """Inputs that most kinds have and mean alike."""
@@ -42,7 +42,7 @@ class KindForm:
     label: str
     position: int
     fields: tuple[str, ...]
-    document: Callable[[TypedFields], dict[str, Any]]
+    document: Callable[[TypedFields], dict[str, object]]
     summary: Callable[[Any], str]
     outsides: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, str]] = field(default_factory=dict)

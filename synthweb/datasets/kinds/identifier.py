@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import Identifier
 from synthweb.datasets.kinds.form import KindForm
 from synthweb.datasets.kinds.typed import TypedFields
@@ -16,7 +14,7 @@ REGENERATE = {
 }
 
 
-def _identifier(typed: TypedFields) -> dict[str, Any]:
+def _identifier(typed: TypedFields) -> dict[str, object]:
     if not typed.text("regenerate"):
         return {}
     pattern = None if typed.text("regenerate") == "uuid" else typed.text("pattern") or None

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm
 from synthweb.datasets.kinds.numbers import summary
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import split_numbers
 
 
-def _integer(typed: TypedFields) -> dict[str, Any]:
+def _integer(typed: TypedFields) -> dict[str, object]:
     low, high = typed.whole("low"), typed.whole("high")
-    document: dict[str, Any] = {"low": low, "high": high}
+    document: dict[str, object] = {"low": low, "high": high}
     match typed.one_of("bins", "width", "edges"):
         case "edges":
             document["edges"] = [

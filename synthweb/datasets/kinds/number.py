@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.numbers import equal_edges, summary
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import split_numbers
 
 
-def _number(typed: TypedFields) -> dict[str, Any]:
+def _number(typed: TypedFields) -> dict[str, object]:
     low, high = typed.number("low"), typed.number("high")
-    document: dict[str, Any] = {"low": low, "high": high}
+    document: dict[str, object] = {"low": low, "high": high}
     match typed.one_of("bins", "edges"):
         case "edges":
             document["edges"] = [

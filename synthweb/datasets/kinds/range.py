@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from synth_engine.domain import Range
 from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, Document, Fields, KindForm
@@ -21,10 +20,10 @@ WIDEST = {
 these, suggested from data, slips in."""
 
 
-def _range(typed: TypedFields) -> dict[str, Any]:
+def _range(typed: TypedFields) -> dict[str, object]:
     of = typed.text("of") or "integer"
     read = {"integer": typed.whole, "number": typed.number}.get(of, typed.needed)
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "of": of,
         "low": read("widest_low"),
         "high": read("widest_high"),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import Text
 from synth_engine.kinds.text import CLASSES
 from synthweb.datasets.kinds.form import SHARED, KindForm
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 
 
-def _text(typed: TypedFields) -> dict[str, Any]:
+def _text(typed: TypedFields) -> dict[str, object]:
     signs = [each for each in CLASSES if typed.text(each) == CHECKED]
     if typed.text("pattern"):
         if signs or any(typed.text(key) for key in ("min_length", "max_length", "leading")):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from synth_engine.domain import parse_attribute
 from synth_engine.kinds.time_of_day import FORMATS, Time
 from synthweb.datasets.kinds.form import SHARED, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.typed import TypedFields
 
 
-def _time(typed: TypedFields) -> dict[str, Any]:
-    document: dict[str, Any] = {
+def _time(typed: TypedFields) -> dict[str, object]:
+    document: dict[str, object] = {
         "low": typed.text("low") or "00:00",
         "high": typed.text("high") or "23:59",
         "step": typed.whole("step") if typed.text("step") else 1,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from synth_engine.domain import Weak
 from synth_engine.values.strings import CASES
@@ -14,16 +13,16 @@ from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.lib.number_format import grouped
 
 
-def _weak(typed: TypedFields) -> dict[str, Any]:
-    document: dict[str, Any] = {"values": sets.document_of(typed.fields, column=typed.name)}
+def _weak(typed: TypedFields) -> dict[str, object]:
+    document: dict[str, object] = {"values": sets.document_of(typed.fields, column=typed.name)}
     if typed.text("completions"):
         document["completions"] = typed.json("completions")
     return document | ({"rho": typed.number("rho")} if typed.text("rho") else {})
 
 
 def _as_typed(document: Document, fields: Fields) -> Fields:
-    if isinstance(document.get("values"), Mapping):
-        fields = fields | sets.typed_of(document["values"])
+    if isinstance(values := document.get("values"), Mapping):
+        fields = fields | sets.typed_of(values)
         if completions := document.get("completions"):
             fields["completions"] = json.dumps(completions, ensure_ascii=False)
     return fields

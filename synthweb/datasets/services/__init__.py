@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from synthweb.datasets.services.describing import (
+    DraftChanges,
     Imported,
     Incomplete,
     check_columns,
@@ -34,6 +35,7 @@ from synthweb.datasets.services.tables import take
 from synthweb.datasets.services.templates import apply_template, delete_template, save_template
 
 __all__ = [
+    "DraftChanges",
     "Imported",
     "Incomplete",
     "Intake",

@@ -17,6 +17,7 @@ from synth_engine import dictionaries
 from synth_engine.domain import Attribute, Domain
 from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
+from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import basis, constraining, points, selectors
@@ -49,16 +50,17 @@ class Imported:
 
 
 # --- the draft -----------------------------------------------------------------------------------------------------
-def save_draft(*, actor: User, dataset: Dataset, draft: Mapping[str, Any]) -> Dataset:
+def save_draft(*, actor: User, dataset: Dataset, draft: drafts.Draft) -> Dataset:
     """Replace the whole draft by what was typed, valid or not."""
-    given = {key: draft.get(key) for key in ("table", "constraints")}
     return keep(
         actor=actor,
         dataset=dataset,
-        columns=draft.get("columns", {}),
-        context=draft.get("beside"),
+        changes=DraftChanges(
+            columns=draft.get("columns", {}),
+            table=draft.get("table"),
+            constraints=draft.get("constraints"),
+        ),
         replace_draft=True,
-        **given,
     )
 
 
@@ -78,7 +80,24 @@ def constrain(
     constraints = constraining.apply_change(
         locked.draft, verb=verb, typed=typed, table=table, names=names
     )
-    return keep(actor=actor, dataset=dataset, constraints=constraints)
+    return keep(actor=actor, dataset=dataset, changes=DraftChanges(constraints=constraints))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftChanges:
+    """What was typed of a description; None leaves a part of the draft as it is.
+
+    columns: by name, None forgets one. table: facts about the whole table. total: how many columns there are. constraints:
+    what holds in every record. context: what stands beside the columns (points, partitions, totals, as in a DOMAIN.json).
+    answers: to questions about columns by their keys, an empty one takes it back.
+    """
+
+    columns: Mapping[str, drafts.Column | None] | None = None
+    table: Mapping[str, str] | None = None
+    total: int | None = None
+    constraints: Sequence[JsonObject] | None = None
+    context: Mapping[str, object] | None = None
+    answers: Mapping[str, str] | None = None
 
 
 @transaction.atomic
@@ -86,21 +105,16 @@ def keep(
     *,
     actor: User,
     dataset: Dataset,
-    columns: Mapping[str, drafts.Column | None] | None = None,
-    table: Mapping[str, str] | None = None,
-    total: int | None = None,
-    constraints: Sequence[Mapping[str, Any]] | None = None,
-    context: Mapping[str, Any] | None = None,
+    changes: DraftChanges,
     replace_draft: bool = False,
 ) -> Dataset:
-    """Keep some columns (None forgets one), the facts about the whole table as typed, what holds in every record, and
-    what stands `beside` the columns (points, partitions, totals, as in a DOMAIN.json). Others stay as they are."""
+    """Keep what was typed in the draft. The rest of the draft stays as it is, unless it is replaced."""
     locked = (
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )
-    draft: dict[str, Any] = {} if replace_draft else dict(locked.draft)
+    draft: drafts.Draft = {} if replace_draft else locked.draft.copy()
     columns_kept = dict(draft.get("columns") or {})
-    columns = _counted(locked, columns or {})
+    columns = _counted(locked, changes.columns or {})
     before = set(drafts.confirmed_names(locked.draft))
     for name, column in columns.items():
         if column is None:
@@ -108,17 +122,27 @@ def keep(
         else:
             columns_kept[name] = column
     draft["columns"] = columns_kept
-    if table is not None:
-        draft["table"] = {key: str(table.get(key, "")) for key in terms.USUAL_TABLE}
-    if total is not None:
-        draft["total"] = total
-    if constraints is not None:
-        draft["constraints"] = list(constraints)
-    given = {"columns": columns, "table": table, "constraints": constraints, "beside": context}
+    if changes.answers:
+        all_answers = {**(draft.get("answers") or {}), **changes.answers}
+        draft["answers"] = {name: key for name, key in all_answers.items() if key}
+    if changes.table is not None:
+        draft["table"] = {key: str(changes.table.get(key, "")) for key in terms.USUAL_TABLE}
+    if changes.total is not None:
+        draft["total"] = changes.total
+    if changes.constraints is not None:
+        draft["constraints"] = list(changes.constraints)
+    given = {
+        "columns": columns,
+        "table": changes.table,
+        "constraints": changes.constraints,
+        "beside": changes.context,
+        "answers": dict(changes.answers or {}),
+    }
     # Only what is new: what stands in the draft was checked when it came, and may be long.
     terms.check_text(given)
-    if context is not None:
-        DraftFacts.objects.update_or_create(dataset=locked, defaults={"facts": dict(context)})
+    if changes.context is not None:
+        facts = dict(changes.context)
+        DraftFacts.objects.update_or_create(dataset=locked, defaults={"facts": facts})
     elif replace_draft:
         DraftFacts.objects.filter(dataset=locked).delete()
     locked.draft = draft
@@ -151,7 +175,7 @@ def _counted(
     suggestions expire."""
     if not any(column and column.get("confirmed") for column in columns.values()):
         return dict(columns)
-    suggested = basis.by_column(selectors.suggestions_to_count(dataset))
+    suggested = selectors.suggestions_to_count(dataset)
     counted: dict[str, drafts.Column | None] = {}
     for name, column in columns.items():
         counted[name] = column
@@ -165,20 +189,21 @@ def _counted(
 
 @transaction.atomic
 def describe_point(
-    *, actor: User, dataset: Dataset, given: Mapping[str, Any], names: Sequence[str]
+    *, actor: User, dataset: Dataset, given: Mapping[str, object], names: Sequence[str]
 ) -> Dataset:
     """Two columns as one point, confirmed: as a form that is valid has it."""
     locked = Dataset.objects.select_for_update().get(pk=dataset.pk)
     described = points.describe_place(given, draft=locked.draft, names=names)
     table = terms.USUAL_TABLE | (locked.draft.get("table") or {}) | {"places": described.places}
-    return keep(actor=actor, dataset=dataset, columns=described.columns, table=table)
+    changes = DraftChanges(columns=described.columns, table=table)
+    return keep(actor=actor, dataset=dataset, changes=changes)
 
 
 def import_document(
     *,
     actor: User,
     dataset: Dataset,
-    document: Mapping[str, Any],
+    document: Mapping[str, object],
     replaces: bool = False,
     whole: bool = False,
 ) -> Imported:
@@ -200,8 +225,8 @@ def import_document(
     standing = {} if replaces else drafts.columns(dataset.draft)
     taken, remarks = documents.import_columns(reading, names=names, standing=standing)
     table: Mapping[str, str] | None = None
-    rules: Sequence[Mapping[str, Any]] | None = None
-    more_facts: Mapping[str, Any] | None = None
+    rules: Sequence[JsonObject] | None = None
+    more_facts: Mapping[str, object] | None = None
     lines: list[str] = []
     if domain is not None:
         table, lines = documents.import_table_facts(
@@ -218,11 +243,9 @@ def import_document(
     keep(
         actor=actor,
         dataset=dataset,
-        columns=taken,
-        table=table,
-        total=total,
-        constraints=rules,
-        context=more_facts,
+        changes=DraftChanges(
+            columns=taken, table=table, total=total, constraints=rules, context=more_facts
+        ),
     )
     return Imported(
         title=dictionaries.TITLES[kind],
@@ -250,7 +273,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
 
 
 def declare_domain(
-    *, actor: User, dataset: Dataset, document: Mapping[str, Any], because: str = ""
+    *, actor: User, dataset: Dataset, document: Mapping[str, object], because: str = ""
 ) -> DomainVersion:
     """Make a whole document the public description, on the steward's word. `because`: where its facts are written; whoever
     takes a person's word asks for it. The draft follows, so that its page shows what is in force; what was typed there and
@@ -268,7 +291,7 @@ def declare_domain(
             else [],
             facts=basis.of_attributes(
                 domain.attributes,
-                suggested=basis.by_column(selectors.suggestions_to_count(dataset)),
+                suggested=selectors.suggestions_to_count(dataset),
             ),
         )
         names = selectors.columns_of(dataset) or [
@@ -293,17 +316,19 @@ def declare_domain(
         keep(
             actor=actor,
             dataset=dataset,
-            columns=taken,
-            table=drafts.table_of(domain),
-            total=len(names),
-            constraints=held,
-            context=documents.context_of(domain),
+            changes=DraftChanges(
+                columns=taken,
+                table=drafts.table_of(domain),
+                total=len(names),
+                constraints=held,
+                context=documents.context_of(domain),
+            ),
         )
     return version
 
 
 def domain_of(
-    draft: Mapping[str, Any], *, names: Sequence[str] | None, context: Mapping[str, Any]
+    draft: drafts.Draft, *, names: Sequence[str] | None, context: Mapping[str, Any]
 ) -> Domain:
     """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only their number is
     remembered). Raises Incomplete with all errors at once."""
@@ -353,7 +378,7 @@ def _store(
     actor: User,
     dataset: Dataset,
     domain: Domain,
-    statements: Sequence[Mapping[str, Any]],
+    statements: Sequence[Mapping[str, object]],
     facts: basis.FactCount,
 ) -> DomainVersion:
     domain.require_confirmed()

@@ -10,6 +10,7 @@ from synth_engine import dictionaries
 from synth_engine.domain import Attribute, Constraint, Domain, parse_attribute
 from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
+from synth_engine.strict_json import JsonObject
 from synthweb.datasets import constraining, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.bulk_edit import named
@@ -42,7 +43,7 @@ _ABSENT = ("not in this table, not taken", "take the name from the header of the
 
 
 def read(
-    document: Mapping[str, Any],
+    document: Mapping[str, object],
 ) -> tuple[dictionaries.Kind, dictionaries.DictionaryContents, Domain | None]:
     """What a document of any kind describes, and the whole domain if it is one. Errors: DomainError."""
     kind = dictionaries.recognise(document)
@@ -128,7 +129,7 @@ def import_table_facts(
     dataset: Dataset,
     domain: Domain,
     *,
-    document: Mapping[str, Any],
+    document: Mapping[str, object],
     names: Sequence[str],
     replaces: bool,
 ) -> tuple[Fields | None, list[str]]:
@@ -173,7 +174,7 @@ def import_table_facts(
 
 def import_constraints(
     dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
-) -> tuple[list[dict[str, Any]] | None, list[str]]:
+) -> tuple[list[JsonObject] | None, list[str]]:
     """What a file says to hold in every record, if nothing else does, and as far as it is about columns of this
     table."""
     standing = constraining.documents(dataset.draft)
@@ -189,7 +190,7 @@ def import_constraints(
     return (matching or None), remarks
 
 
-def context_of(domain: Domain) -> dict[str, Any]:
+def context_of(domain: Domain) -> dict[str, object]:
     """What a domain says beside its columns and constraints, as in its JSON."""
     document = domain.to_json()
     return {key: document[key] for key in drafts.CONTEXT_KEYS if key in document}
@@ -197,7 +198,7 @@ def context_of(domain: Domain) -> dict[str, Any]:
 
 def import_context(
     dataset: Dataset, domain: Domain, *, names: Sequence[str], replaces: bool
-) -> tuple[dict[str, Any] | None, list[str]]:
+) -> tuple[dict[str, object] | None, list[str]]:
     """The same of a file, as far as it is about columns of this table and nothing of the kind stands here."""
     standing = selectors.draft_context(dataset)
     matching = drafts.fitting_context(context_of(domain), names)
@@ -219,7 +220,7 @@ def whole(
     *,
     constraints: Sequence[Constraint],
     terms: Mapping[str, Any],
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
 ) -> Domain:
     """A Domain of parts. Errors: DomainError where they do not fit."""
     if not context:
@@ -238,7 +239,7 @@ def whole(
     )
 
 
-def draft_document(dataset: Dataset) -> dict[str, Any]:
+def draft_document(dataset: Dataset) -> dict[str, object]:
     """The draft as a DOMAIN.json: every column about which something sound was typed. What is not confirmed is marked
     as suggested, so that no mechanism takes it. Opens no preview. Raises DomainError while there is nothing to say."""
     documents: list[dict[str, object]] = []

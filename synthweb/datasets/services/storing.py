@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -110,7 +109,7 @@ def cut_short() -> TableError:
 
 
 @transaction.atomic
-def mark_ready(*, dataset: Dataset, dialect: Mapping[str, Any] | None = None) -> None:
+def mark_ready(*, dataset: Dataset, dialect: Mapping[str, object] | None = None) -> None:
     """The worker has read the table, in this form; its preview lies in the preview store. What it replaced is erased.
     Nothing happens if the dataset was deleted, or has another table by now."""
     locked = tables.locked(dataset)
@@ -137,7 +136,10 @@ def mark_ready(*, dataset: Dataset, dialect: Mapping[str, Any] | None = None) ->
 
 @transaction.atomic
 def mark_refused(
-    *, dataset: Dataset, refusal: Mapping[str, Any], dialect: Mapping[str, Any] | None = None
+    *,
+    dataset: Dataset,
+    refusal: Mapping[str, str | int | None],
+    dialect: Mapping[str, object] | None = None,
 ) -> None:
     """The worker cannot read the table. `refusal` is InputError.as_dict(): rule, repair, column, line; no value.
 

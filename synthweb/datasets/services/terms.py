@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from synth_engine.domain import Domain, Repeats
 from synth_engine.domain.places import Place
@@ -30,7 +30,15 @@ WHOM = ("max_records", "unit_column", "relation", "rows", "repeats_column", "rep
 """Those that say whom a release protects."""
 
 
-def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> dict[str, Any]:
+class TableTerms(TypedDict):
+    unit: PrivacyUnit
+    relation: Relation
+    rows: int | None
+    places: tuple[Place, ...]
+    repeats: Repeats | None
+
+
+def table_terms(table: Mapping[str, str], *, names: Sequence[str]) -> TableTerms:
     """Privacy unit, neighbouring relation and public number of records, as typed."""
     column = table.get("unit_column") or None
     if column is not None and column not in names:
@@ -95,7 +103,7 @@ def _count(text: str, what: str) -> int:
     return int(text)
 
 
-def check_text(document: Mapping[str, Any]) -> None:
+def check_text(document: Mapping[str, object]) -> None:
     """PostgreSQL stores neither NUL nor half of a surrogate pair, and no codebook means them."""
     text = json.dumps(document, ensure_ascii=False)
     if "\\u0000" in text or _HALF.search(text):

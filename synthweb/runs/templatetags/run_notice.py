@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import template
 
 from synthweb.runs import screens
@@ -12,7 +10,7 @@ register = template.Library()
 
 
 @register.inclusion_tag("runs/_notice.html", takes_context=True)
-def run_notice(context: template.Context) -> dict[str, Any]:
+def run_notice(context: template.Context) -> dict[str, object]:
     """Nothing for those who ask for no runs, and on pages that nobody is signed in to."""
     me, request = context.get("me"), context.get("request")
     if request is None or me is None or not me.asks_for_runs:

@@ -1,5 +1,6 @@
-"""What a comparison in bins cannot see: it says so, and never calls such a column kept. The two tables are made like the sales of
-a city: prices of which most lie in one bin, amounts with commas between thousands, days written month first."""
+"""What a comparison in bins cannot see: columns that their description destroyed on both sides are damaged, or cannot be judged
+where values are not compared. The two tables are made like the sales of a city: prices of which most lie in one bin, amounts
+with commas between thousands, days written month first."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from synth_engine import cli, codec, pipeline
@@ -42,7 +44,7 @@ def written(folder: Path, name: str, *, amount: str, sold: str, factor: int = 1)
 
 
 def compared(real: Path, synthetic: Path, described: Domain) -> dict[str, dict[str, Any]]:
-    report = pipeline.compare(real, synthetic, domain=described)
+    report: dict[str, Any] = dict(pipeline.compare(real, synthetic, domain=described))
     assert not report["private"]
     return {entry["name"]: entry for entry in report["attributes"]} | {"report": report}
 
@@ -52,11 +54,11 @@ def test_a_price_five_times_off_inside_one_bin_is_not_called_kept(tmp_path: Path
     synthetic = written(tmp_path, "synthetic", amount="2385000", sold="2020-02-09", factor=5)
     found = compared(real, synthetic, domain())
     assert found["price"]["tvd"] == 0
-    assert found["price"]["verdict"]["level"] == "unseen"
-    assert (
-        "82 of 100 real values lie in one bin: the comparison cannot see inside it"
-        in found["price"]["verdict"]["words"]
-    )
+    assert found["price"]["verdict"]["level"] == "damaged"
+    assert "82 of 100 real values lie in the one bin" in found["price"]["verdict"]["words"]
+    assert found["price"]["limits"] == [
+        "82 of 100 real values lie in one bin: the comparison cannot see inside it, so describe the column in finer bins"
+    ]
     assert found["kind"]["verdict"]["level"] == found["sold"]["verdict"]["level"] == "same"
     pair = next(
         each
@@ -64,14 +66,11 @@ def test_a_price_five_times_off_inside_one_bin_is_not_called_kept(tmp_path: Path
         if set(each["attributes"]) == {"price", "kind"}
     )
     assert pair["verdict"]["level"] == pair["dependence"]["level"] == "unseen"
-    assert found["report"]["summary"]["tvd1"]["verdict"]["level"] == "unseen"
-    assert (
-        "2 of 4 cannot be judged" in found["report"]["summary"]["tvd1"]["verdict"]["words"]
-    )  # all amounts are in one bin, too
-    assert [entry["verdict"]["level"] for entry in found["report"]["attributes"][:2]] == [
-        "unseen",
-        "unseen",
-    ]
+    # All amounts are in one bin, too, and their values are seen to be the same.
+    assert found["amount"]["limits"] and found["amount"]["verdict"]["level"] == "same"
+    assert found["report"]["summary"]["tvd1"]["verdict"]["level"] == "damaged"
+    assert "1 of 4 is damaged" in found["report"]["summary"]["tvd1"]["verdict"]["words"]
+    assert found["report"]["attributes"][0]["name"] == "price"
 
 
 def test_amounts_and_days_that_nobody_said_how_to_read_are_not_called_kept(
@@ -82,7 +81,7 @@ def test_amounts_and_days_that_nobody_said_how_to_read_are_not_called_kept(
     found = compared(real, destroyed, domain())
     for name, kind in (("amount", "whole numbers"), ("sold", "dates")):
         assert found[name]["tvd"] == 0  # both sides lie at the lowest value
-        assert found[name]["verdict"]["level"] == "unseen"
+        assert found[name]["verdict"]["level"] == "damaged"
         assert (
             f"100 of 100 real values cannot be read as {kind}"
             in found[name]["verdict"]["words"]
@@ -104,12 +103,13 @@ def test_values_beyond_the_bounds_are_told_by_their_share(tmp_path: Path) -> Non
     }
     found = compared(path, path, Domain.from_json({"attributes": [described]}))["sold"]
     assert found["verdict"] == {
-        "level": "unseen",
-        "words": "Cannot be judged: 23 of 100 real values are beyond the declared bounds.",
+        "level": "damaged",
+        "words": "Damaged by its description: 23 of 100 real values are beyond the declared bounds and were moved to a bound, "
+        "so widen the bounds by a public source or learn them privately.",
     }
 
 
-@pytest.mark.parametrize(("beyond", "level"), [(5, "same"), (6, "unseen")])
+@pytest.mark.parametrize(("beyond", "level"), [(2, "same"), (3, "damaged")])
 def test_a_few_values_beyond_the_bounds_change_no_verdict(
     tmp_path: Path, beyond: int, level: str
 ) -> None:
@@ -131,8 +131,32 @@ def test_a_difference_that_shows_in_spite_of_it_keeps_its_level(tmp_path: Path) 
     other = tmp_path / "other.csv"
     other.write_text(HEADER + "0,0,2020-02-09,flat\n" * 100)
     found = compared(real, other, domain())["price"]
-    assert found["verdict"]["level"] == "large"
-    assert "lie in one bin" in found["verdict"]["words"]
+    assert found["tvd"] == 1 and found["verdict"]["level"] == "damaged"
+    assert "median 900\u202f000 real, 0 synthetic" in found["verdict"]["words"]
+
+
+def codes_compared(real: list[int], synthetic: list[int]) -> dict[str, Any]:
+    """The prices of two tables of which codes alone are known."""
+    described = Domain(attributes=(domain().attribute("price"),))
+    sides = [
+        report.tally(
+            tallies.CodedTable(codes={"price": np.array(side)}, domain=described, private=False)
+        )
+        for side in (real, synthetic)
+    ]
+    made = report.compare(sides[0], sides[1], described)
+    price: dict[str, Any]
+    [price] = made["attributes"]
+    return price
+
+
+def test_codes_alone_cannot_be_judged_where_most_are_one() -> None:
+    price = codes_compared([1] * 82 + [2, 3] * 9, [1] * 82 + [2, 3] * 9)
+    assert price["tvd"] == 0 and price["verdict"]["level"] == "unseen"
+    assert "82 of 100 real values lie in one bin" in price["verdict"]["words"]
+    apart = codes_compared([1] * 82 + [2, 3] * 9, [0] * 100)
+    assert apart["verdict"]["level"] == "large"
+    assert "lie in one bin" in apart["verdict"]["words"]
 
 
 def test_missing_cells_and_other_categories_are_what_is_declared() -> None:
@@ -156,7 +180,7 @@ def test_missing_cells_and_other_categories_are_what_is_declared() -> None:
 def test_shares_of_real_cells_do_not_belong_in_a_private_report() -> None:
 
     described = domain()
-    codes = {name: [0] for name in described.names}
+    codes = {name: np.array([0]) for name in described.names}
     private = report.tally(
         tallies.CodedTable(codes=codes, domain=described), wanted=[("price",)]
     )
@@ -164,8 +188,8 @@ def test_shares_of_real_cells_do_not_belong_in_a_private_report() -> None:
         report.compare(private, private, described, fits={"price": codec.Fit(cells=1)})
 
 
-def test_the_page_and_the_file_of_the_command_line_show_a_question_mark_and_the_words(
-    tmp_path: Path,
+def test_the_page_and_the_file_of_the_command_line_show_a_red_mark_and_the_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = written(tmp_path, "real", amount='"2,385,000"', sold="2/9/21")
     described = tmp_path / "domain.json"
@@ -179,10 +203,18 @@ def test_the_page_and_the_file_of_the_command_line_show_a_question_mark_and_the_
     )
     text = out.read_text()
     assert "100 of 100 real values cannot be read as dates" in text
+    notes = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith("note: damaged")
+    ]
+    assert notes == ["note: damaged, as the report says why: amount, sold"]
     report = pipeline.compare(real, real, domain=domain())
     cards = {card.title: card for card in view.lay_out(report).histograms}
-    assert (cards["sold"].mark, cards["kind"].mark) == ("?", "✓")
-    assert cards["amount"].verdict.startswith("Cannot be judged: ")
+    assert (cards["sold"].mark, cards["kind"].mark) == ("✖", "✓")
+    assert (cards["sold"].alarm, cards["kind"].alarm) == ("damaged", "")
+    assert cards["amount"].verdict.startswith("Damaged by its description: ")
+    assert cards["amount"].measures is not None
     assert "✓" not in "".join(tile.mark for tile in view.lay_out(report).tiles)
 
 
@@ -195,5 +227,7 @@ def test_a_column_of_single_values_hides_nothing() -> None:
         }
     )
 
-    real = report.tally(tallies.CodedTable(codes={"borough": [0] * 9}, domain=described))
+    real = report.tally(
+        tallies.CodedTable(codes={"borough": np.zeros(9, dtype=np.int64)}, domain=described)
+    )
     assert blind_spots.limits(described.attribute("borough"), real, None) == []

@@ -35,11 +35,13 @@ class Command(BaseCommand):
             user = services.create_user(
                 actor="system",
                 organisation=_organisation(options["organisation"]),
-                username=options["username"],
+                person=services.NewPerson(
+                    username=options["username"],
+                    email=options["email"],
+                    is_staff=options["staff"],
+                ),
                 roles=[Role(role) for role in options["role"]],
                 password=password,
-                email=options["email"],
-                is_staff=options["staff"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None

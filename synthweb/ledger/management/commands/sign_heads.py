@@ -15,6 +15,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from synth_engine.privacy.signing import SignedDocument
 from synthweb.ledger import checkpoints
 from synthweb.ledger.errors import ChainBroken
 from synthweb.ledger.models import BudgetAccount
@@ -39,7 +40,7 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"no such account: {', '.join(sorted(missing))}", returncode=2
                 )
-        chains: dict[str, Callable[[], dict[str, Any]]] = {
+        chains: dict[str, Callable[[], SignedDocument]] = {
             account.code: partial(checkpoints.of_account, account) for account in accounts
         }
         if not account:
@@ -48,7 +49,7 @@ class Command(BaseCommand):
         if broken:
             raise CommandError(f"broken, and not signed: {', '.join(broken)}", returncode=1)
 
-    def _write(self, folder: Path, name: str, head: Callable[[], dict[str, Any]]) -> bool:
+    def _write(self, folder: Path, name: str, head: Callable[[], SignedDocument]) -> bool:
         try:
             document = head()
             path = folder / f"head-{name}-{document['statement']['length']}.json"

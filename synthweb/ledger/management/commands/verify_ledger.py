@@ -67,7 +67,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{'':<12} - {fault}")
         return verdict
 
-    def _compare(self, heads: dict[str, dict[str, Any]]) -> list[str]:
+    def _compare(self, heads: dict[str, dict[str, object]]) -> list[str]:
         """Which of the heads written down earlier are no longer where they were."""
         # The head of an empty chain is no entry, so there is nothing to look for.
         gone = [
@@ -90,7 +90,7 @@ def _is_there(name: str, known: dict[str, Any]) -> bool:
     ).exists()
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
+def _read(path: Path) -> dict[str, dict[str, object]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return dict(document["heads"])
 
 
-def _signed(path: Path, document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _signed(path: Path, document: dict[str, object]) -> dict[str, dict[str, object]]:
     try:
         statement = signatures.check(document)
         return {statement["chain"]: {"length": statement["length"], "head": statement["head"]}}

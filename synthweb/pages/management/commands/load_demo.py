@@ -177,9 +177,11 @@ class Command(BaseCommand):
         ledger.grant(
             custodian=custodian,
             request=request,
-            name=example.protected,
-            separate=True,
-            separate_reason="Another copy of a public example.",
+            opening=ledger.Opening(
+                name=example.protected,
+                separate=True,
+                separate_reason="Another copy of a public example.",
+            ),
             reason="A public table: enough for a few releases.",
         )
 

@@ -1,0 +1,268 @@
+"""Count the uncoded cells of a column: neither moved to a bound nor put in a bin.
+
+Of real cells these are exact counts: for the report of the data steward alone, and never to be released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine.codec import lenient
+from synth_engine.codec.fitting import Fit, count_fit, stated_cells
+from synth_engine.codec.ladder_cells import (
+    LadderCells,
+    is_on_ladder,
+    on_declared_steps,
+    read_cells,
+    value_kind,
+)
+from synth_engine.codec.value_counts import NumberCounter, NumberCounts, TextCounter, TextCounts
+from synth_engine.domain import (
+    Attribute,
+    Boolean,
+    Categorical,
+    Domain,
+    Identifier,
+    Integer,
+    Number,
+    Text,
+)
+from synth_engine.formats import Marks
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+MAX_WAYS = 4
+"""Ways of writing that are followed through a column, after the first unreadable cells have chosen them."""
+TRIED_TEXTS = 1_000
+"""Unreadable texts by which these are chosen."""
+_LEADING_ZERO = r"^[+-]?0[0-9]"
+_DIGITS_ALONE = r"^[0-9]{3,}$"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RawColumn:
+    """What was counted of the uncoded cells of one column.
+
+    private: False for real cells.
+    records: cells, missing ones included. missing: those missing by a declared marker.
+    fit: how cells fit the description; None for kinds without declared values, and for values of a model.
+    numbers: of a scale, cells as numbers of its ladder. texts: of another kind, cells as they are written.
+    unread: cells that no known way of writing reads. ways: those that read most of the cells that the description cannot
+    read, as the end of the sentence "declare …".
+    leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits of one length.
+    """
+
+    private: bool
+    records: int
+    missing: int = 0
+    fit: Fit | None = None
+    numbers: NumberCounts | None = field(default=None, repr=False)
+    texts: TextCounts | None = field(default=None, repr=False)
+    unread: int = 0
+    ways: tuple[str, ...] = ()
+    leading_zeros: int = 0
+    digits: int | None = None
+
+
+def is_counted(attribute: Attribute) -> bool:
+    """Return whether the uncoded cells of a column are compared."""
+    if isinstance(attribute, Identifier):
+        return attribute.in_table  # one that is left out of synthetic tables has no other side
+    return bool(attribute.size) and (
+        is_on_ladder(attribute) or isinstance(attribute, Categorical | Boolean | Text)
+    )
+
+
+class RawCounter:
+    """Takes in the cells of one column block by block."""
+
+    def __init__(self, attribute: Attribute, *, marks: Marks | None = None) -> None:
+        """marks: how the file writes numbers."""
+        self._attribute = attribute
+        self._is_scale = is_on_ladder(attribute)
+        self._is_number = isinstance(value_kind(attribute), Integer | Number)
+        self._marks = marks if self._is_number else None
+        self._records = self._missing = self._leading_zeros = 0
+        self._fit: Fit | None = None
+        self._numbers, self._texts = NumberCounter(), TextCounter()
+        self._unreadable = 0
+        self._ways: dict[str, _WayCount] | None = None
+        self._lengths: set[int] = set()
+
+    def add(self, cells: Any, *, times: Counts | None = None) -> None:
+        """Count a block of cells (PyArrow texts, null is missing), each as often as `times` says."""
+        if isinstance(cells, pa.ChunkedArray):
+            cells = cells.combine_chunks()
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(pa.string())
+        coded = cells.dictionary_encode()
+        different = coded.dictionary
+        indices = coded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
+        counts = np.bincount(indices, weights=times, minlength=len(different) + 1)
+        texts = [*different.to_pylist(), None]
+        self._add_different(texts, counts.astype(np.int64))
+
+    def _add_different(self, texts: list[str | None], times: Counts) -> None:
+        occurring = np.flatnonzero(times)
+        texts, times = [texts[index] for index in occurring.tolist()], times[occurring]
+        self._records += int(times.sum())
+        stated = stated_cells(self._attribute, texts)
+        self._missing += int(times[~stated].sum())
+        cells = self._read(texts)
+        fit = count_fit(self._attribute, texts, times=times, cells=cells)
+        if fit is not None:
+            self._fit = fit if self._fit is None else self._fit + fit
+        places = np.flatnonzero(stated)
+        written, times = [texts[place] or "" for place in places.tolist()], times[places]
+        if cells is None:
+            self._texts.add(written, times)
+            return
+        values = cells.values[places]
+        self._numbers.add(on_declared_steps(self._attribute, values), times)
+        unreadable = np.flatnonzero(np.isnan(values))
+        if len(unreadable):
+            self._add_unreadable(
+                [written[place] for place in unreadable.tolist()], times[unreadable]
+            )
+        if self._is_number:
+            self._look_for_codes(written, times)
+
+    def _read(self, texts: list[str | None]) -> LadderCells | None:
+        if not self._is_scale:
+            return None
+        cells = [text or "" for text in texts]
+        if self._marks is not None and not self._marks.usual:
+            cells = self._marks.plain(
+                pa.array(cells, type=pa.string()), apart_from=self._attribute.missing or ()
+            ).to_pylist()
+        return read_cells(self._attribute, cells)
+
+    def _add_unreadable(self, texts: list[str], times: Counts) -> None:
+        self._unreadable += int(times.sum())
+        if self._ways is None:
+            self._ways = self._choose_ways(texts[:TRIED_TEXTS], times[:TRIED_TEXTS])
+        for count in self._ways.values():
+            count.add(on_declared_steps(self._attribute, count.way.read(texts)), times)
+
+    def _choose_ways(self, texts: list[str], times: Counts) -> dict[str, _WayCount]:
+        """The ways that read most of some texts."""
+        read = [
+            (int(times[~np.isnan(way.read(texts))].sum()), way)
+            for way in lenient.ways(value_kind(self._attribute))
+        ]
+        best = sorted(
+            (entry for entry in read if entry[0]), key=lambda entry: entry[0], reverse=True
+        )
+        return {way.words: _WayCount(way) for _, way in best[:MAX_WAYS]}
+
+    def _look_for_codes(self, texts: list[str], times: Counts) -> None:
+        """Note what codes written in digits have and numbers lack: leading zeros, and one length."""
+        cells = pa.array(texts, type=pa.string())
+        zeros = pc.match_substring_regex(cells, _LEADING_ZERO).to_numpy(zero_copy_only=False)
+        self._leading_zeros += int(times[zeros].sum())
+        digits = pc.match_substring_regex(cells, _DIGITS_ALONE)
+        lengths = pc.if_else(digits, pc.binary_length(cells), 0)
+        self._lengths |= set(pc.unique(lengths).to_pylist())
+
+    def finish(self) -> RawColumn:
+        """Return the counts of all real cells taken in."""
+        ways: tuple[str, ...] = ()
+        unread = self._unreadable
+        if self._ways:
+            most = max(count.read for count in self._ways.values())
+            best = [count for count in self._ways.values() if count.read == most]
+            different: list[_WayCount] = []
+            for count in best:
+                # Of several ways that read the same numbers, the first and most usual one is named.
+                if not any(count.reads_like(other) for other in different):
+                    different.append(count)
+            ways = tuple(count.way.words for count in different)
+            self._numbers.merge(best[0].numbers)
+            unread -= most
+        scale = self._is_scale
+        [length] = self._lengths if len(self._lengths) == 1 else [0]
+        return RawColumn(
+            private=False,
+            records=self._records,
+            missing=self._missing,
+            fit=self._fit,
+            numbers=self._numbers.finish() if scale else None,
+            texts=None if scale else self._texts.finish(),
+            unread=unread,
+            ways=ways,
+            leading_zeros=self._leading_zeros,
+            digits=length or None,
+        )
+
+
+class _WayCount:
+    """Numbers of cells that are read in one way."""
+
+    def __init__(self, way: lenient.Way) -> None:
+        self.way, self.numbers, self.read = way, NumberCounter(), 0
+
+    def add(self, values: Floats, times: Counts) -> None:
+        self.read += int(times[~np.isnan(values)].sum())
+        self.numbers.add(values, times)
+
+    def reads_like(self, other: _WayCount) -> bool:
+        """Whether another way reads the same numbers."""
+        mine, others = self.numbers.finish(), other.numbers.finish()
+        return np.array_equal(mine.values, others.values) and np.array_equal(
+            mine.counts, others.counts
+        )
+
+
+class GeneratedCounter:
+    """Takes in the values of one column of a synthetic table block by block."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+        self._records = self._missing = 0
+        self._numbers, self._texts = NumberCounter(), TextCounter()
+
+    def add(self, values: pd.Series) -> None:
+        """Count a block of values in the natural type of the column; NA is missing."""
+        self._records += len(values)
+        stated = values[values.notna()]
+        self._missing += len(values) - len(stated)
+        once = np.ones(len(stated), dtype=np.int64)
+        if self._attribute.is_scale:
+            self._numbers.add(self._attribute.comparable(stated), once)
+            return
+        counts = stated.astype(str).value_counts(sort=False)
+        self._texts.add(counts.index.tolist(), np.asarray(counts, dtype=np.int64))
+
+    def finish(self) -> RawColumn:
+        """Return the counts of all values taken in: post-processing of a model."""
+        scale = self._attribute.is_scale
+        return RawColumn(
+            private=True,
+            records=self._records,
+            missing=self._missing,
+            numbers=self._numbers.finish() if scale else None,
+            texts=None if scale else self._texts.finish(),
+        )
+
+
+def count_generated(domain: Domain, blocks: Any) -> Mapping[str, RawColumn]:
+    """Count the values of a synthetic table. blocks: data frames as a model generates them."""
+    counters = {
+        attribute.name: GeneratedCounter(attribute)
+        for attribute in domain.attributes
+        if is_counted(attribute)
+    }
+    for frame in blocks:
+        for name, counter in counters.items():
+            if name in frame:
+                counter.add(frame[name])
+    return {name: counter.finish() for name, counter in counters.items()}

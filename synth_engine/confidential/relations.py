@@ -1,0 +1,370 @@
+"""Rules between columns that hold in the data: sums, orders, parts of dates, functions, and where values are missing.
+
+That a rule holds in some thousand rows is a fact of these rows and no public one. It is told to the steward, who may know
+where it is written, and is never taken into a description by itself."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine.codec import numbers
+from synth_engine.formats import Marks
+
+MAX_ROWS = 2_000
+MIN_ROWS = 50
+MAX_CELLS = 1_000_000
+MAX_NUMERIC = 40  # columns that are compared with each other
+MAX_GROUPED = 40
+MAX_REMARKS = 4  # for one column
+_MAX_VALUES = 1_000  # of a column that may decide another one
+_MAX_CASES = 50  # of a column that may decide where another one is missing
+_LISTED = 5
+_CHANCE = 1e-6  # below it, a rule does not hold by chance
+_FIRST_ROWS = 64  # by which candidates are found
+_FEWEST = 20  # rows on either side of a rule of missing values
+_FEWEST_VALUES = 3
+_LEAST_SHARE = 0.01  # of the rows in which a part of a sum is not zero
+_FACT = "This holds in the data: declare it only if it is written somewhere."
+
+Floats = NDArray[np.float64]
+
+
+class RowSample:
+    """Some rows of a table, evenly spread over it, in bounded memory."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.most = max(500, min(MAX_ROWS, MAX_CELLS // max(1, len(self.names))))
+        self._step, self._seen, self._rows = 1, 0, 0
+        self._pieces: list[dict[str, pa.Array]] = []
+
+    def add(self, block: Mapping[str, pa.Array]) -> None:
+        """The next block: every so many rows of it."""
+        length = len(next(iter(block.values()))) if block else 0
+        first = -self._seen % self._step
+        self._seen += length
+        if first >= length:
+            return
+        indices = pa.array(range(first, length, self._step))
+        self._pieces.append({name: block[name].take(indices) for name in self.names})
+        self._rows += len(indices)
+        while self._rows > 2 * self.most:
+            whole = {name: texts[::2] for name, texts in self.columns().items()}
+            self._pieces, self._step = [whole], 2 * self._step
+            self._rows = len(next(iter(whole.values())))
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Return the rows, column by column."""
+        return {
+            name: pc.fill_null(pa.concat_arrays([piece[name] for piece in self._pieces]), "")
+            for name in (self.names if self._pieces else ())
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SampledColumn:
+    """A column of some rows.
+
+    numbers: shape (n,), values that compare, NaN where missing; None for texts.
+    codes: shape (n,), a number for each different text.
+    missing: shape (n,), whether the cell is a marker.
+    texts: the different texts, by code."""
+
+    name: str
+    kind: str
+    numbers: Floats | None
+    codes: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+    texts: list[str]
+
+    @property
+    def unit(self) -> str:
+        return "day" if self.kind in ("date", "datetime") else "number"
+
+
+def remarks(
+    sample: Mapping[str, pa.Array], drafts: Sequence[Mapping[str, Any]], marks: Marks
+) -> dict[str, list[str]]:
+    """Sentences about the rules that hold in some rows, by the column that they are about. drafts: the suggestions, in the
+    form of a domain's JSON."""
+    columns = [
+        _column(sample[draft["name"]], draft, marks)
+        for draft in drafts
+        if draft["name"] in sample
+    ]
+    remarks_by_column: dict[str, list[str]] = defaultdict(list)
+    if not columns or len(columns[0].codes) < MIN_ROWS:
+        return {}
+    numeric = [each for each in columns if _varies(each)][:MAX_NUMERIC]
+    related = _sums(numeric, remarks_by_column)
+    related |= _shifts(numeric, remarks_by_column)
+    _parts_of_dates(columns, remarks_by_column)
+    _orders(numeric, related, remarks_by_column)
+    _functions(columns, remarks_by_column)
+    _missing_rules(columns, remarks_by_column)
+    return {name: sentences[:MAX_REMARKS] for name, sentences in remarks_by_column.items()}
+
+
+def _column(texts: pa.Array, draft: Mapping[str, Any], marks: Marks) -> SampledColumn:
+    encoded = texts.dictionary_encode()
+    listed = encoded.dictionary.to_pylist()
+    codes = encoded.indices.to_numpy().astype(np.int64)
+    markers = set(draft.get("missing") or ())
+    missing = np.array([text in markers for text in listed])[codes]
+    # A scale says of what it is one.
+    kind = str(draft.get("of") or draft["kind"])
+    trimmed = pc.utf8_trim(encoded.dictionary, " \t")
+    values = _values(trimmed, kind, draft.get("format"), marks)
+    return SampledColumn(
+        name=str(draft["name"]),
+        kind=kind,
+        numbers=None if values is None else np.where(missing, np.nan, values[codes]),
+        codes=codes,
+        missing=missing,
+        texts=listed,
+    )
+
+
+def _values(texts: pa.Array, kind: str, style: object, marks: Marks) -> Floats | None:
+    """Different texts as numbers or days that compare; None for a column that has none. style: how days are written."""
+    if kind in ("integer", "number"):
+        plain = marks.plain(texts)
+        readable = pc.match_substring_regex(plain, numbers.DECIMAL)
+        values = pc.cast(pc.if_else(readable, plain, "0"), pa.float64()).to_numpy()
+        return np.where(readable.to_numpy(zero_copy_only=False), values, np.nan)
+    if kind in ("date", "datetime"):
+        moments = pd.to_datetime(
+            pd.Series(texts.to_pylist(), dtype="str"),
+            format=str(style or "ISO8601"),
+            errors="coerce",
+            utc=True,
+        )
+        seconds = moments.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
+        days = seconds.astype(np.int64) / 86_400
+        return np.where(np.isnat(seconds), np.nan, days)
+    return None
+
+
+def _varies(column: SampledColumn) -> bool:
+    """Whether it has numbers, and enough different ones for a rule to say anything."""
+    if column.numbers is None:
+        return False
+    known = column.numbers[~np.isnan(column.numbers)]
+    return len(known) >= MIN_ROWS and len(np.unique(known)) >= _FEWEST_VALUES
+
+
+def _equal(left: Floats, right: Floats) -> NDArray[np.bool_]:
+    """Which numbers are equal but for rounding."""
+    near: NDArray[np.bool_] = np.abs(left - right) <= 1e-6 * np.maximum(1.0, np.abs(left))
+    return near
+
+
+def _sums(
+    numeric: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
+) -> set[frozenset[str]]:
+    """Columns that are the sum of two others, or of several that stand beside each other. Returns the pairs that this relates."""
+    related: set[frozenset[str]] = set()
+    plain = [each for each in numeric if each.unit == "number"]
+    if len(plain) < 3:
+        return related
+    table = np.column_stack([each.numbers for each in plain if each.numbers is not None])
+    complete = table[~np.isnan(table).any(axis=1)]
+    first = (complete if len(complete) >= MIN_ROWS else table)[:_FIRST_ROWS]
+    runs = [
+        tuple(range(start, end))
+        for start in range(len(plain))
+        for end in range(start + 3, len(plain) + 1)
+    ]
+    for parts in [*combinations(range(len(plain)), 2), *runs]:
+        sums = first[:, list(parts)].sum(axis=1)
+        usable = ~np.isnan(sums)
+        matches = _equal(first[usable], sums[usable, None]).all(axis=0)
+        for whole in np.flatnonzero(matches).tolist():
+            if whole in parts or not usable.any() or not _is_sum(table, whole, parts):
+                continue
+            names = [plain[part].name for part in parts]
+            remarks_by_column[plain[whole].name].append(
+                f"{plain[whole].name} = {' + '.join(names)} in every row. {_FACT}"
+            )
+            related |= {
+                frozenset(pair) for pair in combinations([plain[whole].name, *names], 2)
+            }
+    return related
+
+
+def _is_sum(table: Floats, whole: int, parts: Sequence[int]) -> bool:
+    """Whether a column is the sum of others in every row that has all of them, each of them adding something."""
+    rows = table[:, [whole, *parts]]
+    rows = rows[~np.isnan(rows).any(axis=1)]
+    # A part that is hardly ever above zero would make every other column a sum.
+    adds = (np.count_nonzero(rows, axis=0) >= _LEAST_SHARE * len(rows)).all()
+    return (
+        len(rows) >= MIN_ROWS
+        and bool(adds)
+        and bool(_equal(rows[:, 0], rows[:, 1:].sum(axis=1)).all())
+    )
+
+
+def _shifts(
+    numeric: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
+) -> set[frozenset[str]]:
+    """Columns that differ from another one by the same number in every row, or add up to the same with it."""
+    related: set[frozenset[str]] = set()
+    for left, right in combinations(numeric, 2):
+        if left.numbers is None or right.numbers is None or left.unit != right.unit:
+            continue
+        both = ~np.isnan(left.numbers) & ~np.isnan(right.numbers)
+        if both.sum() < MIN_ROWS:
+            continue
+        for total, how in ((False, "is always"), (True, "and")):
+            result = right.numbers[both] + (1 if total else -1) * left.numbers[both]
+            if (total and left.unit == "day") or not _equal(result, result[:1]).all():
+                continue
+            constant = f"{result[0]:.12g}"
+            if total:
+                sentence = f"{left.name} and {right.name} add up to {constant} in every row."
+            elif result[0] == 0:
+                sentence = f"{right.name} {how} the same as {left.name}."
+            else:
+                sentence = f"{right.name} {how} {left.name} plus {constant}{' days' if left.unit == 'day' else ''}."
+            remarks_by_column[right.name].append(f"{sentence} {_FACT}")
+            related.add(frozenset((left.name, right.name)))
+    return related
+
+
+def _parts_of_dates(
+    columns: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
+) -> None:
+    """Columns that are the year or the month of a date."""
+    days = [each for each in columns if each.kind in ("date", "datetime")][:MAX_NUMERIC]
+    whole = [each for each in columns if each.kind == "integer" and each.numbers is not None]
+    for day in days:
+        if day.numbers is None:
+            continue
+        known = ~np.isnan(day.numbers)
+        seconds = np.where(known, day.numbers, 0.0) * 86_400
+        months = seconds.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+        parts = {"year": 1970 + months // 12, "month": months % 12 + 1}
+        for column in whole[:MAX_NUMERIC]:
+            if column.numbers is None:
+                continue
+            both = known & ~np.isnan(column.numbers)
+            for part, values in parts.items():
+                different = len(np.unique(values[both]))
+                if (
+                    both.sum() >= MIN_ROWS
+                    and different > 1
+                    and (column.numbers[both] == values[both]).all()
+                ):
+                    remarks_by_column[column.name].append(
+                        f"{column.name} is the {part} of {day.name} in every row. {_FACT}"
+                    )
+
+
+def _orders(
+    numeric: Sequence[SampledColumn],
+    related: set[frozenset[str]],
+    remarks_by_column: dict[str, list[str]],
+) -> None:
+    """Columns that are never above another one, where chance alone would put some rows the other way round."""
+    for left, right in permutations(numeric, 2):
+        if left.numbers is None or right.numbers is None or left.unit != right.unit:
+            continue
+        if frozenset((left.name, right.name)) in related:
+            continue
+        both = ~np.isnan(left.numbers) & ~np.isnan(right.numbers)
+        low, high = left.numbers[both], right.numbers[both]
+        if len(low) < MIN_ROWS or (low > high).any():
+            continue
+        # If the columns were independent, a row would be in order with this chance.
+        share = float(np.searchsorted(np.sort(low), high, side="right").mean() / len(low))
+        if len(low) * math.log(min(1.0, share)) < math.log(_CHANCE):
+            verb = "after" if left.unit == "day" else "above"
+            remarks_by_column[left.name].append(
+                f"{left.name} is never {verb} {right.name}. {_FACT}"
+            )
+
+
+def _functions(
+    columns: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
+) -> None:
+    """Columns that another one decides: each of its values occurs with one value alone."""
+    grouped = [
+        each
+        for each in columns
+        if each.kind in ("categorical", "boolean", "identifier")
+        and 2 <= len(each.texts) <= _MAX_VALUES
+    ][:MAX_GROUPED]
+    for left, right in permutations(grouped, 2):
+        if len(right.texts) > len(left.texts) or len(left.texts) < 3:
+            continue
+        pairs = len(np.unique(left.codes * len(right.texts) + right.codes))
+        if pairs != len(left.texts):
+            continue
+        shares = np.bincount(right.codes) / len(right.codes)
+        repeated = len(left.codes) - len(left.texts)
+        if repeated * math.log(float((shares**2).sum())) < math.log(_CHANCE):
+            remarks_by_column[right.name].append(
+                f"{left.name} decides {right.name}: each value occurs with one alone. {_FACT}"
+            )
+
+
+def _missing_rules(
+    columns: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
+) -> None:
+    """Columns that are missing exactly where another one has some values, or is missing itself."""
+    gaps = [
+        each for each in columns if _FEWEST <= each.missing.sum() <= len(each.missing) - _FEWEST
+    ][:MAX_GROUPED]
+    for column in gaps:
+        for other in columns[: 2 * MAX_GROUPED]:
+            if other is column:
+                continue
+            if (rule := _missing_rule(column.missing, other)) is not None:
+                remarks_by_column[column.name].append(
+                    f"{column.name} is missing exactly where {rule}. {_FACT}"
+                )
+                break
+
+
+def _missing_rule(missing: NDArray[np.bool_], other: SampledColumn) -> str | None:
+    """Where a column is missing, in words about another one; None if that one does not decide it."""
+    if np.array_equal(missing, other.missing):
+        return f"{other.name} is missing"
+    if (
+        other.numbers is not None
+        and not other.missing.any()
+        and not np.isnan(other.numbers).any()
+    ):
+        inside, outside = other.numbers[missing], other.numbers[~missing]
+        if inside.max() < outside.min():
+            return f"{other.name} is below {_written(other, outside.min())}"
+        if inside.min() > outside.max():
+            return f"{other.name} is above {_written(other, outside.max())}"
+    if not 2 <= len(other.texts) <= _MAX_CASES:
+        return None
+    totals = np.bincount(other.codes, minlength=len(other.texts))
+    gaps = np.bincount(other.codes[missing], minlength=len(other.texts))
+    if ((gaps != 0) & (gaps != totals)).any():
+        return None
+    cases = [f"“{text}”" for text, gap in zip(other.texts, gaps.tolist(), strict=True) if gap]
+    more = f" or {len(cases) - _LISTED} others" if len(cases) > _LISTED else ""
+    return f"{other.name} is {', '.join(cases[:_LISTED])}{more}"
+
+
+def _written(column: SampledColumn, value: float) -> str:
+    """The text that stands for a number of a column."""
+    if column.numbers is None:
+        raise TypeError("the column has no numbers")
+    return column.texts[int(column.codes[int(np.flatnonzero(column.numbers == value)[0])])]

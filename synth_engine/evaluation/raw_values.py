@@ -1,0 +1,439 @@
+"""Compare the values of single columns as they are written: neither moved to a bound nor put in a bin.
+
+A comparison of codes cannot see what a description destroyed, because it destroyed it on both sides. Here a column whose
+values did not survive is called damaged, with the reason and the repair. Definitions in docs/comparison.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine.codec import Fit, RawColumn, value_kind
+from synth_engine.codec.ladder_cells import is_on_ladder
+from synth_engine.codec.value_counts import NumberCounts
+from synth_engine.domain import Attribute, Integer, ScaleBins
+from synth_engine.evaluation import wording
+from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.scale_text import declared_step, is_moment, span_text, text_of
+from synth_engine.evaluation.value_distances import (
+    ValueDistances,
+    chance_gap,
+    gap_at,
+    gap_within,
+    value_distances,
+)
+from synth_engine.evaluation.value_histograms import value_histogram
+from synth_engine.evaluation.wording import FigureVerdict, Json, Level, per_hundred
+from synth_engine.kinds.time_of_day import Time
+
+Floats = NDArray[np.float64]
+
+DIGITS = 9
+MAX_LOST_SHARE = 0.02
+"""Share of real cells that may be unreadable, or outside what is declared."""
+MAX_BIN_SHARE = 0.5
+"""Share of real values that may lie in one bin within which the values differ."""
+MAX_GAP = wording.VALUE_STEPS[-1][0]
+"""Kolmogorov distance, beyond chance, from which on a column is damaged."""
+MEDIAN_TOLERANCE = 0.05
+"""Share of the real median by which the synthetic one may differ; days and times have no zero, hence no such share."""
+SPREAD_TOLERANCE = 0.01
+"""Share of the real interquartile range by which the medians may differ."""
+MAX_INVENTED_SHARE = 0.1
+"""Share of synthetic values of a column of codes that may not occur in the real table."""
+MIN_RECORDS_PER_CODE = 10
+"""Real records for each different value, from which on numbers of one length are taken for codes."""
+TOP_VALUES = 5
+QUANTILES = {
+    "quantile_1": 0.01,
+    "quantile_5": 0.05,
+    "median": 0.5,
+    "quantile_95": 0.95,
+    "quantile_99": 0.99,
+}
+MEASURES = ("mean", "standard_deviation", *QUANTILES)
+KIND_WORDS = {
+    "integer": "whole numbers",
+    "number": "numbers",
+    "date": "dates",
+    "datetime": "dates and times",
+    "time": "times of day",
+}
+
+
+def compare_column(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json:
+    """Compare one column. The entry has a `verdict`, which is null where the values give no reason for one."""
+    entry = {
+        "name": attribute.name,
+        "kind": attribute.kind,
+        "records": {"real": real.records, "synthetic": synthetic.records},
+        "missing": _by_side(real, synthetic, lambda side: side.missing),
+        "unreadable": _by_side(
+            real, synthetic, lambda side: side.fit.unreadable if side.fit else 0
+        ),
+        "outside": _by_side(real, synthetic, lambda side: side.fit.outside if side.fit else 0),
+        "unread": _by_side(real, synthetic, lambda side: side.unread),
+    }
+    if real.numbers is not None and synthetic.numbers is not None:
+        return entry | _compare_numbers(attribute, real, real.numbers, synthetic.numbers)
+    return entry | _compare_texts(attribute, real, synthetic)
+
+
+def _by_side(real: RawColumn, synthetic: RawColumn, count: Callable[[RawColumn], int]) -> Json:
+    """A share of all cells, by side."""
+    return {
+        side: round(count(raw) / raw.records, DIGITS) if raw.records else 0.0
+        for side, raw in (("real", real), ("synthetic", synthetic))
+    }
+
+
+def _compare_texts(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json:
+    texts, made = real.texts, synthetic.texts
+    reasons = _lost_reasons(attribute, real)
+    return {
+        "distinct": {
+            "real": texts.distinct if texts else None,
+            "synthetic": made.distinct if made else None,
+        },
+        "invented": None if texts is None or made is None else made.invented(texts),
+        "verdict": wording.damage_verdict(reasons) if reasons else None,
+    }
+
+
+def _compare_numbers(
+    attribute: Attribute,
+    raw: RawColumn,
+    real: NumberCounts,
+    synthetic: NumberCounts,
+) -> Json:
+    both = bool(real.total and synthetic.total)
+    distances = value_distances(real, synthetic) if both else None
+    invented = _invented(real, synthetic)
+    widest = _fullest_bin(attribute, real, synthetic)
+    entry: Json = {
+        "measures": {
+            name: {
+                "real": _measure(attribute, name, real),
+                "synthetic": _measure(attribute, name, synthetic),
+            }
+            for name in MEASURES
+        },
+        "ks": None if distances is None else round(distances.kolmogorov, DIGITS),
+        "ks_by_chance": round(chance_gap(real.total, synthetic.total), DIGITS),
+        "earth_mover": None if distances is None else round(distances.earth_mover, DIGITS),
+        "unit": _UNITS.get(value_kind(attribute).kind, ""),
+        "distinct": {
+            "real": len(real.values) if real.exact else None,
+            "synthetic": len(synthetic.values) if synthetic.exact else None,
+        },
+        "invented": None if invented is None else round(invented, DIGITS),
+        "top": _top(attribute, real, synthetic),
+        "fullest_bin": widest,
+        "histogram": value_histogram(attribute, real, synthetic, step=declared_step(attribute))
+        if both
+        else None,
+    }
+    entry["texts"] = _texts(attribute, real, synthetic, distances)
+    reasons = [
+        *_lost_reasons(attribute, raw),
+        # Learned bins are as fine as the noise allows: nobody declared them.
+        *([] if isinstance(attribute, ScaleBins) else _bin_reasons(attribute, widest)),
+        *_code_reasons(attribute, raw, real, invented),
+    ]
+    entry["verdict"] = _verdict(attribute, real, synthetic, distances, reasons)
+    return entry
+
+
+_UNITS = {"date": "days", "datetime": "seconds", "time": "minutes"}
+
+
+def _measure(attribute: Attribute, name: str, side: NumberCounts) -> float | str | None:
+    """A measure of one side: a number, or a day or time as text; None without any value."""
+    if not side.total:
+        return None
+    if name == "standard_deviation":
+        return round(side.standard_deviation, DIGITS)
+    value = side.mean if name == "mean" else side.quantile(QUANTILES[name])
+    if is_moment(attribute):
+        return text_of(attribute, value)
+    return round(value, DIGITS)
+
+
+def _texts(
+    attribute: Attribute,
+    real: NumberCounts,
+    synthetic: NumberCounts,
+    distances: ValueDistances | None,
+) -> Json:
+    """The measures as people write them, with the unit of distances."""
+    texts: Json = {}
+    for name in MEASURES:
+        texts[name] = {}
+        for key, side in (("real", real), ("synthetic", synthetic)):
+            if not side.total:
+                texts[name][key] = "–"
+            elif name == "standard_deviation":
+                texts[name][key] = span_text(attribute, side.standard_deviation)
+            else:
+                value = side.mean if name == "mean" else side.quantile(QUANTILES[name])
+                texts[name][key] = text_of(attribute, value)
+    texts["earth_mover"] = (
+        "–" if distances is None else span_text(attribute, distances.earth_mover)
+    )
+    return texts
+
+
+def _invented(real: NumberCounts, synthetic: NumberCounts) -> float | None:
+    """The share of synthetic values that do not occur in the real table; None where it was not counted exactly."""
+    if not synthetic.total or not (real.exact and synthetic.exact):
+        return None
+    new = ~np.isin(synthetic.values, real.values, assume_unique=True)
+    return float(synthetic.counts[new].sum() / synthetic.total)
+
+
+def _top(attribute: Attribute, real: NumberCounts, synthetic: NumberCounts) -> list[Json]:
+    """The values that most records of either side have, with their shares in both; a value of one record is no spike."""
+    candidates = np.unique(
+        np.concatenate(
+            [
+                side.values[np.argsort(-side.counts, kind="stable")[:TOP_VALUES]]
+                for side in (real, synthetic)
+            ]
+        )
+    )
+    shares = [_shares_of(candidates, side) for side in (real, synthetic)]
+    repeated = np.maximum(shares[0] * real.total, shares[1] * synthetic.total) >= 2
+    order = np.argsort(-np.maximum(*shares), kind="stable")
+    return [
+        {
+            "value": _measure_of(attribute, candidates[index]),
+            "text": text_of(attribute, candidates[index]),
+            "real": round(float(shares[0][index]), DIGITS),
+            "synthetic": round(float(shares[1][index]), DIGITS),
+        }
+        for index in order.tolist()
+        if repeated[index]
+    ][:TOP_VALUES]
+
+
+def _measure_of(attribute: Attribute, value: float) -> float | str:
+    if is_moment(attribute):
+        return text_of(attribute, value)
+    return float(value)
+
+
+def _shares_of(values: Floats, side: NumberCounts) -> Floats:
+    """The share of records that have each value. values: shape (k,)."""
+    if not side.total:
+        return np.zeros(len(values))
+    places = np.minimum(np.searchsorted(side.values, values), len(side.values) - 1)
+    counts = np.where(side.values[places] == values, side.counts[places], 0)
+    shares: Floats = counts / side.total
+    return shares
+
+
+def _fullest_bin(
+    attribute: Attribute, real: NumberCounts, synthetic: NumberCounts
+) -> Json | None:
+    """The bin that holds most real values: its label, their share, and the distance of the values within; None where no
+    real value is within the bounds, or there are no bins."""
+    if not (real.total and attribute.is_scale):
+        return None
+    first, last = attribute.bin_spans()
+    ends = np.append(first[1:], np.nextafter(last[-1], np.inf))
+    shares = real.below(ends, inclusive=False) - real.below(first, inclusive=False)
+    fullest = int(np.argmax(shares))
+    if shares[fullest] <= 0:
+        return None
+    start, end = float(first[fullest]), float(ends[fullest])
+    gap, chance = gap_within(start, end, real, synthetic)
+    inside = slice(*np.searchsorted(real.values, (start, end)))
+    counts = real.counts[inside]
+    spike = int(np.argmax(counts))
+    return {
+        "label": attribute.value_labels[fullest],
+        "share": round(float(shares[fullest]), DIGITS),
+        "ks": round(gap, DIGITS),
+        "ks_by_chance": round(chance, DIGITS),
+        "spike": text_of(attribute, float(real.values[inside][spike])),
+        "spike_share": round(float(counts[spike] / real.total), DIGITS),
+    }
+
+
+def _lost_reasons(attribute: Attribute, raw: RawColumn) -> list[str]:
+    """Why cells of a real column are lost: they cannot be read, or are outside what is declared."""
+    fit = raw.fit
+    if fit is None or not fit.cells:
+        return []
+    reasons = []
+    if fit.unreadable > MAX_LOST_SHARE * fit.cells:
+        reasons.append(
+            f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as "
+            f"{KIND_WORDS.get(value_kind(attribute).kind, attribute.kind)}, so {_reading_repair(raw, fit)}"
+        )
+    if fit.outside > MAX_LOST_SHARE * fit.cells:
+        share = per_hundred(fit.outside / fit.cells)
+        reasons.append(
+            f"{share} of 100 real values are beyond the declared bounds and {_fate(attribute)}, so widen the bounds by a "
+            "public source or learn them privately"
+            if is_on_ladder(attribute)
+            else f"{share} of 100 real values are not among the declared values and {_fate(attribute)}, so add them from a "
+            'public source or declare "other"'
+        )
+    return reasons
+
+
+def _fate(attribute: Attribute) -> str:
+    if attribute.outside == "missing":
+        return "became missing"
+    return "were moved to a bound" if is_on_ladder(attribute) else "became the first value"
+
+
+def _reading_repair(raw: RawColumn, fit: Fit) -> str:
+    read = fit.unreadable - raw.unread
+    if not raw.ways or read < MAX_BIN_SHARE * fit.unreadable:
+        return "declare the markers of missing values, or how the values are written"
+    how = "reads all of them" if not raw.unread else "reads most of them"
+    if len(raw.ways) > 1:
+        return f"declare {' or '.join(raw.ways)}: each {how}"
+    return f"declare {raw.ways[0]}: that {how}"
+
+
+def _bin_reasons(attribute: Attribute, fullest: Json | None) -> list[str]:
+    """Why one bin is too wide: most values lie in it, and the synthetic ones lie elsewhere in it."""
+    if fullest is None or fullest["share"] <= MAX_BIN_SHARE:
+        return []
+    if fullest["ks"] - fullest["ks_by_chance"] <= MAX_GAP:
+        return []
+    repair = (
+        f"give {fullest['spike']} a bin of its own"
+        if fullest["spike_share"] > MAX_BIN_SHARE * fullest["share"]
+        else "describe the column in finer bins there"
+    ) + _without_bins(attribute)
+    return [
+        f"{per_hundred(fullest['share'])} of 100 real values lie in the one bin {fullest['label']}, where the synthetic values "
+        f"are {wording.up_to(fullest['ks'])} of 100 apart from them, so {repair}"
+    ]
+
+
+def _without_bins(attribute: Attribute) -> str:
+    """The other repair of wide bins, for kinds whose resolution can be learned."""
+    return "" if isinstance(attribute, Time) else ", or declare none and let them be learned"
+
+
+def _code_reasons(
+    attribute: Attribute, raw: RawColumn, real: NumberCounts, invented: float | None
+) -> list[str]:
+    """Why numbers are codes: they have leading zeros, or a fixed length and gaps that are filled with invented values."""
+    repair = "so describe the column as categories"
+    if raw.leading_zeros > MAX_LOST_SHARE * max(raw.records, 1):
+        share = per_hundred(raw.leading_zeros / raw.records)
+        return [f"{share} of 100 real values begin with zeros, which numbers lose, {repair}"]
+    if invented is None or raw.digits is None or not isinstance(value_kind(attribute), Integer):
+        return []
+    # What a second sample of the same people would add: the share of values that occur once (Good and Turing).
+    unseen = float((real.counts == 1).sum() / real.total) if real.total else 0.0
+    few = real.total >= MIN_RECORDS_PER_CODE * len(real.values)
+    if not few or invented - unseen <= MAX_INVENTED_SHARE:
+        return []
+    return [
+        f"{per_hundred(invented)} of 100 synthetic values do not occur in the real table, whose {len(real.values)} values "
+        f"of {raw.digits} digits look like codes, {repair}"
+    ]
+
+
+def _verdict(
+    attribute: Attribute,
+    real: NumberCounts,
+    synthetic: NumberCounts,
+    distances: ValueDistances | None,
+    reasons: list[str],
+) -> FigureVerdict | None:
+    if reasons:
+        return wording.damage_verdict(reasons)
+    if distances is None:
+        if not real.total:
+            return None
+        return {
+            "level": "large",
+            "words": "Large difference: the synthetic table has no value.",
+        }
+    chance = chance_gap(real.total, synthetic.total)
+    if distances.kolmogorov - chance > MAX_GAP:
+        return _gap_verdict(attribute, real, synthetic, distances)
+    return wording.value_verdict(
+        distances.kolmogorov,
+        chance=chance,
+        medians=_medians(attribute, real, synthetic),
+        median_level=_median_level(attribute, real, synthetic, chance=chance),
+    )
+
+
+def _gap_verdict(
+    attribute: Attribute,
+    real: NumberCounts,
+    synthetic: NumberCounts,
+    distances: ValueDistances,
+) -> FigureVerdict:
+    """The verdict on values that are far apart without another reason: bins hide it, or noise did it."""
+    gap = distances.kolmogorov
+    statement = (
+        f"the values are {wording.up_to(gap)} of 100 records apart "
+        f"({_medians(attribute, real, synthetic)})"
+    )
+    declared = attribute.is_scale and not isinstance(attribute, ScaleBins)
+    if declared and gap_at(attribute.bin_spans()[0], real, synthetic) < gap / 2:
+        return wording.damage_verdict(
+            [
+                f"{statement}, most of it inside bins, so describe the column in finer bins where its values are"
+                + _without_bins(attribute)
+            ]
+        )
+    return wording.damage_verdict(
+        [f"{statement}, so use fewer bins or columns, or a larger ε"], by_noise=True
+    )
+
+
+def median_tolerance(attribute: Attribute, real: NumberCounts) -> float:
+    """By how much the medians may differ: 5 % of the real one, a declared step, or 1 % of the interquartile range, whichever
+    is most."""
+    spread = real.quantile(0.75) - real.quantile(0.25)
+    tolerance = max(declared_step(attribute), SPREAD_TOLERANCE * spread)
+    if is_moment(attribute):
+        return tolerance
+    return max(tolerance, MEDIAN_TOLERANCE * abs(real.quantile(0.5)))
+
+
+def _median_level(
+    attribute: Attribute, real: NumberCounts, synthetic: NumberCounts, *, chance: float
+) -> Level:
+    """The level that the medians alone give: never "same" beyond the tolerance, and "small" where chance may be the reason."""
+    tolerance = median_tolerance(attribute, real)
+    median = synthetic.quantile(0.5)
+    if abs(median - real.quantile(0.5)) <= tolerance:
+        return "same"
+    low, high = (real.quantile(0.5 + shift) for shift in (-chance, chance))
+    return "small" if low - tolerance <= median <= high + tolerance else "clear"
+
+
+def _medians(attribute: Attribute, real: NumberCounts, synthetic: NumberCounts) -> str:
+    texts = [text_of(attribute, side.quantile(0.5)) for side in (real, synthetic)]
+    return f"median {texts[0]} real, {texts[1]} synthetic"
+
+
+def column_verdict(coded: FigureVerdict, entry: Json) -> FigureVerdict:
+    """The verdict on a column whose values were compared. coded: that of its codes, which sees the missing ones as well."""
+    values: FigureVerdict | None = entry["verdict"]
+    return coded if values is None else wording.worse(values, coded)
+
+
+def damaged_columns(report: Report) -> list[str]:
+    """The names of the damaged columns of a report, in its order."""
+    return [
+        entry["name"]
+        for entry in report["attributes"]
+        if entry["verdict"]["level"] == "damaged"
+    ]

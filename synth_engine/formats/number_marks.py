@@ -1,0 +1,98 @@
+"""Find the marks of decimals and thousands that all numbers of a file agree on, where some cell can be read in no other way.
+
+A column such as `1,096` alone decides nothing: it may have decimals or thousands. `2,385,000` decides, and so does `1,096`
+beside a column with decimal points, because a file has one set of marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from synth_engine.formats.marks import Marks
+
+NUMBER_MARKS = (
+    Marks(),
+    Marks(decimal=","),
+    Marks(decimal=".", thousands=","),
+    Marks(decimal=",", thousands="."),
+    Marks(decimal=".", thousands="'"),
+    Marks(decimal=".", thousands=" "),
+    Marks(decimal=",", thousands=" "),
+    Marks(decimal=",", thousands="'"),
+)
+CURRENCIES = ("$", "€", "£", "¥", "%")  # left out where every cell with a digit has them
+_PHONE_DIGITS = 9
+_SHORT = re.compile(r"[+-]?[0-9]+")
+
+
+def _pattern(marks: Marks) -> re.Pattern[str]:
+    signs = "[ \u00a0\u202f]" if marks.thousands == " " else re.escape(marks.thousands)
+    grouped = rf"[1-9][0-9]{{0,2}}(?:{signs}[0-9]{{3}})+|" if marks.thousands else ""
+    decimals = rf"(?:{re.escape(marks.decimal)}[0-9]+)?"
+    return re.compile(rf"[+-]?(?:{grouped}0|[1-9][0-9]*)?{decimals}")
+
+
+_PATTERNS = [(marks, _pattern(marks)) for marks in NUMBER_MARKS]
+
+
+def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
+    """The marks by which all columns of numbers can be read, given the different cells of each column; None where several
+    sets remain that differ in both marks, where none does, or where no number has a mark."""
+    remaining = list(NUMBER_MARKS)
+    units: set[str] = set()
+    marked = False
+    for cells in columns:
+        texts, unit = _without_currency({cell.strip() for cell in cells})
+        if not texts or all(_SHORT.fullmatch(text) for text in texts):
+            units |= unit
+            continue
+        fitting = [
+            marks
+            for marks, pattern in _PATTERNS
+            if all(map(pattern.fullmatch, texts)) and not _like_phones(texts, marks)
+        ]
+        if fitting:
+            marked = True
+            units |= unit
+            remaining = [marks for marks in remaining if marks in fitting]
+    left_out = tuple(sorted(units))
+    if not marked or not remaining:
+        return Marks(units=left_out) if left_out and not marked else None
+    # The first is the simplest: without a sign between thousands where none is needed.
+    if len({marks.decimal for marks in remaining}) == 1 or len(remaining) == 1:
+        simplest = remaining[0]
+        return Marks(decimal=simplest.decimal, thousands=simplest.thousands, units=left_out)
+    if len({marks.thousands for marks in remaining}) == 1:
+        return Marks(thousands=remaining[0].thousands, units=left_out)
+    return None
+
+
+def _without_currency(cells: Collection[str]) -> tuple[set[str], set[str]]:
+    """The cells with a digit, without the one currency or percent sign that they have, and that sign."""
+    texts = {cell for cell in cells if re.search("[0-9]", cell)}
+    for unit in CURRENCIES:
+        with_unit = {text for text in texts if unit in text}
+        if not with_unit:
+            continue
+        bare = {_bare(text, unit) for text in texts}
+        if None in bare or len(with_unit) * 2 < len(texts):
+            return texts, set()
+        return {text for text in bare if text}, {unit}
+    return texts, set()
+
+
+def _bare(text: str, unit: str) -> str | None:
+    """A cell without a currency or percent sign before or after its number; None if it stands elsewhere."""
+    match = re.fullmatch(
+        rf"([+-]?)(?:{re.escape(unit)} ?)?([+-]?[0-9.,][^{re.escape(unit)}]*?)(?:[ \u00a0]?{re.escape(unit)})?",
+        text,
+    )
+    return match[1] + match[2] if match else None
+
+
+def _like_phones(texts: Collection[str], marks: Marks) -> bool:
+    """Whether digits in groups look like telephone numbers: long, and equally long in every cell."""
+    if marks.thousands not in (" ", "."):
+        return False
+    lengths = {len(re.sub("[^0-9]", "", text)) for text in texts}
+    return len(texts) > 1 and len(lengths) == 1 and min(lengths) >= _PHONE_DIGITS

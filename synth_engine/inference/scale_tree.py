@@ -1,0 +1,328 @@
+"""The resolution of one column on a lattice, from noisy counts alone.
+
+A column on a lattice has positions 0 … N-1, up to 2^64 of them. They are counted in rounds: each round counts the cells of
+a partition of the positions, and the next round's partition splits the cells that hold clearly more than noise. That is
+an adaptive histogram on a one-dimensional tree ("Synthetic Data via Differential Privacy", with counts in place of
+thresholds), whose nodes begin on round numbers, so that one value (0, or a marker such as -1) can be a leaf. All rounds are
+reconciled by generalised least squares on the tree (Hay et al. 2010, with unequal variances).
+
+Everything here is post-processing of noisy counts, and a function of them and of public facts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.inference.oneway import project_to_simplex
+from synth_engine.kinds.scale_bins import MAX_PIECES
+
+Floats = npt.NDArray[np.float64]
+Cuts = tuple[int, ...]
+"""Increasing positions: cell i holds cuts[i] ≤ k < cuts[i+1]."""
+
+MAX_CELLS = 1_024
+"""Cells of a round, about: more would cost time and hold little but noise. Cuts on round numbers make up to three times as
+many."""
+ZOOM_CELLS = 4
+"""A round that zooms in adds at most one in so many of the cells that are left: later rounds split again what it splits."""
+EVEN_CELLS = 16
+"""Equal parts of the whole range in the first round, beside the powers of two around zero."""
+RECORDS_TO_SPLIT, RECORDS_TO_ZOOM = 6.0, 2.0
+"""Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be split again."""
+CLEAR = 4.5
+"""Standard deviations beyond which a run of cells holds records and not only noise: of some ten thousand runs, chance
+takes one that far in thirty tables."""
+TAIL_CLEAR = 1.0
+"""Standard deviations beyond which the cells next to the last clear one are taken for its tail."""
+FIRST_SHARE, ZOOM_ROUND_SHARE, LAST_SHARE = (
+    Fraction(20, 100),
+    Fraction(10, 100),
+    Fraction(30, 100),
+)
+"""Shares of a column's budget: for the first round, for each round that zooms in, and for the last round at least."""
+MIN_SPREAD = 0.5
+"""Noise of a smaller spread is mostly 0 and sometimes 1."""
+ZOOM_SHARE = 1 / 40
+"""A cell of several positions with a larger share of the records is split before the last round."""
+PIECES = 6
+"""Pieces in which a density that falls within a leaf is stored."""
+MAX_TILT, MAX_END_TILT = 5.0, 30.0
+"""The natural logarithm of the largest ratio of densities at the two ends of a leaf, and of an outermost one."""
+_FIXED_POINT_ROUNDS = 60
+_GRAIN = 16
+"""Weights are whole numbers, in that part of a record."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountedCells:
+    """One answered round. cuts: of its cells. values: noisy counts, shape (cells,). variance: of the noise of one count."""
+
+    cuts: Cuts
+    values: Floats
+    variance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pieces:
+    """A piecewise constant density. starts: the first position of each piece, and the end of the last. weights: relative
+    numbers of records, whole; one for each piece. leaf: which leaf of the tree each piece is a part of."""
+
+    starts: Cuts
+    weights: tuple[int, ...]
+    leaf: tuple[int, ...]
+
+
+def first_cuts(count: int, *, zero: int) -> Cuts:
+    """The partition of the first round, from public facts: powers of two on both sides of zero, because most numbers that
+    people record are skewed, and equal parts of the whole range, because some lie far from zero.
+
+    count: positions. zero: the position of the number 0, which may lie outside of 0 … count-1."""
+    cuts = {0, count} | {count * part // EVEN_CELLS for part in range(EVEN_CELLS)}
+    for power in range(count.bit_length() + zero.bit_length() + 1):
+        # 0 and 1 are cells by themselves, then 2 to 3, 4 to 7, …; and so on the other side.
+        cuts |= {zero + 2**power, zero - 2**power + 1}
+    cuts |= {zero}
+    return tuple(sorted(cut for cut in cuts if 0 <= cut <= count))
+
+
+def next_share(rounds: Sequence[CountedCells]) -> Fraction | None:
+    """The share of the column's budget that the next round may cost; None after the last round. A round zooms in while
+    some cell of several positions holds so many records that one more round could not split it enough."""
+    if not rounds:
+        return FIRST_SHARE
+    left = 1 - FIRST_SHARE
+    for answered in range(1, len(rounds)):
+        if not _zooms(rounds[:answered], left=left):
+            return None
+        left -= ZOOM_ROUND_SHARE
+    return ZOOM_ROUND_SHARE if _zooms(rounds, left=left) else left
+
+
+def _zooms(rounds: Sequence[CountedCells], *, left: Fraction) -> bool:
+    if left - ZOOM_ROUND_SHARE < LAST_SHARE:
+        return False
+    last = rounds[-1]
+    spread = math.sqrt(last.variance)
+    wide = np.array([end - start > 1 for start, end in pairwise(last.cuts)])
+    return bool((wide & _heavy(leaf_counts(rounds), spread=spread)).any())
+
+
+def _heavy(counts: Floats, *, spread: float) -> npt.NDArray[np.bool_]:
+    total = max(float(counts.sum()), 1.0)
+    heavy: npt.NDArray[np.bool_] = (counts > ZOOM_SHARE * total) & (counts > 2 * CLEAR * spread)
+    return heavy
+
+
+def refined_cuts(rounds: Sequence[CountedCells], *, zero: int, spread: float) -> Cuts:
+    """The partition of the next round. spread: the standard deviation of a count in it."""
+    last = rounds[-1]
+    counts = leaf_counts(rounds)
+    spread = max(spread, MIN_SPREAD)
+    # A heavy cell is split again if need be, so its children may be lighter.
+    heavy = _heavy(counts, spread=math.sqrt(last.variance))
+    least = spread * np.where(heavy, RECORDS_TO_ZOOM, RECORDS_TO_SPLIT)
+    cells = list(pairwise(last.cuts))
+    parts = [
+        max(1, min(int(number), end - start))
+        for (start, end), number in zip(cells, (counts / least).tolist(), strict=True)
+    ]
+    # With more records than a round has cells, every cell gets its part of them.
+    added, most = sum(parts) - len(parts), max(0, MAX_CELLS - len(parts))
+    if next_share(rounds) == ZOOM_ROUND_SHARE:
+        most //= ZOOM_CELLS
+    scale = min(1.0, most / added) if added else 1.0
+    cuts = set(last.cuts)
+    for (start, end), number in zip(cells, parts, strict=True):
+        children = 1 + int((number - 1) * scale)
+        if children > 1:
+            cuts |= set(_round_cuts(start, end, parts=children, zero=zero))
+    return tuple(sorted(cuts))
+
+
+def _round_cuts(start: int, end: int, *, parts: int, zero: int) -> list[int]:
+    """Cuts between two positions at multiples of 1, 2 or 5 times a power of ten, about as many as the parts."""
+    step = _round_step(-(-(end - start) // parts))
+    first = start + step - (start - zero) % step
+    return list(range(first, end, step)) or [(start + end) // 2]
+
+
+def _round_step(width: int) -> int:
+    """The largest of 1, 2, 5, 10, 20, 50, … that is not above a width."""
+    power: int = 10 ** (len(str(width)) - 1)
+    return max(digit * power for digit in (1, 2, 5) if digit * power <= width)
+
+
+def leaf_counts(rounds: Sequence[CountedCells]) -> Floats:
+    """Estimated counts of the cells of the last round, from all rounds; none is negative. Shape (cells of the last round,).
+
+    Each partition refines the one before, so that the cells form a tree."""
+    parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
+    estimates, variances = _bottom_up(rounds, parents)
+    top = estimates[0]
+    counts = project_to_simplex(top, total=max(0.0, float(top.sum())))
+    for parent, estimate, variance in zip(parents, estimates[1:], variances[1:], strict=True):
+        counts = _share_out(counts, parent, estimate, variance)
+    return counts
+
+
+def _parents(coarse: CountedCells, fine: CountedCells) -> npt.NDArray[np.intp]:
+    """The cell of the coarse partition in which each cell of the fine one lies."""
+    return np.array([bisect_right(coarse.cuts, start) - 1 for start in fine.cuts[:-1]])
+
+
+def _bottom_up(
+    rounds: Sequence[CountedCells], parents: Sequence[npt.NDArray[np.intp]]
+) -> tuple[list[Floats], list[Floats]]:
+    """The best estimate of each cell from its own count and those below it, and its variance (Hay et al. 2010, Section 4)."""
+    estimates = [rounds[-1].values]
+    variances = [np.full(rounds[-1].values.size, rounds[-1].variance)]
+    for coarse, parent in zip(rounds[-2::-1], parents[::-1], strict=True):
+        size = coarse.values.size
+        sums = np.bincount(parent, weights=estimates[0], minlength=size)
+        sum_variances = np.bincount(parent, weights=variances[0], minlength=size)
+        both = coarse.variance + sum_variances
+        estimates.insert(0, (coarse.values * sum_variances + sums * coarse.variance) / both)
+        variances.insert(0, coarse.variance * sum_variances / both)
+    return estimates, variances
+
+
+def _share_out(
+    counts: Floats, parent: npt.NDArray[np.intp], estimate: Floats, variance: Floats
+) -> Floats:
+    """Counts of children that add up to those of their parents, none negative."""
+    below = np.bincount(parent, weights=estimate, minlength=counts.size)
+    spread = np.bincount(parent, weights=variance, minlength=counts.size)
+    shifted = estimate + (counts - below)[parent] * variance / spread[parent]
+    children = np.split(shifted, np.flatnonzero(np.diff(parent)) + 1)
+    shared = [
+        project_to_simplex(group, total=float(count)) if count > 0 else np.zeros(group.size)
+        for group, count in zip(children, counts.tolist(), strict=True)
+    ]
+    return np.concatenate(shared)
+
+
+def pieces(rounds: Sequence[CountedCells], *, zero: int) -> Pieces:
+    """The density that the answers of all rounds tell. Beyond the last cells that clearly hold records there may be one
+    leaf more at either end: for a tail, if its cells hold more than noise."""
+    cuts = rounds[-1].cuts
+    counts = leaf_counts(rounds)
+    first, last = _clear_ends(rounds)
+    if first == last or counts[first:last].sum() <= 0:
+        return Pieces(starts=(cuts[0], cuts[-1]), weights=(1,), leaf=(0,))
+    cuts, counts = _with_tails(
+        cuts, counts, first=first, last=last, zero=zero, spread=math.sqrt(rounds[-1].variance)
+    )
+    tilts = _tilts(cuts, counts)
+    starts, weights, leaves = [], [], []
+    finest = PIECES if PIECES * len(tilts) <= MAX_PIECES else 1
+    for leaf, (start, end) in enumerate(pairwise(cuts)):
+        edges = _edges(start, end, tilts[leaf], parts=finest)
+        shares = _shares(edges, tilts[leaf]) * counts[leaf]
+        starts += edges[:-1]
+        weights += [max(0, round(_GRAIN * share)) for share in shares.tolist()]
+        leaves += [leaf] * (len(edges) - 1)
+    return Pieces(starts=(*starts, cuts[-1]), weights=tuple(weights), leaf=tuple(leaves))
+
+
+def _with_tails(
+    cuts: Cuts, counts: Floats, *, first: int, last: int, zero: int, spread: float
+) -> tuple[Cuts, Floats]:
+    """The cells from `first` to `last`, and a leaf for each tail that may lie beyond them."""
+    low, high = cuts[first], cuts[last]
+    # A tail reaches as far again from zero as what is clear does: from 10,000 to 20,000; but no farther than what is
+    # clear is wide, because days, years and prices of one kind lie far from zero and near to each other.
+    farther = bisect_right(cuts, high + min(abs(high - zero), high - low))
+    nearer = bisect_right(cuts, low - min(abs(low - zero), high - low))
+    last_of_tail, first_of_tail = max(farther - 1, last), min(nearer, first)
+    inner_cuts, inner = list(cuts[first : last + 1]), counts[first:last].tolist()
+    above = float(counts[last:last_of_tail].sum())
+    # A tail that is not clearly larger than the noise of its cells is taken for noise.
+    if above > TAIL_CLEAR * spread * math.sqrt(last_of_tail - last):
+        inner_cuts, inner = [*inner_cuts, cuts[last_of_tail]], [*inner, above]
+    below = float(counts[first_of_tail:first].sum())
+    if below > TAIL_CLEAR * spread * math.sqrt(first - first_of_tail):
+        inner_cuts, inner = [cuts[first_of_tail], *inner_cuts], [below, *inner]
+    return tuple(inner_cuts), np.array(inner)
+
+
+def _clear_ends(rounds: Sequence[CountedCells]) -> tuple[int, int]:
+    """The cells between which values clearly lie. Outside of them no run of cells, of any length, holds clearly more than
+    noise. Returns (0, 0) if no run does."""
+    values = rounds[-1].values
+    spread = math.sqrt(rounds[-1].variance)
+    reached = np.append(0.0, np.cumsum(values))
+    first, last = values.size, 0
+    length = 1
+    while length <= values.size:
+        runs = reached[length:] - reached[:-length]
+        starts = np.flatnonzero(runs > CLEAR * spread * math.sqrt(length))
+        # Short runs say exactly where records lie; a longer one counts only outside of what the shorter ones found.
+        outside = starts[(starts >= last) | (starts + length <= first)]
+        if outside.size:
+            first = min(first, int(outside[0]))
+            last = max(last, int(outside[-1]) + length)
+        # Doubling lengths: a long thin tail stands out as a sum although none of its cells does.
+        length *= 2
+    return (first, last) if first < last else (0, 0)
+
+
+def _tilts(cuts: Cuts, counts: Floats) -> list[float]:
+    """The logarithm of the ratio of the densities at the start and at the end of each leaf: above 0 where it falls."""
+    widths = np.array([float(end - start) for start, end in pairwise(cuts)])
+    densities = counts / widths
+    # A single value is a spike, which says nothing of the density beside it.
+    wide = [leaf for leaf in np.flatnonzero(widths > 1).tolist() if densities[leaf] > 0]
+    tilts = [0.0] * counts.size
+    for at, leaf in enumerate(wide):
+        own = float(densities[leaf])
+        before = float(densities[wide[at - 1]]) if at else 0.0
+        after = float(densities[wide[at + 1]]) if at + 1 < len(wide) else 0.0
+        if before > own and not after:
+            tilts[leaf] = _end_tilt(before / own)
+        elif after > own and not before:
+            tilts[leaf] = -_end_tilt(after / own)
+        elif before > own > after or before < own < after:
+            # At either end the density is between that of the leaf and that of its neighbour.
+            tilts[leaf] = min(max(math.log(before / after) / 2, -MAX_TILT), MAX_TILT)
+    return tilts
+
+
+def _end_tilt(ratio: float) -> float:
+    """The tilt of an outermost leaf, whose density falls from near that of its neighbour to that of a tail.
+
+    ratio: the neighbour's mean density over that of the leaf, above 1. With a density that falls by e^-t over the leaf, its
+    start is t / (1 - e^-t) times as dense as the leaf is on the mean."""
+    start: float = ratio ** (2 / 3)
+    tilt = start
+    for _ in range(_FIXED_POINT_ROUNDS):
+        tilt = start * -math.expm1(-tilt)
+    return min(tilt, MAX_END_TILT)
+
+
+def _edges(start: int, end: int, tilt: float, *, parts: int) -> list[int]:
+    """Cuts of a leaf into pieces that hold about equally many records."""
+    if tilt == 0:
+        return [start, end]
+    relative = [
+        math.log1p(math.expm1(-tilt) * part / parts) / -tilt for part in range(1, parts)
+    ]
+    inner = {start + int((end - start) * share) for share in relative}
+    return [start, *sorted(inner - {start, end}), end]
+
+
+def _shares(edges: Sequence[int], tilt: float) -> Floats:
+    """The part of a leaf's records in each of its pieces, where the density falls by e^-tilt over the leaf."""
+    if tilt == 0:
+        return np.ones(1)
+    relative = np.array([(edge - edges[0]) / (edges[-1] - edges[0]) for edge in edges])
+    reached = np.expm1(-tilt * relative) / math.expm1(-tilt)
+    shares: Floats = np.diff(reached)
+    return shares

@@ -1,0 +1,202 @@
+"""Rules between columns that hold in the data are told, and nothing that chance explains is."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from synth_engine.confidential import ingest, relations
+from synth_engine.confidential.relations import RowSample
+
+ROWS = 400
+
+
+def told(tmp_path: Path, columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The remarks about a file with these columns, each without what all of them end with."""
+    path = tmp_path / "table.csv"
+    lines = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    hints = ingest.read(path, kind="csv").hints
+    assert set(hints) == set(columns)
+    remarks = {name: hint["remarks"] for name, hint in hints.items() if hint["remarks"]}
+    for sentences in remarks.values():
+        assert all(
+            each.endswith("declare it only if it is written somewhere.") for each in sentences
+        )
+    return {
+        name: [each.split(" This holds")[0] for each in sentences]
+        for name, sentences in remarks.items()
+    }
+
+
+def numbers(seed: int, high: int = 1_000, low: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(low, high, size=ROWS)
+
+
+def texts(values: np.ndarray) -> list[str]:
+    return [str(value) for value in values.tolist()]
+
+
+def test_sums_and_differences(tmp_path: Path) -> None:
+    a, b = numbers(1), numbers(2)
+    remarks = told(
+        tmp_path, {"a": texts(a), "b": texts(b), "total": texts(a + b), "c": texts(numbers(3))}
+    )
+    assert remarks == {"total": ["total = a + b in every row."]}
+
+
+def test_sums_of_decimals_and_of_several_columns(tmp_path: Path) -> None:
+    a, b, c = numbers(1) / 10, numbers(2) / 10, numbers(3) / 10
+    columns = {
+        "total": [f"{value:.1f}" for value in (a + b + c).tolist()],
+        **{name: texts(value) for name, value in zip("abc", (a, b, c), strict=True)},
+    }
+    assert told(tmp_path, columns)["total"][0] == "total = a + b + c in every row."
+
+
+def test_one_row_that_breaks_a_rule_ends_it(tmp_path: Path) -> None:
+    a, b = numbers(1), numbers(2)
+    total = a + b
+    total[ROWS // 2] += 1
+    assert (
+        told(tmp_path, {"a": texts(a), "b": texts(b), "total": texts(total)}).get("total")
+        is None
+    )
+
+
+def test_missing_cells_do_not_break_a_rule(tmp_path: Path) -> None:
+    a, b = numbers(1), numbers(2)
+    total = [
+        "" if index % 7 == 0 else str(value) for index, value in enumerate((a + b).tolist())
+    ]
+    remarks = told(tmp_path, {"a": texts(a), "b": texts(b), "total": total})
+    assert remarks["total"] == ["total = a + b in every row."]
+
+
+def test_orders_that_chance_would_break(tmp_path: Path) -> None:
+    loan = numbers(1, 10_000)
+    funded = loan - numbers(2, 3_000).clip(0, loan)
+    columns = {
+        "loan": texts(loan),
+        "funded": texts(funded),
+        "age": texts(numbers(3, 90)),
+        "pay": texts(numbers(4, 9_000_000, 100_000)),
+    }
+    assert told(tmp_path, columns) == {"funded": ["funded is never above loan."]}
+
+
+def test_orders_and_parts_of_dates(tmp_path: Path) -> None:
+    start = datetime.date(2015, 1, 1)
+    ordered = [start + datetime.timedelta(days=int(day)) for day in numbers(1, 2_000)]
+    shipped = [
+        day + datetime.timedelta(days=int(gap))
+        for day, gap in zip(ordered, numbers(2, 60), strict=True)
+    ]
+    columns = {
+        "ordered": [f"{day:%d.%m.%Y}" for day in ordered],
+        "shipped": [f"{day:%Y-%m-%d}" for day in shipped],
+        "year": [str(day.year) for day in ordered],
+        "month": [str(day.month) for day in shipped],
+    }
+    remarks = told(tmp_path, columns)
+    assert remarks["ordered"] == ["ordered is never after shipped."]
+    assert remarks["year"] == ["year is the year of ordered in every row."]
+    assert remarks["month"] == ["month is the month of shipped in every row."]
+
+
+def test_columns_that_are_shifted_or_the_same(tmp_path: Path) -> None:
+    a = numbers(1)
+    columns = {"a": texts(a), "b": texts(a + 5), "c": texts(2_000 - a), "d": texts(a)}
+    remarks = told(tmp_path, columns)
+    assert "b is always a plus 5." in remarks["b"]
+    assert "a and c add up to 2000 in every row." in remarks["c"]
+    assert "d is always the same as a." in remarks["d"]
+
+
+def test_the_town_of_a_place(tmp_path: Path) -> None:
+    place = numbers(1, 30)
+    columns = {
+        "place": [f"p{each}" for each in place.tolist()],
+        "town": [f"t{each % 7}" for each in place.tolist()],
+        "other": [f"o{each}" for each in numbers(2, 4).tolist()],
+    }
+    assert told(tmp_path, columns) == {
+        "town": ["place decides town: each value occurs with one alone."]
+    }
+
+
+def test_where_values_are_missing(tmp_path: Path) -> None:
+    age, married = numbers(1, 90), numbers(2, 3)
+    columns = {
+        "age": texts(age),
+        "pay": [
+            "" if each < 15 else str(1_000 + int(value))
+            for each, value in zip(age.tolist(), numbers(3).tolist(), strict=True)
+        ],
+        "status": [("single", "married", "widowed")[each] for each in married.tolist()],
+        "spouse": [
+            "N/A" if each != 1 else f"s{value}"
+            for each, value in zip(married.tolist(), numbers(4, 9).tolist(), strict=True)
+        ],
+        "random": [
+            "" if each < 20 else "x" if each < 60 else "y" for each in numbers(5, 90).tolist()
+        ],
+    }
+    remarks = told(tmp_path, columns)
+    assert remarks["pay"] == ["pay is missing exactly where age is below 15."]
+    assert remarks["spouse"] in (
+        [
+            ["spouse is missing exactly where status is “single”, “widowed”."],
+            ["spouse is missing exactly where status is “widowed”, “single”."],
+        ]
+    )
+    assert "random" not in remarks
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_independent_columns_have_no_remarks(tmp_path: Path, seed: int) -> None:
+    columns = {
+        f"n{i}": texts(numbers(10 * seed + i, high))
+        for i, high in enumerate((5, 20, 1_000, 10**6))
+    }
+    columns |= {
+        f"c{i}": [f"v{each}" for each in numbers(100 * seed + i + 7, 6).tolist()]
+        for i in range(3)
+    }
+    assert told(tmp_path, columns) == {}
+
+
+def test_a_column_of_zeros_makes_no_sum_of_its_neighbour(tmp_path: Path) -> None:
+    a = numbers(1)
+    zeros = np.zeros(ROWS, dtype=int)
+    zeros[:3] = [1, 2, 3]
+    other = a + zeros
+    assert (
+        told(tmp_path, {"a": texts(a), "z": texts(zeros), "b": texts(other)}).get("b") is None
+    )
+
+
+def test_few_rows_say_nothing(tmp_path: Path) -> None:
+    assert told(tmp_path, {"a": ["1", "2", "3"], "b": ["2", "3", "4"]}) == {}
+
+
+@pytest.mark.parametrize(("blocks", "length"), [(1, 30), (7, 13), (40, 1_000), (300, 3)])
+def test_a_sample_of_rows_is_bounded_and_evenly_spread(
+    blocks: int, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relations, "MAX_ROWS", 500)
+    sample = RowSample(["a", "b"])
+    for block in range(blocks):
+        values = [str(block * length + row) for row in range(length)]
+        sample.add({"a": pa.array(values), "b": pa.array([f"b{value}" for value in values])})
+    rows = [int(text) for text in sample.columns()["a"].to_pylist()]
+    assert len(rows) <= 1_000
+    steps = set(np.diff(rows).tolist())
+    assert len(steps) <= 1  # every so many rows, across blocks
+    assert rows[0] == 0
+    assert rows[-1] + max(steps) >= blocks * length
+    assert sample.columns()["b"].to_pylist() == [f"b{row}" for row in rows]

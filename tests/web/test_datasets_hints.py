@@ -1,0 +1,264 @@
+"""Questions about columns and about the form of a file: shown on the describe page, answered with one click."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from synth_engine import pipeline
+from synth_engine.formats import Dialect
+from synthweb.datasets import preview_store, selectors, services
+from synthweb.datasets.models import Dataset, Preview
+from synthweb.runs.models import TableErrand
+from tests.cast import Cast
+from tests.web.desk import SUGGESTIONS, Desk, line, ready
+
+pytestmark = pytest.mark.usefixtures("places")
+
+Browser = Callable[..., Client]
+FILE = "day,price,age,note\n" + "".join(
+    f'{i % 12 + 1}/{i % 7 + 1}/21,"{i + 1},{i:03}",{i % 60},note {i}\n' for i in range(200)
+).replace("59,note 59", "999,note 59")
+
+
+@pytest.fixture
+def dataset(cast: Cast, tmp_path: Path) -> Dataset:
+    """A dataset that was read, with a question about a column, one about the file, and one suggestion with an alternative."""
+    path = tmp_path / "table.csv"
+    path.write_text(FILE)
+    guessed = pipeline.detect(path)
+    assert guessed is not None
+    form = replace(guessed, asked=())
+    payload = pipeline.ingest(path, kind="csv", dialect=form)
+    dataset = services.store_stream(
+        steward=cast.steward,
+        organisation=cast.organisation,
+        name="Sales",
+        file_kind="csv",
+        chunks=[FILE.encode()],
+    )
+    preview_store.put(dataset, Preview.Kind.TABLE, "", payload)
+    services.mark_ready(dataset=dataset)
+    Dataset.objects.filter(pk=dataset.pk).update(dialect=form.to_json())
+    dataset.refresh_from_db()
+    return dataset
+
+
+@pytest.fixture
+def desk(browser: Browser, cast: Cast, dataset: Dataset) -> Desk:
+    return Desk(browser(cast.steward), dataset)
+
+
+def buttons(html: str) -> dict[str, str]:
+    """Value → label of the buttons that take another reading."""
+    found = re.findall(r'value="(choose-[^"]*)"[^>]*>(.*?)</button>', html, re.DOTALL)
+    return {value: unescape(label).strip() for value, label in found}
+
+
+def kind(html: str) -> str:
+    match = re.search(r'data-kind="([^"]*)"', html)
+    assert match
+    return match[1]
+
+
+# --- questions about a column --------------------------------------------------------------------------------------------
+def test_a_question_is_shown_at_its_column_with_cells_as_its_answers(desk: Desk) -> None:
+    shown = line(desk.page(), 0)
+    assert 'data-question="0"' in shown
+    assert set(buttons(shown)) == {"choose-day-first:0", "choose-month-first:0"}
+    labels = buttons(shown).values()
+    assert len(set(labels)) == 2
+    assert not any("%" in label for label in labels)
+    assert 'data-question="2"' not in line(desk.page(), 2)
+
+
+def test_one_click_answers_it_and_the_facts_stay_out_of_the_database(desk: Desk) -> None:
+    for in_place in (True, False):
+        answer = desk.press("choose-month-first:0", in_place=in_place)
+        shown = answer.text if in_place else line(desk.page(), 0)
+        assert kind(shown) == "date"
+        assert "2021-01-01 to 2021-12-31" in shown
+        assert set(buttons(shown)) == {"choose-day-first:0", "choose-:0"}
+    assert desk.draft["answers"] == {"day": "month-first"}
+    assert desk.draft["columns"] == {}
+    assert "2021" not in json.dumps(desk.draft)
+
+
+def test_an_answer_can_be_changed_and_taken_back_in_place(desk: Desk) -> None:
+    fields = desk.inputs()
+    for verb, expected in (("month-first", "date"), ("day-first", "date"), ("", "categorical")):
+        answer = desk.client.post(
+            desk.address, fields | {"do": f"choose-{verb}:0"}, headers={"HX-Request": "true"}
+        )
+        assert kind(answer.text) == expected
+        fields["0-suggested"] = unescape(
+            re.search(r'name="0-suggested" value="([^"]*)"', answer.text)[1]  # type: ignore[index]
+        )
+    assert desk.draft["answers"] == {}
+    assert 'data-question="0"' in line(desk.page(), 0)
+
+
+def test_a_confirmed_answer_is_declared_with_its_format_and_counts_as_suggested(
+    desk: Desk,
+) -> None:
+    desk.press("choose-month-first:0")
+    desk.press("confirm:0")
+    column = desk.draft["columns"]["day"]
+    assert (column["kind"], column["fields"]["format"]) == ("date", "%m/%d/%y")
+    assert column["as_suggested"] == 1 + len(column["fields"])
+    assert 'data-question="0"' not in line(desk.page(), 0)
+
+
+def test_confirming_all_leaves_columns_with_a_question_open(desk: Desk) -> None:
+    desk.press("confirm-open")
+    confirmed = {name for name, column in desk.draft["columns"].items() if column["confirmed"]}
+    assert confirmed == {"age", "note"}
+    assert set(desk.draft["columns"]) == confirmed
+    assert "because of a question: day, price" in desk.page()
+    desk.press("choose-month-first:0")
+    desk.press("confirm-open")
+    assert desk.draft["columns"]["day"]["fields"]["format"] == "%m/%d/%y"
+
+
+def test_a_column_with_a_question_can_be_confirmed_by_itself(desk: Desk) -> None:
+    desk.press("confirm:0")
+    assert desk.draft["columns"]["day"]["confirmed"]
+
+
+def test_what_else_a_column_could_be_is_offered_in_its_editor(desk: Desk) -> None:
+    assert buttons(line(desk.page(), 2)) == {}
+    shown = line(desk.page("?edit=2"), 2)
+    assert buttons(shown) == {"choose-value:2": "999 is a number like the others"}
+    desk.press("choose-value:2", edit="2")
+    after = line(desk.page(), 2)
+    assert kind(after) == "scale"
+    assert set(buttons(after)) == {"choose-:2"}
+
+
+def test_an_answer_forgets_what_was_typed_for_another_reading(desk: Desk) -> None:
+    desk.press("keep:0", edit="0", _0_kind="integer", _0_low="1", _0_high="9")
+    assert desk.draft["columns"]["day"]["kind"] == "integer"
+    assert 'data-question="0"' not in line(desk.page(), 0)
+    desk.press("choose-day-first:0", edit="0")
+    assert desk.draft["columns"] == {}
+    assert desk.draft["answers"] == {"day": "day-first"}
+
+
+@pytest.mark.parametrize(
+    "button", ["choose-never:0", "choose-day-first:99", "choose-day-first:", "choose-:1x"]
+)
+def test_a_choice_that_was_not_offered_changes_nothing(desk: Desk, button: str) -> None:
+    desk.press(button)
+    assert not desk.draft.get("answers")
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        1,
+        [],
+        {},
+        {"first": 1},
+        {"first": {"kind": "date", "fields": {}}, "choices": 1},
+        {"first": {"kind": 1, "fields": {}}, "choices": [1, {"key": {}}]},
+    ],
+)
+def test_a_made_up_hint_breaks_nothing(desk: Desk, hint: Any) -> None:
+    made_up = json.dumps({"kind": "date", "fields": {}, "hint": hint})
+    answer = desk.press("choose-day-first:0", in_place=True, **{"0-suggested": made_up})
+    assert answer.status_code == 200
+    assert not desk.draft.get("answers")
+
+
+def test_columns_with_a_question_can_be_listed(desk: Desk) -> None:
+    page = desk.page("?show=asked")
+    hidden = [number for number in range(4) if re.search(rf'id="line-{number}"\s+hidden', page)]
+    assert 0 not in hidden
+    assert 2 in hidden
+
+
+def test_previews_from_before_there_were_hints_are_shown_as_they_were(
+    browser: Browser, cast: Cast
+) -> None:
+    desk = Desk(browser(cast.steward), ready(cast))
+    page = desk.page()
+    assert "data-question" not in page
+    assert "data-form-question" not in page
+    assert len(selectors.suggestions_to_count(desk.dataset) or {}) == len(SUGGESTIONS)
+
+
+# --- questions about the file --------------------------------------------------------------------------------------------
+def test_a_question_about_the_file_is_answered_with_one_click(desk: Desk) -> None:
+    page = desk.page()
+    forms = [unescape(text) for text in re.findall(r'name="form" value="([^"]*)"', page)]
+    assert [json.loads(text)["thousands"] for text in forms] == ["", ","]
+    assert "“1,000” is 1000 (comma between thousands" in page
+    answer = desk.client.post(
+        reverse("pages:form-answer", args=[desk.dataset.code]), {"form": forms[1]}
+    )
+    assert answer.status_code == 302
+    desk.dataset.refresh_from_db()
+    dialect = Dialect.from_json(desk.dataset.dialect or {})
+    assert (dialect.thousands, dialect.marks_confirmed) == (",", True)
+    assert TableErrand.objects.filter(dataset=desk.dataset).exists()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "",
+        "{}",
+        "[]",
+        "1",
+        '{"encoding": "utf-16"}',
+        '{"thousands": "."}',
+        '{"units": ["5"]}',
+        "[" * 5_000,
+    ],
+)
+def test_anything_else_is_no_answer(desk: Desk, form: str) -> None:
+    before = desk.dataset.dialect
+    answer = desk.client.post(
+        reverse("pages:form-answer", args=[desk.dataset.code]), {"form": form}
+    )
+    assert answer.status_code == 302
+    desk.dataset.refresh_from_db()
+    assert desk.dataset.dialect == before
+    assert not TableErrand.objects.filter(dataset=desk.dataset).exists()
+
+
+def test_only_those_who_describe_answer(browser: Browser, cast: Cast, dataset: Dataset) -> None:
+    answer = browser(cast.analyst).post(
+        reverse("pages:form-answer", args=[dataset.code]), {"form": '{"thousands": ","}'}
+    )
+    assert answer.status_code in (403, 404)
+
+
+# --- rules that hold in the data -----------------------------------------------------------------------------------------
+def test_rules_that_hold_in_the_data_are_told_and_taken_by_no_click(
+    browser: Browser, cast: Cast
+) -> None:
+    desk = Desk(browser(cast.steward), ready(cast))
+    assert "data-held-in-data" not in desk.page()
+    stored = preview_store.latest(desk.dataset, Preview.Kind.TABLE, "")
+    assert stored is not None
+    payload = preview_store.read(stored)
+    remark = "age is never above sector. This holds in the data."
+    hint = {"certainty": "sure", "question": "", "choices": [], "remarks": [remark]}
+    preview_store.put(desk.dataset, Preview.Kind.TABLE, "", {**payload, "hints": {"age": hint}})
+    page = desk.page()
+    listed = re.search(r'data-held-in-data="1".*?</details>', page, re.DOTALL)
+    assert listed
+    assert remark in listed[0]
+    assert remark in line(desk.page("?edit=1"), 1)
+    desk.press("confirm-open")
+    assert "constraints" not in desk.draft
