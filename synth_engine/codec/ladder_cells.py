@@ -32,7 +32,7 @@ def value_kind(attribute: Attribute) -> Attribute:
 
 def is_on_ladder(attribute: Attribute) -> bool:
     """Return whether the values of a column compare as numbers."""
-    return attribute.is_scale or isinstance(attribute, Scale)
+    return attribute.is_comparable or isinstance(attribute, Scale)
 
 
 def read_cells(attribute: Attribute, texts: list[str]) -> LadderCells | None:

@@ -16,22 +16,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.domain import Attribute, Date, DateTime, Integer, Number
-from synth_engine.formats import Marks
-from synth_engine.formats.marks import THOUSANDS
+from synth_engine.formats import (
+    CURRENCY_CODES,
+    CURRENCY_SIGNS,
+    NUMBER_MARKS,
+    SHARE_SIGNS,
+    THOUSANDS,
+    Marks,
+)
 from synth_engine.kinds.reading import decimal_numbers
 
 Floats = NDArray[np.float64]
 
-# The first of those that read most is proposed: plain numbers, so that a unit is not taken for a mark.
-_MARKS = (
-    Marks(),
-    Marks(thousands=","),
-    Marks(decimal=","),
-    Marks(decimal=",", thousands="."),
-    Marks(thousands=" "),
-    Marks(thousands="'"),
-    Marks(decimal=",", thousands=" "),
-    Marks(decimal=",", thousands="'"),
+# Of those that read most, the first is proposed: rare signs between thousands come last, decimal points before commas.
+_MARKS = sorted(
+    NUMBER_MARKS,
+    key=lambda marks: (
+        marks.thousands in (" ", "'"),
+        marks.decimal == ",",
+        list(THOUSANDS).index(marks.thousands),
+    ),
 )
 _DAYS = (
     "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%m-%d-%Y",
@@ -44,14 +48,14 @@ _CLOCKS = (
 _TIMES = ("%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%H.%M", "%Hh%M", "%H%M")
 _MINUTES = 60
 _SECONDS_OF_A_DAY = 86_400
-_BEFORE = r"^\s*[$€£¥]?\s*|^\s*(?:USD|EUR|GBP|CHF)\s*"
-_BEHIND = r"\s*(?:[$€£¥%‰°]|\p{L}{1,12}\.?)\s*$"
+_BEFORE = rf"^\s*[{CURRENCY_SIGNS}]?\s*|^\s*(?:{'|'.join(CURRENCY_CODES)})\s*"
+_BEHIND = rf"\s*(?:[{CURRENCY_SIGNS}{SHARE_SIGNS}°]|\p{{L}}{{1,12}}\.?)\s*$"
 _PLAIN_NUMBERS = "numbers with decimals, or write the cells without currency and units"
 _IN_BRACKETS = r"^\s*\(([^()]*)\)\s*$"
 
 
 @dataclass(frozen=True)
-class Way:
+class Notation:
     """A way of writing values. `words` complete the sentence "declare …"; `read` gives numbers of the column's scale, NaN for a
     text that is not written so."""
 
@@ -59,17 +63,19 @@ class Way:
     read: Callable[[list[str]], Floats]
 
 
-def ways(attribute: Attribute) -> Iterator[Way]:
-    """The ways in which values of a column may be written, the most usual first."""
+def notations(attribute: Attribute) -> Iterator[Notation]:
+    """The notations in which values of a column may be written, the most usual first."""
     if isinstance(attribute, Integer | Number):
-        yield from (_number_way(marks) for marks in _MARKS)
+        yield from (_number_notation(marks) for marks in _MARKS)
     elif isinstance(attribute, Date | DateTime):
-        yield from (_moment_way(attribute, day + clock) for clock in _CLOCKS for day in _DAYS)
+        yield from (
+            _moment_notation(attribute, day + clock) for clock in _CLOCKS for day in _DAYS
+        )
     else:
-        yield from (_time_way(form) for form in _TIMES)
+        yield from (_time_notation(form) for form in _TIMES)
 
 
-def _number_way(marks: Marks) -> Way:
+def _number_notation(marks: Marks) -> Notation:
     parts = []
     if marks.thousands:
         name = THOUSANDS[marks.thousands]
@@ -81,7 +87,7 @@ def _number_way(marks: Marks) -> Way:
         plain = marks.plain(_without_units(pa.array(texts, type=pa.string())))
         return decimal_numbers(plain.to_pylist())
 
-    return Way(" and ".join(parts) or _PLAIN_NUMBERS, read)
+    return Notation(" and ".join(parts) or _PLAIN_NUMBERS, read)
 
 
 def _without_units(texts: pa.Array) -> pa.Array:
@@ -93,17 +99,17 @@ def _without_units(texts: pa.Array) -> pa.Array:
     return pc.if_else(signed, pc.binary_join_element_wise("-", bare, ""), bare)
 
 
-def _moment_way(attribute: Attribute, form: str) -> Way:
+def _moment_notation(attribute: Attribute, form: str) -> Notation:
     def read(texts: list[str]) -> Floats:
         moments = _parsed(texts, form)
         if isinstance(attribute, Date):
             moments = moments.dt.floor("D")
         return attribute.comparable(moments)
 
-    return Way(f"the format {form}", read)
+    return Notation(f"the format {form}", read)
 
 
-def _time_way(form: str) -> Way:
+def _time_notation(form: str) -> Notation:
     def read(texts: list[str]) -> Floats:
         moments = _parsed(texts, form).to_numpy()
         seconds = np.where(np.isnat(moments), 0, moments.astype("datetime64[s]")).astype(
@@ -112,7 +118,7 @@ def _time_way(form: str) -> Way:
         minutes = (seconds % _SECONDS_OF_A_DAY) // _MINUTES
         return np.where(np.isnat(moments), np.nan, minutes.astype(np.float64))
 
-    return Way("times like 08:30", read)
+    return Notation("times like 08:30", read)
 
 
 def _parsed(texts: list[str], form: str) -> pd.Series:

@@ -40,7 +40,7 @@ from synth_engine.formats import Marks
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-MAX_WAYS = 4
+MAX_NOTATIONS = 4
 """Ways of writing that are followed through a column, after the first unreadable cells have chosen them."""
 TRIED_TEXTS = 1_000
 """Unreadable texts by which these are chosen."""
@@ -56,7 +56,7 @@ class RawColumn:
     records: cells, missing ones included. missing: those missing by a declared marker.
     fit: how cells fit the description; None for kinds without declared values, and for values of a model.
     numbers: of a scale, cells as numbers of its ladder. texts: of another kind, cells as they are written.
-    unread: cells that no known way of writing reads. ways: those that read most of the cells that the description cannot
+    unread: cells that no known notation reads. notations: those that read most of the cells that the description cannot
     read, as the end of the sentence "declare …".
     leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits of one length.
     """
@@ -68,7 +68,7 @@ class RawColumn:
     numbers: NumberCounts | None = field(default=None, repr=False)
     texts: TextCounts | None = field(default=None, repr=False)
     unread: int = 0
-    ways: tuple[str, ...] = ()
+    notations: tuple[str, ...] = ()
     leading_zeros: int = 0
     digits: int | None = None
 
@@ -88,14 +88,14 @@ class RawCounter:
     def __init__(self, attribute: Attribute, *, marks: Marks | None = None) -> None:
         """marks: how the file writes numbers."""
         self._attribute = attribute
-        self._is_scale = is_on_ladder(attribute)
+        self._on_ladder = is_on_ladder(attribute)
         self._is_number = isinstance(value_kind(attribute), Integer | Number)
         self._marks = marks if self._is_number else None
         self._records = self._missing = self._leading_zeros = 0
         self._fit: Fit | None = None
         self._numbers, self._texts = NumberCounter(), TextCounter()
         self._unreadable = 0
-        self._ways: dict[str, _WayCount] | None = None
+        self._notations: dict[str, _NotationCount] | None = None
         self._lengths: set[int] = set()
 
     def add(self, cells: Any, *, times: Counts | None = None) -> None:
@@ -137,7 +137,7 @@ class RawCounter:
             self._look_for_codes(written, times)
 
     def _read(self, texts: list[str | None]) -> LadderCells | None:
-        if not self._is_scale:
+        if not self._on_ladder:
             return None
         cells = [text or "" for text in texts]
         if self._marks is not None and not self._marks.usual:
@@ -148,21 +148,23 @@ class RawCounter:
 
     def _add_unreadable(self, texts: list[str], times: Counts) -> None:
         self._unreadable += int(times.sum())
-        if self._ways is None:
-            self._ways = self._choose_ways(texts[:TRIED_TEXTS], times[:TRIED_TEXTS])
-        for count in self._ways.values():
-            count.add(on_declared_steps(self._attribute, count.way.read(texts)), times)
+        if self._notations is None:
+            self._notations = self._choose_notations(texts[:TRIED_TEXTS], times[:TRIED_TEXTS])
+        for count in self._notations.values():
+            count.add(on_declared_steps(self._attribute, count.notation.read(texts)), times)
 
-    def _choose_ways(self, texts: list[str], times: Counts) -> dict[str, _WayCount]:
-        """The ways that read most of some texts."""
+    def _choose_notations(self, texts: list[str], times: Counts) -> dict[str, _NotationCount]:
+        """The notations that read most of some texts."""
         read = [
-            (int(times[~np.isnan(way.read(texts))].sum()), way)
-            for way in lenient.ways(value_kind(self._attribute))
+            (int(times[~np.isnan(notation.read(texts))].sum()), notation)
+            for notation in lenient.notations(value_kind(self._attribute))
         ]
         best = sorted(
             (entry for entry in read if entry[0]), key=lambda entry: entry[0], reverse=True
         )
-        return {way.words: _WayCount(way) for _, way in best[:MAX_WAYS]}
+        return {
+            notation.words: _NotationCount(notation) for _, notation in best[:MAX_NOTATIONS]
+        }
 
     def _look_for_codes(self, texts: list[str], times: Counts) -> None:
         """Note what codes written in digits have and numbers lack: leading zeros, and one length."""
@@ -175,20 +177,20 @@ class RawCounter:
 
     def finish(self) -> RawColumn:
         """Return the counts of all real cells taken in."""
-        ways: tuple[str, ...] = ()
+        notations: tuple[str, ...] = ()
         unread = self._unreadable
-        if self._ways:
-            most = max(count.read for count in self._ways.values())
-            best = [count for count in self._ways.values() if count.read == most]
-            different: list[_WayCount] = []
+        if self._notations:
+            most = max(count.read for count in self._notations.values())
+            best = [count for count in self._notations.values() if count.read == most]
+            different: list[_NotationCount] = []
             for count in best:
-                # Of several ways that read the same numbers, the first and most usual one is named.
+                # Of several notations that read the same numbers, the first and most usual one is named.
                 if not any(count.reads_like(other) for other in different):
                     different.append(count)
-            ways = tuple(count.way.words for count in different)
+            notations = tuple(count.notation.words for count in different)
             self._numbers.merge(best[0].numbers)
             unread -= most
-        scale = self._is_scale
+        scale = self._on_ladder
         [length] = self._lengths if len(self._lengths) == 1 else [0]
         return RawColumn(
             private=False,
@@ -198,24 +200,24 @@ class RawCounter:
             numbers=self._numbers.finish() if scale else None,
             texts=None if scale else self._texts.finish(),
             unread=unread,
-            ways=ways,
+            notations=notations,
             leading_zeros=self._leading_zeros,
             digits=length or None,
         )
 
 
-class _WayCount:
-    """Numbers of cells that are read in one way."""
+class _NotationCount:
+    """Numbers of cells that are read in one notation."""
 
-    def __init__(self, way: lenient.Way) -> None:
-        self.way, self.numbers, self.read = way, NumberCounter(), 0
+    def __init__(self, notation: lenient.Notation) -> None:
+        self.notation, self.numbers, self.read = notation, NumberCounter(), 0
 
     def add(self, values: Floats, times: Counts) -> None:
         self.read += int(times[~np.isnan(values)].sum())
         self.numbers.add(values, times)
 
-    def reads_like(self, other: _WayCount) -> bool:
-        """Whether another way reads the same numbers."""
+    def reads_like(self, other: _NotationCount) -> bool:
+        """Whether another notation reads the same numbers."""
         mine, others = self.numbers.finish(), other.numbers.finish()
         return np.array_equal(mine.values, others.values) and np.array_equal(
             mine.counts, others.counts
@@ -236,7 +238,7 @@ class GeneratedCounter:
         stated = values[values.notna()]
         self._missing += len(values) - len(stated)
         once = np.ones(len(stated), dtype=np.int64)
-        if self._attribute.is_scale:
+        if self._attribute.is_comparable:
             self._numbers.add(self._attribute.comparable(stated), once)
             return
         counts = stated.astype(str).value_counts(sort=False)
@@ -244,7 +246,7 @@ class GeneratedCounter:
 
     def finish(self) -> RawColumn:
         """Return the counts of all values taken in: post-processing of a model."""
-        scale = self._attribute.is_scale
+        scale = self._attribute.is_comparable
         return RawColumn(
             private=True,
             records=self._records,

@@ -18,7 +18,14 @@ from synth_engine.confidential import written_numbers
 from synth_engine.confidential.hints import FormQuestion, Hint, ReadingChoice
 from synth_engine.confidential.markers import odd_markers
 from synth_engine.confidential.written_dates import DateLayout, layouts
-from synth_engine.formats import DECIMALS, NUMBER_MARKS, THOUSANDS, Marks
+from synth_engine.formats import (
+    CURRENCY_CODES,
+    CURRENCY_WORDS,
+    DECIMALS,
+    NUMBER_MARKS,
+    THOUSANDS,
+    Marks,
+)
 
 _ORDERS = {
     "day-first": "the day first",
@@ -27,7 +34,10 @@ _ORDERS = {
     "named-month": "the month by its name",
     "compact": "eight digits",
 }
-_BEGINNING = r"^[^A-Za-z]{0,3}[0-9]|^(USD?|EUR|GBP|CHF|Fr|kr|Rs)[^A-Za-z]|^[A-Za-z]{3,9}\.? [0-9]{1,2},? "
+_CURRENCY = "|".join(("US", *CURRENCY_CODES, *CURRENCY_WORDS))
+_BEGINNING = (
+    rf"^[^A-Za-z]{{0,3}}[0-9]|^({_CURRENCY})[^A-Za-z]|^[A-Za-z]{{3,9}}\.? [0-9]{{1,2}},? "
+)
 _MAX_LENGTH = 100  # bytes of a cell with a number or a date
 _LEAST_SHARE = 0.5  # of the rows, for a reading that is worth a question
 _NEARLY_ALL = 0.9  # of the rows, where the others are no markers

@@ -25,7 +25,6 @@ _PHONES = frozenset(
 _KEYS = frozenset(
     "id ids key uuid guid ssn passport iban imei serial barcode ean isbn vin bbl account invoice".split()  # noqa: SIM905
 )
-_YEARS = (1_500, 2_200)
 _PHONE = r"^\+?[0-9][0-9 ()./-]{5,18}[0-9]$"
 _FEWEST_ROWS = 100  # by which keys are judged
 _SAMPLED = 2_000  # texts
@@ -117,9 +116,9 @@ def of_texts(name: str, texts: pa.Array, counts: NDArray[np.int64]) -> CodeVerdi
         or (different > 0.5 * rows and rows >= 10 and _has_phone_signs(texts))
     ):
         return CodeVerdict(role="phone", why="They look like telephone numbers.")
-    blanks = pc.count_substring_regex(texts, r"\S+").to_numpy()
+    word_counts = pc.count_substring_regex(texts, r"\S+").to_numpy()
     lengths = pc.utf8_length(texts).to_numpy()
-    prose = (weights * blanks).sum() >= _WORDS_OF_PROSE or (
+    prose = (weights * word_counts).sum() >= _WORDS_OF_PROSE or (
         weights * lengths
     ).sum() >= _LENGTH_OF_PROSE
     # Long labels of a list, such as occupations, repeat; what people write themselves does not.

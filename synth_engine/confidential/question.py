@@ -14,15 +14,13 @@ from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.samplers import Sampler
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
-from synth_engine.measurement import Clique, Merged, Query
+from synth_engine.measurement import MAX_TABLE_CELLS, Clique, Merged, Query
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.loss import Loss
 from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
 
 Exact = TypeVar("Exact")
 Answer = TypeVar("Answer")
-
-MAX_TABLE_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

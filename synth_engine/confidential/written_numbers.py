@@ -10,16 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.formats import NUMBER_MARKS, Marks
+from synth_engine.formats import (
+    CURRENCY_CODES,
+    CURRENCY_SIGNS,
+    NUMBER_MARKS,
+    SHARE_SIGNS,
+    Marks,
+    like_phones,
+)
 
-_BEFORE = r"US\$|[$€£¥₹]|USD|EUR|GBP|CHF|Fr\.|kr\.?|Rs\.?"
-_AFTER = r"[%‰€£¥$°₹]|°[CF]|[A-Za-zµ]{1,3}[²³2]?|[A-Za-z]{1,3}/[A-Za-z]{1,3}|Euro|hours?|days?|years?|miles?|pcs\.?|persons?"
+_BEFORE = rf"US\$|[{CURRENCY_SIGNS}₹]|{'|'.join(CURRENCY_CODES)}|Fr\.|kr\.?|Rs\.?"
+_AFTER = rf"[{SHARE_SIGNS}{CURRENCY_SIGNS}°₹]|°[CF]|[A-Za-zµ]{{1,3}}[²³2]?|[A-Za-z]{{1,3}}/[A-Za-z]{{1,3}}|Euro|hours?|days?|years?|miles?|pcs\.?|persons?"
 _WITH_UNIT = (
     rf"^(?P<sign>[+-]?)(?P<before>(?:{_BEFORE})? ?)(?P<minus>[+-]?)"
     r"(?P<core>[0-9.,](?:[0-9.,' \x{a0}\x{202f}]*[0-9])?)"
     rf"(?P<after>[ \x{{a0}}]?(?:{_AFTER})?)$"
 )
-_PHONE_DIGITS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ def readings(texts: pa.Array, now: Marks) -> list[NumberReading]:
         values = _values(marks.plain(texts))
         readable = ~np.isnan(values)
         convincing = readable & np.isnan(plain_now)
-        if not convincing.any() or _like_phones(texts, readable, marks):
+        if not convincing.any() or like_phones(texts.filter(pa.array(readable)), marks):
             continue
         covering = [
             other for other in readings_by_values if _adds_nothing(values, other.values)
@@ -129,19 +135,8 @@ def _units(texts: pa.Array) -> tuple[str, ...]:
         # A number alone, like 0, may go without; two units in one column would be two scales.
         if len(written) == 1:
             [(unit, times)] = written.items()
-            if times >= 2 or unit in "%‰$€£¥":
+            if times >= 2 or unit in SHARE_SIGNS + CURRENCY_SIGNS:
                 units.append(unit)
         elif written:
             return ()
     return tuple(units)
-
-
-def _like_phones(texts: pa.Array, readable: NDArray[np.bool_], marks: Marks) -> bool:
-    """Whether grouped digits look like telephone numbers: long, and equally long in every cell."""
-    if not marks.thousands or marks.thousands in ",'":
-        return False
-    digits = pc.utf8_length(
-        pc.replace_substring_regex(texts.filter(pa.array(readable)), "[^0-9]", "")
-    )
-    ends = pc.min_max(digits).as_py()
-    return len(digits) > 1 and ends["min"] == ends["max"] >= _PHONE_DIGITS

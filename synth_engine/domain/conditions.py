@@ -106,7 +106,7 @@ def _missing(attribute: Attribute) -> int:
 
 
 def _inside(attribute: Attribute, wanted: ValueRange) -> Iterator[int]:
-    if not attribute.is_scale:
+    if not attribute.is_comparable:
         raise attribute.error("a range of a column that is no scale", repair="list its values")
     low, high = _end(attribute, wanted.low, last=False), _end(attribute, wanted.high, last=True)
     if low > high:

@@ -127,7 +127,7 @@ class Order(Constraint):
                 "an order of a column and itself", repair="name two columns"
             )
         for name in self.columns:
-            if not known[name].is_scale:
+            if not known[name].is_comparable:
                 raise known[name].error(
                     "an order of a column that is no number, date or date-time",
                     repair="describe it as one, or take the constraint away",

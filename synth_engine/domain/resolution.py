@@ -21,7 +21,7 @@ def cells_named(number: int) -> str:
     return f"{number} cells"
 
 
-def ways(domain: Domain, column: str, name: str) -> tuple[tuple[int, str], ...]:
+def partings_by_size(domain: Domain, column: str, name: str) -> tuple[tuple[int, str], ...]:
     """The partings by size of group, as public totals have it: from how many records on, and the name; the first from 0 on.
     "town; tract from 100" counts groups below 100 records by towns and others by tracts, any other name all groups by one."""
     declared = any((each.column, each.name) == (column, name) for each in domain.partitions)
@@ -30,11 +30,11 @@ def ways(domain: Domain, column: str, name: str) -> tuple[tuple[int, str], ...]:
 
 
 def named(chosen: Sequence[tuple[int, str]]) -> str:
-    """The name that `ways` reads as these."""
+    """The name that `partings_by_size` reads as these."""
     return "; ".join(f"{name} from {least}" if least else name for least, name in chosen)
 
 
-def way_of(size: int, chosen: Sequence[tuple[int, str]]) -> str:
+def parting_of(size: int, chosen: Sequence[tuple[int, str]]) -> str:
     """The name of the parting by which a group of this public size is counted."""
     return next(name for least, name in reversed(chosen) if size >= least)
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 from math import ceil, floor, log10
 
 from synth_engine.domain import MISSING, OTHER
-from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.plots import Figure, Layout, Report, Trace, frame
 from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escape, shorten
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Json
 
 Traces = list[Trace]
@@ -55,7 +56,7 @@ def card(
     rows = [
         (
             label,
-            *(count(counts[side][code]) for side in counts),
+            *(grouped(counts[side][code]) for side in counts),
             *(f"{shares[side][code]:.2%}" for side in shares),
             f"{shares['synthetic'][code] - shares['real'][code]:+.2%}",
         )
@@ -258,7 +259,7 @@ def _by_frequency(entry: Json) -> tuple[Traces, Layout]:
     dwarfs = 0 < DWARFING_RATIO * longest < max(rest_totals)
     rest_shares = f": {rest_totals[0]:.0%}, {rest_totals[1]:.0%}" if dwarfs else ""
     labels = [entry["labels"][code] for code in shown] + (
-        [f"{len(rest):,} more".replace(",", "\u202f") + rest_shares] if rest else []
+        [f"{grouped(len(rest))} more" + rest_shares] if rest else []
     )
     traces = []
     for side, remaining in zip(("real", "synthetic"), rest_totals, strict=True):

@@ -44,7 +44,7 @@ def limits(attribute: Attribute, real: Tallies, fit: Fit | None) -> list[str]:
             "say how they are written"
         )
     if fit.outside > MAX_MISFIT_SHARE * fit.cells:
-        beyond = "bounds" if attribute.is_scale else "values"
+        beyond = "bounds" if attribute.is_comparable else "values"
         reasons.append(
             f"{per_hundred(fit.outside / fit.cells)} of 100 real values are beyond the declared {beyond}"
         )
@@ -92,7 +92,7 @@ def _wide_bins(attribute: Attribute) -> list[bool]:
                 stop - start > 1
                 for start, stop in zip(attribute.cuts, attribute.cuts[1:], strict=False)
             ]
-    if attribute.is_scale:
+    if attribute.is_comparable:
         first, last = attribute.bin_spans()
         return [bool(stop > start) for start, stop in zip(first, last, strict=True)]
     return [False] * attribute.value_count

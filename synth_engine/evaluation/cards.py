@@ -109,8 +109,3 @@ def make_table(
     return CardTable(
         caption, head, numeric, list(rows[:MAX_TABLE_ROWS]), max(0, len(rows) - MAX_TABLE_ROWS)
     )
-
-
-def count(value: int) -> str:
-    """A count with thin separators."""
-    return f"{value:,}".replace(",", "\u202f")

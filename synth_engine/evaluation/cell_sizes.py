@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from synth_engine.codec.places import EARTH_RADIUS_KM, KILOMETRES_A_MILE
 from synth_engine.domain import Domain
 from synth_engine.evaluation import tree_cells
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.hierarchy import Hierarchy, SpatialHierarchy
 
 FEET_A_MILE = 5280
@@ -114,4 +115,4 @@ def _short(value: float) -> str:
     """Two digits that count, without an exponent."""
     rounded = float(f"{value:.2g}")
     places = max(0, 1 - math.floor(math.log10(rounded))) if rounded > 0 else 0
-    return f"{rounded:,.{places}f}".replace(",", "\u202f")
+    return grouped(rounded, f",.{places}f")

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from synth_engine.evaluation import commutes, curves, style
-from synth_engine.evaluation.cards import MARKS, Card, count
+from synth_engine.evaluation.cards import MARKS, Card
 from synth_engine.evaluation.commute_view import CommuteView, FullTable
 from synth_engine.evaluation.commutes import Averages, Flows
 from synth_engine.evaluation.distance_distribution import DistanceEntry
 from synth_engine.evaluation.plots import Trace
+from synth_engine.evaluation.thousands import grouped
 
 MAX_MARKED = 1500  # destinations that a figure marks, evenly by their numbers of records; its table has all
 _MARKERS = {
@@ -56,7 +57,7 @@ def _curve(
 
 
 def _curve_words(view: CommuteView, entry: DistanceEntry, sides: Mapping[str, Flows]) -> str:
-    records = ", ".join(f"{count(flows.total)} {side}" for side, flows in sides.items())
+    records = ", ".join(f"{grouped(flows.total)} {side}" for side, flows in sides.items())
     if not all(flows.total for flows in sides.values()):
         return f"Too few records to draw a curve: {records}."
     means = ", ".join(
@@ -86,7 +87,7 @@ def _curve_sheet(view: CommuteView, entry: DistanceEntry, kind: str) -> FullTabl
     rows = [
         (
             f"{view.unit.of(edge):.4g}",
-            *(count(entry["counts"][side][index]) for side in sides),
+            *(grouped(entry["counts"][side][index]) for side in sides),
             *(f"{entry['within'][side][index]:.4%}" for side in sides),
             f"{low[index]:.4%}",
             f"{high[index]:.4%}",
@@ -177,12 +178,12 @@ def _marks(
 
 def _averages_words(averages: dict[str, Averages], *, shown: int) -> str:
     text = ", ".join(
-        f"{count(average.positions.size)} destinations ({side})"
+        f"{grouped(average.positions.size)} destinations ({side})"
         for side, average in averages.items()
     )
     largest = max((average.positions.size for average in averages.values()), default=0)
     some = (
-        f" {count(shown)} of them are marked, evenly by size; the CSV file has all."
+        f" {grouped(shown)} of them are marked, evenly by size; the CSV file has all."
         if shown < largest
         else ""
     )
@@ -214,7 +215,7 @@ def _averages_sheet(
     rows = [
         (
             end.label(position),
-            *(count(records[side].get(position, 0)) for side in averages),
+            *(grouped(records[side].get(position, 0)) for side in averages),
             *(
                 "" if position not in km[side] else f"{unit.of(km[side][position]):.2f}"
                 for side in averages
@@ -259,7 +260,7 @@ def errors(view: CommuteView) -> tuple[Card, FullTable]:
     if whole["without"]["all"]:
         # These have no error, so the reader must see how many records the averages do not
         # cover.
-        summary += f" {count(whole['without']['all'])} real records end where no synthetic one does; they are left out."
+        summary += f" {grouped(whole['without']['all'])} real records end where no synthetic one does; they are left out."
     sheet = _errors_sheet(view, error_rows)
     figure = view.figure(
         traces, layout, words=f"Error of the average commute by number of workers. {summary}"
@@ -290,7 +291,7 @@ def _errors_sheet(view: CommuteView, error_rows: list[dict[str, Any]]) -> FullTa
     rows = [
         (
             row["band"],
-            count(row["destinations"]),
+            grouped(row["destinations"]),
             *(km(row[kind]["mean"] if row[kind] else None) for kind in ("all", "short")),
             *(
                 km(row[kind]["quantiles"][2] if row[kind] else None)

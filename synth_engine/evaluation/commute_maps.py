@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.evaluation import commute_cards, maps, regions, style
-from synth_engine.evaluation.cards import Card, count
+from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import CommuteView, FullTable
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.style import escape, shorten
+from synth_engine.evaluation.thousands import grouped
 
 MAX_FLOWS = 150  # lines and circles of a map of flows
 MAX_CIRCLES = 400  # destinations of a map of circles; with more it has squares
@@ -58,7 +59,7 @@ def flows(view: CommuteView, side: str) -> CardAndTable:
     )
     total = int(tables[side].sum())
     share = sum(n for _, _, n in largest) / max(1, total)
-    summary = f"The {count(len(largest))} largest flows hold {share:.0%} of {count(total)} {side} records."
+    summary = f"The {grouped(len(largest))} largest flows hold {share:.0%} of {grouped(total)} {side} records."
     figure = view.figure(
         traces,
         layout,
@@ -73,7 +74,7 @@ def flows(view: CommuteView, side: str) -> CardAndTable:
 
 def _name_flows(view: CommuteView, largest: list[regions.Flow]) -> str:
     first, second = view.divided
-    texts = [f"{first.labels[a]} to {second.labels[b]}, {count(n)}" for a, b, n in largest]
+    texts = [f"{first.labels[a]} to {second.labels[b]}, {grouped(n)}" for a, b, n in largest]
     return f"The largest: {'; '.join(texts)}." if texts else ""
 
 
@@ -91,9 +92,9 @@ def density(view: CommuteView, *, near: bool) -> CardAndTable:
     counts = {side: _count_by_square(flows, squares) for side, flows in sides.items()}
     traces, layout = _density_traces(view, counts, squares, few=few)
     occupied = ", ".join(
-        f"{count(int((table > 0).sum()))} ({side})" for side, table in counts.items()
+        f"{grouped(int((table > 0).sum()))} ({side})" for side, table in counts.items()
     )
-    totals = ", ".join(f"{count(int(table.sum()))} {side}" for side, table in counts.items())
+    totals = ", ".join(f"{grouped(int(table.sum()))} {side}" for side, table in counts.items())
     summary = (
         f"{totals} records. {'Destinations' if few else 'Squares'} that have any: {occupied}."
     )
@@ -141,7 +142,7 @@ def _squares_sheet(
         (
             squares.labels[index],
             f"{squares.north[index]:.4f}, {squares.east[index]:.4f}",
-            *(count(int(table[index])) for table in counts.values()),
+            *(grouped(int(table[index])) for table in counts.values()),
         )
         for index in order
     ]
@@ -194,7 +195,7 @@ def _matrix_words(
     view: CommuteView, tables: Mapping[str, Counts], shares: Mapping[str, NDArray[np.float64]]
 ) -> str:
     used = ", ".join(
-        f"{count(int((table > 0).sum()))} ({side})" for side, table in tables.items()
+        f"{grouped(int((table > 0).sum()))} ({side})" for side, table in tables.items()
     )
     text = f"Pairs of parts that have records: {used}."
     if view.private:
@@ -230,14 +231,14 @@ def _heat(
         ticks = list(range(int(np.log10(max(bound, 1))) + 1))
         bar = maps.bar("records") | {
             "tickvals": ticks,
-            "ticktext": [count(10**tick) for tick in ticks],
+            "ticktext": [grouped(10**tick) for tick in ticks],
         }
     return {
         "type": "heatmap",
         "x": names[1],
         "y": names[0],
         "z": [[None if view.private and not n else float(z) for n, z in zip(*row, strict=True)] for row in zip(values, shown, strict=True)],
-        "customdata": [[count(round(float(n))) if view.private else f"{n:+.3%}" for n in row] for row in values],
+        "customdata": [[grouped(round(float(n))) if view.private else f"{n:+.3%}" for n in row] for row in values],
         "hovertemplate": "%{y} → %{x}<br>%{customdata}<extra></extra>",
         "hoverongaps": False,
         "xgap": 1,
@@ -275,7 +276,7 @@ def _pairs_sheet(
         (
             first.labels[a],
             second.labels[b],
-            *(count(int(table[a, b])) for table in tables.values()),
+            *(grouped(int(table[a, b])) for table in tables.values()),
         )
         for a, b, _ in regions.largest(whole, limit=whole.size)
     ]

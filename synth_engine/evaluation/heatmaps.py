@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import CliqueEntry
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.style import escape
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Json
 
 MAX_NAMED_COLUMNS = 40
@@ -85,7 +86,7 @@ def group_card(report: Report, field: str, *, mean: str, figure: Figure | None) 
     rows = [
         (
             names(entry),
-            count(entry["cells"]),
+            grouped(entry["cells"]),
             f"{entry['tvd']:.3f}",
             f"{entry['tvd_by_chance']:.3f}",
             f"{MARKS[entry['verdict']['level']]} {entry['verdict']['level']}",

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.evaluation import style
-from synth_engine.evaluation.cards import count
 from synth_engine.evaluation.curves import Unit
 from synth_engine.evaluation.plots import Layout, Trace
 from synth_engine.evaluation.regions import Flow, Regions, Ring
 from synth_engine.evaluation.style import escape
+from synth_engine.evaluation.thousands import grouped
 
 Box = tuple[float, float, float, float]
 
@@ -108,7 +108,7 @@ def raster(
         ticks = list(range(floor(bound) + 1))
         trace["colorbar"] = bar("records in a square") | {
             "tickvals": ticks,
-            "ticktext": [count(10**tick) for tick in ticks],
+            "ticktext": [grouped(10**tick) for tick in ticks],
         }
         trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
     return [ground(outlines), trace, _scale(box, unit)], layout(box) | {"showlegend": False}
@@ -134,7 +134,7 @@ def circles(
         "line": {"color": style.INK, "width": 0.75},
     }
     texts = [
-        f"{escape(regions.labels[index])}: {count(round(float(values[index])))}"
+        f"{escape(regions.labels[index])}: {grouped(round(float(values[index])))}"
         for index in shown
     ]
     if moved is None:
@@ -283,7 +283,7 @@ def _circles(
             "line": line,
         },
         "text": [
-            f"{escape(parts[0].labels[first])}, stay: {count(n)}" for first, _, n in staying
+            f"{escape(parts[0].labels[first])}, stay: {grouped(n)}" for first, _, n in staying
         ],
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -299,7 +299,7 @@ def _pointers(between: Sequence[Flow], parts: tuple[Regions, Regions], *, side: 
         "y": [round(float(y[4]), 5) for _, y in arcs],
         "marker": {"size": 12, "opacity": 0, "color": _COLOURS[side]},
         "text": [
-            f"{escape(parts[0].labels[first])} → {escape(parts[1].labels[second])}: {count(n)}"
+            f"{escape(parts[0].labels[first])} → {escape(parts[1].labels[second])}: {grouped(n)}"
             for first, second, n in between
         ],
         "hovertemplate": "%{text}<extra></extra>",
@@ -330,4 +330,4 @@ def _scale(box: Box, unit: Unit) -> Trace:
 def _hover_text(value: float, difference: bool) -> str:
     if difference:
         return f"{value:+.3%} of records, synthetic minus real"
-    return f"{count(round(value))} records"
+    return f"{grouped(round(value))} records"

@@ -11,6 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from synth_engine.evaluation import cards, style, view
 from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.thousands import grouped
 
 ASSETS = Path(__file__).with_name("assets")
 
@@ -56,8 +57,8 @@ def _head(shown: view.Comparison) -> str:
     reading = shown.reading["summary"]
     return (
         f'<p class="soft">{escape(shown.notice)}.</p>'
-        f'<p><span class="key"></span>real, {cards.count(shown.rows_real)} records<span class="key synthetic"></span>'
-        f'synthetic, {cards.count(shown.rows_synthetic)} records</p><dl class="tiles">{tiles}</dl>'
+        f'<p><span class="key"></span>real, {grouped(shown.rows_real)} records<span class="key synthetic"></span>'
+        f'synthetic, {grouped(shown.rows_synthetic)} records</p><dl class="tiles">{tiles}</dl>'
         f'<p class="soft">{escape(reading["what"])} {escape(reading["how"])}</p>'
     )
 
@@ -116,7 +117,7 @@ def _table(table: cards.CardTable) -> str:
     rows = "".join(
         "<tr>" + "".join(cell("td", *each) for each in row) + "</tr>" for row in table.cells
     )
-    more = f"; {cards.count(table.more)} more rows are in the JSON report" if table.more else ""
+    more = f"; {grouped(table.more)} more rows are in the JSON report" if table.more else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
         f"<caption>{escape(table.caption)}{more}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"

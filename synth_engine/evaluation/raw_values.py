@@ -240,7 +240,7 @@ def _fullest_bin(
 ) -> Json | None:
     """The bin that holds most real values: its label, their share, and the distance of the values within; None where no
     real value is within the bounds, or there are no bins."""
-    if not (real.total and attribute.is_scale):
+    if not (real.total and attribute.is_comparable):
         return None
     first, last = attribute.bin_spans()
     ends = np.append(first[1:], np.nextafter(last[-1], np.inf))
@@ -294,12 +294,12 @@ def _fate(attribute: Attribute) -> str:
 
 def _reading_repair(raw: RawColumn, fit: Fit) -> str:
     read = fit.unreadable - raw.unread
-    if not raw.ways or read < MAX_BIN_SHARE * fit.unreadable:
+    if not raw.notations or read < MAX_BIN_SHARE * fit.unreadable:
         return "declare the markers of missing values, or how the values are written"
     how = "reads all of them" if not raw.unread else "reads most of them"
-    if len(raw.ways) > 1:
-        return f"declare {' or '.join(raw.ways)}: each {how}"
-    return f"declare {raw.ways[0]}: that {how}"
+    if len(raw.notations) > 1:
+        return f"declare {' or '.join(raw.notations)}: each {how}"
+    return f"declare {raw.notations[0]}: that {how}"
 
 
 def _bin_reasons(attribute: Attribute, fullest: Json | None) -> list[str]:
@@ -384,7 +384,7 @@ def _gap_verdict(
         f"the values are {wording.up_to(gap)} of 100 records apart "
         f"({_medians(attribute, real, synthetic)})"
     )
-    declared = attribute.is_scale and not isinstance(attribute, ScaleBins)
+    declared = attribute.is_comparable and not isinstance(attribute, ScaleBins)
     if declared and gap_at(attribute.bin_spans()[0], real, synthetic) < gap / 2:
         return wording.damage_verdict(
             [

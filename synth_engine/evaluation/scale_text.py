@@ -7,6 +7,7 @@ import math
 
 from synth_engine.codec import value_kind
 from synth_engine.domain import Attribute, Date, DateTime, Integer, Scale, ScaleBins
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.kinds.time_of_day import Time
 
 _DAY_SECONDS = 86_400
@@ -18,11 +19,11 @@ _THOUSAND = 1_000
 def number_text(value: float) -> str:
     """A number with thin separators and at most six digits that matter."""
     if abs(value) >= 10**_DIGITS:
-        return f"{value:,.0f}".replace(",", "\u202f") if abs(value) < 1e15 else f"{value:.6g}"
+        return grouped(value, ",.0f") if abs(value) < 1e15 else f"{value:.6g}"
     if value == round(value):
-        return f"{value:,.0f}".replace(",", "\u202f")
+        return grouped(value, ",.0f")
     if abs(value) >= _THOUSAND:
-        return f"{value:,.1f}".replace(",", "\u202f")
+        return grouped(value, ",.1f")
     return f"{value:.{_DIGITS}g}"
 
 

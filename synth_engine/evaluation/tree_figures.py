@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from synth_engine.evaluation import plots, style
-from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable, count
+from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.tree_cells import Depth, Floats, Map, Square
 
 DECADES = 5
@@ -62,7 +63,7 @@ def depth_card(
         "height": 320,
     }
     half = _half(depths)
-    cells_text = "1 cell" if cells == 1 else f"{count(cells)} cells"
+    cells_text = "1 cell" if cells == 1 else f"{grouped(cells)} cells"
     cell_size = f", in cells of {sizes[half]} or smaller" if sizes else ""
     verdict = f"{cells_text}, to depth {depths[-1].depth}. Half of the records lie at depth {half} or deeper{cell_size}."
     if len(depths) == 1:
@@ -76,7 +77,7 @@ def depth_card(
         (
             str(depth.depth),
             *([sizes[depth.depth]] if sizes else []),
-            count(depth.cells),
+            grouped(depth.cells),
             f"{depth.share:.2%}",
             f"{rows * depth.share:.1f}",
             _records_per_cell(depth, rows),
@@ -319,14 +320,14 @@ def _squares(share_map: Map, records: Floats, density: Floats) -> CardTable:
 
 def number(value: float) -> str:
     """Records: whole ones from ten on."""
-    return count(round(value)) if value >= 10 else f"{value:.2g}"
+    return grouped(round(value)) if value >= 10 else f"{value:.2g}"
 
 
 def _power(tick: int) -> str:
     """10 to the tick, as people write it while it is short."""
     if abs(tick) > 4:
         return f"10<sup>{tick}</sup>"
-    return count(10**tick) if tick >= 0 else f"{10.0**tick:.{-tick}f}"
+    return grouped(10**tick) if tick >= 0 else f"{10.0**tick:.{-tick}f}"
 
 
 def _table(

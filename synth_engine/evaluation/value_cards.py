@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from synth_engine.evaluation.cards import MARKS, Card, CardTable, make_card, make_table
 from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.value_histograms import draw_histogram, tails
 from synth_engine.evaluation.wording import Json, per_hundred
 
@@ -173,4 +174,4 @@ def _widest_gap(entries: list[Json]) -> str:
 
 
 def _count(value: int | None) -> str:
-    return "more than a million" if value is None else f"{value:,}".replace(",", "\u202f")
+    return "more than a million" if value is None else grouped(value)

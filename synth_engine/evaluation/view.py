@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from synth_engine.evaluation import heatmaps, style, value_cards
-from synth_engine.evaluation.cards import MARKS, Card, CardTable, count, make_table
+from synth_engine.evaluation.cards import MARKS, Card, CardTable, make_table
 from synth_engine.evaluation.figure import FigureSection, Tile
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.evaluation.plots import Report
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.thumbnails import thumbnail
 from synth_engine.evaluation.wording import Json
 
@@ -158,7 +159,7 @@ def _left_out(entries: list[Json]) -> CardTable | None:
     if not entries:
         return None
     rows = [
-        (heatmaps.names(entry), count(entry["cells"]), entry["reason"]) for entry in entries
+        (heatmaps.names(entry), grouped(entry["cells"]), entry["reason"]) for entry in entries
     ]
     return make_table(
         "Left out of the comparison", ("Columns", "Cells", "Why"), rows, words=True

@@ -5,6 +5,12 @@ Nothing here opens a file or keeps what it is shown, so that whoever receives a 
 
 from __future__ import annotations
 
+from synth_engine.formats.currencies import (
+    CURRENCY_CODES,
+    CURRENCY_SIGNS,
+    CURRENCY_WORDS,
+    SHARE_SIGNS,
+)
 from synth_engine.formats.dialect import (
     DELIMITERS,
     ERROR_CELLS,
@@ -48,11 +54,14 @@ from synth_engine.formats.kinds import (
     unknown_ending,
 )
 from synth_engine.formats.marks import DECIMALS, THOUSANDS, Marks
-from synth_engine.formats.number_marks import NUMBER_MARKS
+from synth_engine.formats.number_marks import NUMBER_MARKS, like_phones
 
 __all__ = [
     "BASKETS",
     "BASKET_LIST",
+    "CURRENCY_CODES",
+    "CURRENCY_SIGNS",
+    "CURRENCY_WORDS",
     "DECIMALS",
     "DELIMITED",
     "DELIMITERS",
@@ -73,6 +82,7 @@ __all__ = [
     "QUESTIONS",
     "QUOTES",
     "SAVE_AS_CSV",
+    "SHARE_SIGNS",
     "THOUSANDS",
     "UPLOADED",
     "WITH_SCHEMA",
@@ -89,6 +99,7 @@ __all__ = [
     "guess",
     "joined_names",
     "kind_of",
+    "like_phones",
     "looks_like_data",
     "refuse_foreign",
     "unknown_ending",

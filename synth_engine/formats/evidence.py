@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from synth_engine.formats.currencies import CURRENCY_SIGNS
+
 Answer = Literal["header", "record", "open"]
 
 ENOUGH = 8.0  # bits; a contrast in one column alone reaches 7
@@ -29,8 +31,9 @@ _ALL_CONTRAST, _STYLE, _NAME, _PART, _MOST_NAMES = 3.0, 3.0, 4.0, 2.0, 12.0
 _FEWEST_ROWS = 8  # by which unseen values are judged
 
 _NUMBER = re.compile(
-    r"[+-]?\s?[$€£¥]?\s?[+-]?(?=[.,]?\d)(\d{1,3}([ ,.'\u00a0\u202f]\d{3})+|\d+)?([.,]\d+)?([eE][+-]?\d+)?"
-    r"\s?([%$€£¥]|[A-Z]{3})?"
+    rf"[+-]?\s?[{CURRENCY_SIGNS}]?\s?[+-]?"
+    r"(?=[.,]?\d)(\d{1,3}([ ,.'\u00a0\u202f]\d{3})+|\d+)?([.,]\d+)?([eE][+-]?\d+)?"
+    rf"\s?([%{CURRENCY_SIGNS}]|[A-Z]{{3}})?"
 )
 _MONTH = r"[A-Za-zäéûÀ-ÿ]{3,10}\.?"
 _DATE = re.compile(

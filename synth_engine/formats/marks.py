@@ -41,7 +41,7 @@ class Marks:
             plain = self.plain(texts.dictionary, apart_from=apart_from)
             return pa.DictionaryArray.from_arrays(texts.indices, plain)
         if self.units:
-            texts = self._without_units(texts, apart_from=apart_from)
+            texts = self.without_units(texts, apart_from=apart_from)
         signs = f"[{_SPACES}]" if self.thousands == " " else re.escape(self.thousands)
         whole = r"[0-9]+" + (f"|[0-9]{{1,3}}(?:{signs}[0-9]{{3}})+" if signs else "")
         form = rf"^[ \t]*[+-]?(?:{whole})?(?:{re.escape(self.decimal)}[0-9]+)?(?:[eE][+-]?[0-9]+)?[ \t]*$"
@@ -64,7 +64,7 @@ class Marks:
             plain,
         )
 
-    def _without_units(self, texts: pa.Array, *, apart_from: Collection[str]) -> pa.Array:
+    def without_units(self, texts: pa.Array, *, apart_from: Collection[str] = ()) -> pa.Array:
         """Texts that are digits with one of the units before or after them, without it; others as they are."""
         units = "|".join(re.escape(unit) for unit in sorted(self.units, key=len, reverse=True))
         number = rf"[0-9.,][0-9.,'{_SPACES}]*"

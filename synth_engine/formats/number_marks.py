@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from synth_engine.formats.currencies import CURRENCY_SIGNS
 from synth_engine.formats.marks import Marks
 
 NUMBER_MARKS = (
@@ -20,7 +24,7 @@ NUMBER_MARKS = (
     Marks(decimal=",", thousands=" "),
     Marks(decimal=",", thousands="'"),
 )
-CURRENCIES = ("$", "€", "£", "¥", "%")  # left out where every cell with a digit has them
+_UNIT_SIGNS = f"{CURRENCY_SIGNS}%"  # left out where every cell with a digit has them
 _PHONE_DIGITS = 9
 _SHORT = re.compile(r"[+-]?[0-9]+")
 
@@ -42,14 +46,15 @@ def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
     units: set[str] = set()
     marked = False
     for cells in columns:
-        texts, unit = _without_currency({cell.strip() for cell in cells})
+        texts, unit = _without_unit({cell.strip() for cell in cells})
         if not texts or all(_SHORT.fullmatch(text) for text in texts):
             units |= unit
             continue
         fitting = [
             marks
             for marks, pattern in _PATTERNS
-            if all(map(pattern.fullmatch, texts)) and not _like_phones(texts, marks)
+            if all(map(pattern.fullmatch, texts))
+            and not like_phones(pa.array(texts, type=pa.string()), marks)
         ]
         if fitting:
             marked = True
@@ -67,32 +72,25 @@ def agreed_marks(columns: Sequence[Collection[str]]) -> Marks | None:
     return None
 
 
-def _without_currency(cells: Collection[str]) -> tuple[set[str], set[str]]:
+def _without_unit(cells: Collection[str]) -> tuple[set[str], set[str]]:
     """The cells with a digit, without the one currency or percent sign that they have, and that sign."""
     texts = {cell for cell in cells if re.search("[0-9]", cell)}
-    for unit in CURRENCIES:
+    for unit in _UNIT_SIGNS:
         with_unit = {text for text in texts if unit in text}
         if not with_unit:
             continue
-        bare = {_bare(text, unit) for text in texts}
-        if None in bare or len(with_unit) * 2 < len(texts):
+        marks = Marks(units=(unit,))
+        bare = set(marks.without_units(pa.array(texts, type=pa.string())).to_pylist())
+        if any(unit in text for text in bare) or len(with_unit) * 2 < len(texts):
             return texts, set()
-        return {text for text in bare if text}, {unit}
+        return bare, {unit}
     return texts, set()
 
 
-def _bare(text: str, unit: str) -> str | None:
-    """A cell without a currency or percent sign before or after its number; None if it stands elsewhere."""
-    match = re.fullmatch(
-        rf"([+-]?)(?:{re.escape(unit)} ?)?([+-]?[0-9.,][^{re.escape(unit)}]*?)(?:[ \u00a0]?{re.escape(unit)})?",
-        text,
-    )
-    return match[1] + match[2] if match else None
-
-
-def _like_phones(texts: Collection[str], marks: Marks) -> bool:
-    """Whether digits in groups look like telephone numbers: long, and equally long in every cell."""
+def like_phones(texts: pa.Array, marks: Marks) -> bool:
+    """Whether different texts with digits in groups look like telephone numbers: long, and equally long in every cell."""
     if marks.thousands not in (" ", "."):
         return False
-    lengths = {len(re.sub("[^0-9]", "", text)) for text in texts}
-    return len(texts) > 1 and len(lengths) == 1 and min(lengths) >= _PHONE_DIGITS
+    lengths = pc.utf8_length(pc.replace_substring_regex(texts, "[^0-9]", ""))
+    ends = pc.min_max(lengths).as_py()
+    return len(texts) > 1 and ends["min"] == ends["max"] >= _PHONE_DIGITS

@@ -69,13 +69,6 @@ def subsets(clique: Clique) -> Iterator[Clique]:
         yield from itertools.combinations(clique, size)
 
 
-def closure(cliques: Iterable[Clique], sizes: Sizes) -> list[Clique]:
-    """Every subset of every clique, once, small ones first, each in the order of the domain."""
-    parts = {part for clique in cliques for part in subsets(ordered(clique, sizes))}
-    position = {name: number for number, name in enumerate(sizes)}
-    return sorted(parts, key=lambda part: (len(part), [position[name] for name in part]))
-
-
 def turned(
     table: npt.NDArray[np.generic], clique: Clique, onto: Clique
 ) -> npt.NDArray[np.generic]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-CLEAR = 4.0
+EXCESS_DEVIATIONS = 4.0
 """Standard deviations by which multiples of a divisor have to exceed what the parts before explain."""
 
 
@@ -42,7 +42,7 @@ def _of_region(row: Floats, divisors: Sequence[int], *, spread: float) -> list[i
     parts = np.zeros(row.size)
     for part in range(row.size):
         excess = float(unexplained[part])
-        if part and excess <= CLEAR * math.sqrt(variance[part]):
+        if part and excess <= EXCESS_DEVIATIONS * math.sqrt(variance[part]):
             continue
         # All positions of this class that are left belong to the part, as a known fraction of it.
         fraction = of_class[part] / inverse[part]

@@ -37,10 +37,10 @@ EVEN_CELLS = 16
 """Equal parts of the whole range in the first round, beside the powers of two around zero."""
 RECORDS_TO_SPLIT, RECORDS_TO_ZOOM = 6.0, 2.0
 """Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be split again."""
-CLEAR = 4.5
+RUN_DEVIATIONS = 4.5
 """Standard deviations beyond which a run of cells holds records and not only noise: of some ten thousand runs, chance
 takes one that far in thirty tables."""
-TAIL_CLEAR = 1.0
+TAIL_DEVIATIONS = 1.0
 """Standard deviations beyond which the cells next to the last clear one are taken for its tail."""
 FIRST_SHARE, ZOOM_ROUND_SHARE, LAST_SHARE = (
     Fraction(20, 100),
@@ -52,7 +52,7 @@ MIN_SPREAD = 0.5
 """Noise of a smaller spread is mostly 0 and sometimes 1."""
 ZOOM_SHARE = 1 / 40
 """A cell of several positions with a larger share of the records is split before the last round."""
-PIECES = 6
+PIECES_PER_LEAF = 6
 """Pieces in which a density that falls within a leaf is stored."""
 MAX_TILT, MAX_END_TILT = 5.0, 30.0
 """The natural logarithm of the largest ratio of densities at the two ends of a leaf, and of an outermost one."""
@@ -117,7 +117,9 @@ def _zooms(rounds: Sequence[CountedCells], *, left: Fraction) -> bool:
 
 def _heavy(counts: Floats, *, spread: float) -> npt.NDArray[np.bool_]:
     total = max(float(counts.sum()), 1.0)
-    heavy: npt.NDArray[np.bool_] = (counts > ZOOM_SHARE * total) & (counts > 2 * CLEAR * spread)
+    heavy: npt.NDArray[np.bool_] = (counts > ZOOM_SHARE * total) & (
+        counts > 2 * RUN_DEVIATIONS * spread
+    )
     return heavy
 
 
@@ -222,7 +224,7 @@ def pieces(rounds: Sequence[CountedCells], *, zero: int) -> Pieces:
     )
     tilts = _tilts(cuts, counts)
     starts, weights, leaves = [], [], []
-    finest = PIECES if PIECES * len(tilts) <= MAX_PIECES else 1
+    finest = PIECES_PER_LEAF if PIECES_PER_LEAF * len(tilts) <= MAX_PIECES else 1
     for leaf, (start, end) in enumerate(pairwise(cuts)):
         edges = _edges(start, end, tilts[leaf], parts=finest)
         shares = _shares(edges, tilts[leaf]) * counts[leaf]
@@ -245,10 +247,10 @@ def _with_tails(
     inner_cuts, inner = list(cuts[first : last + 1]), counts[first:last].tolist()
     above = float(counts[last:last_of_tail].sum())
     # A tail that is not clearly larger than the noise of its cells is taken for noise.
-    if above > TAIL_CLEAR * spread * math.sqrt(last_of_tail - last):
+    if above > TAIL_DEVIATIONS * spread * math.sqrt(last_of_tail - last):
         inner_cuts, inner = [*inner_cuts, cuts[last_of_tail]], [*inner, above]
     below = float(counts[first_of_tail:first].sum())
-    if below > TAIL_CLEAR * spread * math.sqrt(first - first_of_tail):
+    if below > TAIL_DEVIATIONS * spread * math.sqrt(first - first_of_tail):
         inner_cuts, inner = [cuts[first_of_tail], *inner_cuts], [below, *inner]
     return tuple(inner_cuts), np.array(inner)
 
@@ -263,7 +265,7 @@ def _clear_ends(rounds: Sequence[CountedCells]) -> tuple[int, int]:
     length = 1
     while length <= values.size:
         runs = reached[length:] - reached[:-length]
-        starts = np.flatnonzero(runs > CLEAR * spread * math.sqrt(length))
+        starts = np.flatnonzero(runs > RUN_DEVIATIONS * spread * math.sqrt(length))
         # Short runs say exactly where records lie; a longer one counts only outside of what the shorter ones found.
         outside = starts[(starts >= last) | (starts + length <= first)]
         if outside.size:

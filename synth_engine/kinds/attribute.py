@@ -45,12 +45,12 @@ class Attribute:
     """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first of them
     being the one written; None means that the attribute has no missing value. `ordered` tells mechanisms that
     neighbouring codes mean neighbouring values. Class variables: `schema_position` orders the kinds in the JSON Schema;
-    nothing of a `bare` kind can be missing, outside or ordered; values of a kind that `is_scale` compare."""
+    nothing of a `bare` kind can be missing, outside or ordered; values of a kind that `is_comparable` compare."""
 
     kind: ClassVar[str]
     schema_position: ClassVar[int]
     bare: ClassVar[bool] = False
-    is_scale: ClassVar[bool] = False
+    is_comparable: ClassVar[bool] = False
     fact_names: ClassVar[tuple[str, ...]]
     outsides: ClassVar[tuple[Outside, ...]] = ("clamp", "missing")
     most_codes: ClassVar[int] = MAX_CODES

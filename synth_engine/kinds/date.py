@@ -39,7 +39,7 @@ class Date(Attribute):
 
     kind: ClassVar[str] = "date"
     schema_position: ClassVar[int] = 50
-    is_scale: ClassVar[bool] = True
+    is_comparable: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: datetime.date

@@ -72,7 +72,7 @@ class DateTime(Attribute):
 
     kind: ClassVar[str] = "datetime"
     schema_position: ClassVar[int] = 60
-    is_scale: ClassVar[bool] = True
+    is_comparable: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: datetime.datetime

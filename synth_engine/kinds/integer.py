@@ -42,7 +42,7 @@ class Integer(Attribute):
 
     kind: ClassVar[str] = "integer"
     schema_position: ClassVar[int] = 20
-    is_scale: ClassVar[bool] = True
+    is_comparable: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: int

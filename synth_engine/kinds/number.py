@@ -40,7 +40,7 @@ class Number(Attribute):
 
     kind: ClassVar[str] = "number"
     schema_position: ClassVar[int] = 30
-    is_scale: ClassVar[bool] = True
+    is_comparable: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: float

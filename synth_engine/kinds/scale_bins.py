@@ -48,7 +48,7 @@ class ScaleBins(Attribute):
 
     kind: ClassVar[str] = "scale-bins"
     schema_position: ClassVar[int] = 86
-    is_scale: ClassVar[bool] = True
+    is_comparable: ClassVar[bool] = True
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     of: Of

@@ -41,7 +41,7 @@ class Time(Attribute):
 
     kind: ClassVar[str] = "time"
     schema_position: ClassVar[int] = 65
-    is_scale: ClassVar[bool] = True
+    is_comparable: ClassVar[bool] = True
     table_schema_type: ClassVar[str] = "time"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 

@@ -6,10 +6,19 @@ Everything here is safe to store with a release. Nothing here has seen a row."""
 from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
 from synth_engine.measurement.answers import SCHEMA, Answers
 from synth_engine.measurement.noise import Noise, NoiseLaw
-from synth_engine.measurement.question import Call, Candidate, Clique, Counts, Merged, Query
+from synth_engine.measurement.question import (
+    MAX_TABLE_CELLS,
+    Call,
+    Candidate,
+    Clique,
+    Counts,
+    Merged,
+    Query,
+)
 from synth_engine.measurement.session import Session
 
 __all__ = [
+    "MAX_TABLE_CELLS",
     "SCHEMA",
     "Answers",
     "Call",

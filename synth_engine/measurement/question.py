@@ -14,6 +14,9 @@ from synth_engine.kinds.lattice import Lattice
 from synth_engine.privacy import events
 from synth_engine.privacy.receipt import QueryDocument, digest
 
+MAX_TABLE_CELLS = 1_000_000
+"""Cells of the largest table of counts that the room answers."""
+
 Clique = tuple[str, ...]
 Counts = npt.NDArray[np.int64]
 Merged = Mapping[str, npt.NDArray[np.integer[Any]]]

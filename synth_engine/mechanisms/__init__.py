@@ -12,7 +12,7 @@ from synth_engine.constraints import values
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.mechanisms.auto.auto import Auto
-from synth_engine.mechanisms.contingency_table import CrossTabulation
+from synth_engine.mechanisms.contingency_table import ContingencyTableMechanism
 from synth_engine.mechanisms.dpsyn import DPSyn
 from synth_engine.mechanisms.generalize import Generalize
 from synth_engine.mechanisms.independent import Independent
@@ -52,7 +52,7 @@ REGISTRY: dict[str, type[Mechanism]] = {
     Random.id: Random,
     WeakDomain.id: WeakDomain,
     OnTheMap.id: OnTheMap,
-    CrossTabulation.id: CrossTabulation,
+    ContingencyTableMechanism.id: ContingencyTableMechanism,
 }
 
 BLOCK = 1 << 16

@@ -17,7 +17,15 @@ from synth_engine.inference import error_forecast, factors, oneway, shrinkage
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import Margin, fit_margins
-from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
+from synth_engine.measurement import (
+    MAX_TABLE_CELLS,
+    Answers,
+    Call,
+    Measurement,
+    Noise,
+    Query,
+    Session,
+)
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning, resources
@@ -31,11 +39,9 @@ from synth_engine.privacy.static_calibration import NoiseLaw
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 
-MAX_CELLS = 1_000_000
-"""Cells of the table, as many as the room counts at once."""
 ALL_BUDGET = (Fraction(1),)
 """The shares of the tables that are measured: there is one."""
-CLEAR = 8.0
+PRECISE_DEVIATIONS = 8.0
 """A count of so many standard deviations of its noise is more precise than the grid of ratios."""
 MAX_SHIFT = 3.0
 """Standard deviations of the noise by which an estimate may exceed its noisy count (Efron and Morris 1972, limited
@@ -48,8 +54,8 @@ LOOKS_A_PASS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossTabulation(Mechanism):
-    """The full cross-tabulation of all columns.
+class ContingencyTableMechanism(Mechanism):
+    """The contingency table of all columns together.
 
     Asks: one `measure` of all modelled attributes together, fixed beforehand (static).
     Privacy: discrete Laplace (always for delta 0) or discrete Gaussian noise on every cell, with the whole budget; for
@@ -63,7 +69,7 @@ class CrossTabulation(Mechanism):
     family: ClassVar[Family] = "special"
     counts_groups: ClassVar[bool] = True
     has_columns: ClassVar[bool] = False
-    title: ClassVar[str] = "Full cross-tabulation"
+    title: ClassVar[str] = "Contingency table"
     summary: ClassVar[str] = (
         "Measures one noisy table of all columns together. Every relation of any number of columns is in it; for few "
         "columns with few values, up to about as many combinations as records."
@@ -104,15 +110,15 @@ class CrossTabulation(Mechanism):
     @classmethod
     def suits(cls, domain: Domain) -> bool:
         """Returns whether the columns, undeclared ones as they may become, have no more cells than a table may have."""
-        return _cells(domain_learning.expected_domain(domain)) <= MAX_CELLS
+        return _cells(domain_learning.expected_domain(domain)) <= MAX_TABLE_CELLS
 
-    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> CrossTabulation:
+    def resolve_defaults(self, spec: Spec, *, rule: Rule) -> ContingencyTableMechanism:
         """Where rho is paid for, Gaussian noise: Laplace noise of the same (epsilon, delta) costs several times more."""
         open_ = self.noise == "by-delta" and spec.delta > 0
         return replace(self, noise="gaussian") if open_ and rule == "zcdp" else self
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
-        resources.require_cells(domain.sizes, most=MAX_CELLS)
+        resources.require_cells(domain.sizes, most=MAX_TABLE_CELLS)
         if self.noise == "gaussian" and spec.delta == 0:
             raise SpecError(
                 "Gaussian noise needs a delta above 0",
@@ -122,7 +128,7 @@ class CrossTabulation(Mechanism):
         if within is not None:
             laplace = not isinstance(within, ZeroConcentrated) or self.noise == "laplace"
             noise = budget_allocation.noise(within, sensitivity, laplace=laplace)
-            return CrossTabulationPlan(
+            return ContingencyTablePlan(
                 config=self, domain=domain, spec=spec, cap=within, noise=noise
             )
         calibrations = {
@@ -142,7 +148,7 @@ class CrossTabulation(Mechanism):
         }
         law = min(noises, key=lambda law: noises[law].mean_deviation)
         query = Query(verb="measure", clique=tuple(domain.sizes), cells=_cells(domain))
-        return CrossTabulationPlan(
+        return ContingencyTablePlan(
             config=self,
             domain=domain,
             spec=spec,
@@ -155,7 +161,7 @@ class CrossTabulation(Mechanism):
         self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
     ) -> ErrorForecast:
         """With noise by formula; a certificate would take a little off it."""
-        resources.require_cells(domain.sizes, most=MAX_CELLS)
+        resources.require_cells(domain.sizes, most=MAX_TABLE_CELLS)
         config = self.resolve_defaults(spec, rule=rule)
         weights = {"": ALL_BUDGET[0]}
         noises = [
@@ -277,15 +283,15 @@ def _read(
         values, expected, variance=variance, law=law, grid=shrinkage.WIDE_GRID
     ).ratios
     posterior = np.minimum(expected * ratios, np.maximum(values, 0.0) + MAX_SHIFT * sigma)
-    table: Floats = np.where(values > CLEAR * sigma, values, posterior)
+    table: Floats = np.where(values > PRECISE_DEVIATIONS * sigma, values, posterior)
     return fit_margins(table, margins, rounds=ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossTabulationPlan(Plan):
+class ContingencyTablePlan(Plan):
     """`contingency-table` with its noise set."""
 
-    config: CrossTabulation
+    config: ContingencyTableMechanism
     noise: Noise
 
     def run(self, session: Session) -> Answers:

@@ -32,7 +32,7 @@ from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.plans import budget_allocation, scale_learning
 from synth_engine.plans.plan import Budget
-from synth_engine.plans.scale_learning import ScaleQuestion
+from synth_engine.plans.scale_learning import IntervalRounds
 from synth_engine.privacy import thresholds
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.filter import price
@@ -51,9 +51,9 @@ FIRST_SCALE_SHARE, FURTHER_SCALE_SHARE, MAX_SCALE_SHARE = (
 """The same for columns on a lattice, whose bins are counted again by the mechanism (bench/values.py)."""
 CUT_TAIL = 0.0005
 """Share of the records at either end of a range that is left to the outermost bins."""
-CLEAR = 4.0
+SPLIT_DEVIATIONS = 4.0
 """Standard deviations of a count: bins that would hold less are not split."""
-CLEAR_RUN, CLEAR_CELL = 5.0, 5.0
+RUN_DEVIATIONS, CELL_DEVIATIONS = 5.0, 5.0
 """Standard deviations, of the sum of a run and of a single count besides, beyond which a run holds records: among some
 thousand runs chance goes that far less than once in a hundred tables."""
 MIN_SPREAD = 0.5
@@ -146,7 +146,7 @@ class LearningQuestion:
         return self.threshold is None and answer.clique == (self.attribute.name,)
 
 
-AnyQuestion = LearningQuestion | ScaleQuestion
+AnyQuestion = LearningQuestion | IntervalRounds
 AnyAnswer = Answer | tuple[Measurement, ...]
 """The answer to a question, or all answers in turn where a column is learned in rounds."""
 
@@ -155,7 +155,7 @@ def question(attribute: Undeclared, budget: Budget, sensitivity: Sensitivity) ->
     """Makes the question with noise that costs the budget, and the least threshold that meets
     the column's rho."""
     if isinstance(attribute, Scale):
-        scale = ScaleQuestion(attribute=attribute, budget=budget, sensitivity=sensitivity)
+        scale = IntervalRounds(attribute=attribute, budget=budget, sensitivity=sensitivity)
         scale.require_noise()
         return scale
     noise = budget_allocation.noise(
@@ -205,9 +205,9 @@ def learn_attributes(
 
 
 def _resolved(question_: AnyQuestion, answer: AnyAnswer, *, most: int) -> Attribute:
-    if isinstance(question_, ScaleQuestion) and isinstance(answer, tuple):
+    if isinstance(question_, IntervalRounds) and isinstance(answer, tuple):
         return question_.resolve(answer, most=most)
-    if isinstance(question_, ScaleQuestion) or isinstance(answer, tuple):
+    if isinstance(question_, IntervalRounds) or isinstance(answer, tuple):
         raise not_of_this_plan()
     if not question_.is_answered_by(answer):
         raise not_of_this_plan()
@@ -280,7 +280,7 @@ def bin_edges(values: Counts, *, noise: Noise, along: int, bins: int) -> list[in
     last = max(
         first + 1, min(last, int(np.searchsorted(reached, reached[-1] - tail, side="left")))
     )
-    return _split(reached, first=first, last=last, bins=bins, least=CLEAR * spread)
+    return _split(reached, first=first, last=last, bins=bins, least=SPLIT_DEVIATIONS * spread)
 
 
 def _extent(grid: npt.NDArray[np.float64], *, spread: float) -> tuple[int, int]:
@@ -291,7 +291,9 @@ def _extent(grid: npt.NDArray[np.float64], *, spread: float) -> tuple[int, int]:
     while length <= grid.size:
         runs = reached[length:] - reached[:-length]
         # A single count of Laplace noise strays farther than a sum of many.
-        clear = np.flatnonzero(runs > spread * (CLEAR_RUN * math.sqrt(length) + CLEAR_CELL))
+        clear = np.flatnonzero(
+            runs > spread * (RUN_DEVIATIONS * math.sqrt(length) + CELL_DEVIATIONS)
+        )
         if clear.size:
             first = min(first, int(clear[0]) + length - 1)
             last = max(last, int(clear[-1]) + 1)

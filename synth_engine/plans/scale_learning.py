@@ -37,8 +37,8 @@ Ask = Callable[[Cuts, Sequence[int], Noise], Measurement]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleQuestion:
-    """The questions by which one column on a lattice is learned. budget: all of them together cost no more."""
+class IntervalRounds:
+    """The rounds of interval counts by which one column on a lattice is learned. budget: all of them together cost no more."""
 
     attribute: Scale
     budget: Budget

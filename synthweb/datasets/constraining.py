@@ -165,7 +165,7 @@ def _value(text: str, *, kind: str) -> Any:
     """A value as typed: "(missing)", a text, or of a scale "0..14", "65..", "..14"."""
     if text == MISSING:
         return None
-    if kind not in KINDS or not KINDS[kind].is_scale or _TO not in text:
+    if kind not in KINDS or not KINDS[kind].is_comparable or _TO not in text:
         return text
     low, _, high = (part.strip() for part in text.partition(_TO))
     ends = {"from": low, "to": high}

@@ -15,6 +15,7 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.list_fields import plain, quoted, split
+from synthweb.lib.number_format import grouped
 
 MAX_HALVINGS = 13
 """8,192 bins: as many codes as one column of numbers may have are 10,000."""
@@ -46,8 +47,7 @@ class PointForm(forms.Form):
         label="Each side is halved",
         coerce=int,
         choices=[
-            (str(n), f"{n} times: {2**n:,} parts".replace(",", "\u202f"))
-            for n in range(1, MAX_HALVINGS + 1)
+            (str(n), f"{n} times: {grouped(2**n)} parts") for n in range(1, MAX_HALVINGS + 1)
         ],
         initial="8",
     )

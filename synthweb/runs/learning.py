@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth_engine.inference.error_forecast import ErrorForecast
+from synthweb.lib.number_format import grouped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,6 @@ def cost(error: ErrorForecast) -> Learning | None:
 def _in_words(count: int) -> str:
     """A number that may have thirty digits."""
     if count < 10**6:
-        return f"{count:,}".replace(",", "\u202f")
+        return grouped(count)
     digits = len(str(count)) - 1
     return f"{count / 10**digits:.1f} × 10^{digits}" if digits < 300 else f"10^{digits}"

@@ -19,9 +19,9 @@ from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.domain.constraints import Impossible, Order
 from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.inference import oneway
-from synth_engine.measurement import Answers, Measurement, Noise
+from synth_engine.measurement import MAX_TABLE_CELLS, Answers, Measurement, Noise
 from synth_engine.mechanisms import contingency_table
-from synth_engine.mechanisms.contingency_table import MAX_CELLS, CrossTabulationPlan
+from synth_engine.mechanisms.contingency_table import ContingencyTablePlan
 from synth_engine.models.model import Model
 from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -42,7 +42,7 @@ def domain_of(*sizes: int, **facts: Any) -> Domain:
 
 def plan_of(
     domain: Domain, *, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any
-) -> CrossTabulationPlan:
+) -> ContingencyTablePlan:
     spec = Spec(
         mechanism="contingency-table",
         epsilon=Fraction(epsilon),
@@ -50,7 +50,7 @@ def plan_of(
         parameters=parameters,
     )
     plan = mechanisms.plan(domain, spec)
-    assert isinstance(plan, CrossTabulationPlan)
+    assert isinstance(plan, ContingencyTablePlan)
     return plan
 
 
@@ -77,7 +77,7 @@ def laplace(shape: Sequence[int], scale: float, seed: int) -> np.ndarray:
     return rng.geometric(stop, shape) - rng.geometric(stop, shape)
 
 
-def answers_of(plan: CrossTabulationPlan, values: np.ndarray) -> Answers:
+def answers_of(plan: ContingencyTablePlan, values: np.ndarray) -> Answers:
     (call,) = plan.calls
     measurement = Measurement(
         clique=call.query.clique, noise=plan.noise, values=values.astype(np.int64)
@@ -85,7 +85,7 @@ def answers_of(plan: CrossTabulationPlan, values: np.ndarray) -> Answers:
     return Answers(measurements=(measurement,), calls=plan.calls)
 
 
-def fitted(plan: CrossTabulationPlan, truth: np.ndarray, *, seed: int = 1) -> np.ndarray:
+def fitted(plan: ContingencyTablePlan, truth: np.ndarray, *, seed: int = 1) -> np.ndarray:
     noisy = truth + laplace(truth.shape, float(plan.noise.scale), seed)
     (table,) = plan.fit(answers_of(plan, noisy)).tables
     return np.asarray(table.weights / table.weights.sum())
@@ -142,7 +142,7 @@ def test_left_open_the_noise_is_laplace_and_gaussian_where_rho_is_paid_for() -> 
 
 
 def test_too_many_cells_are_refused_at_calibration_with_a_repair() -> None:
-    assert plan_of(domain_of(100, 100, 100)).calls[0].query.cells == MAX_CELLS
+    assert plan_of(domain_of(100, 100, 100)).calls[0].query.cells == MAX_TABLE_CELLS
     large = domain_of(100, 100, 101)
     with pytest.raises(SpecError, match="1,010,000 cells") as refused:
         plan_of(large)

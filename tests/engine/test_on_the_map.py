@@ -15,7 +15,7 @@ import pytest
 
 from synth_engine import cli, mechanisms, pipeline, verifier
 from synth_engine.domain import Categorical, Domain, Partition, PointSet, Totals
-from synth_engine.domain.resolution import way_of
+from synth_engine.domain.resolution import parting_of
 from synth_engine.errors import (
     DomainError,
     InputError,
@@ -407,7 +407,7 @@ def test_the_choice_of_parts_is_what_loses_least_of_all_that_can_be_named() -> N
             totals: tuple[int, ...] = totals,
             by: Any = by_name,
         ) -> float:
-            return sum(n * by[way_of(n, ways)].lost(n) for n in totals if n)
+            return sum(n * by[parting_of(n, ways)].lost(n) for n in totals if n)
 
         single = min(lost(((0, way.name),)) for way in looked)
         mixed = [

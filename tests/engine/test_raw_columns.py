@@ -73,7 +73,7 @@ def test_numbers_are_read_in_the_way_that_reads_most_of_them(
 ) -> None:
     raw = counted(AMOUNT, cells)
     assert numbers(raw) == values and raw.unread == 0
-    assert raw.ways[0].startswith(way) and len(raw.ways) == 1
+    assert raw.notations[0].startswith(way) and len(raw.notations) == 1
 
 
 def test_declared_marks_of_the_file_are_what_is_declared() -> None:
@@ -88,16 +88,16 @@ def test_days_in_a_format_that_is_not_declared_are_read_and_the_format_is_named(
         datetime.date(2020, 12, 31).toordinal(),
         datetime.date(2021, 2, 9).toordinal(),
     ]
-    assert raw.ways == ("the format %m/%d/%y",) and raw.unread == 1
+    assert raw.notations == ("the format %m/%d/%y",) and raw.unread == 1
 
 
 def test_two_marks_that_read_other_numbers_are_both_named() -> None:
     raw = counted(AMOUNT, ["1,234", "5,678"])
-    assert raw.ways == ("a comma between thousands", "a decimal comma")
+    assert raw.notations == ("a comma between thousands", "a decimal comma")
 
 
 def test_two_formats_that_read_as_many_cells_are_both_named() -> None:
-    assert counted(DAY, ["2/9/21"]).ways == ("the format %m/%d/%y", "the format %d/%m/%y")
+    assert counted(DAY, ["2/9/21"]).notations == ("the format %m/%d/%y", "the format %d/%m/%y")
 
 
 def test_a_moment_counts_as_the_declared_step_before_it() -> None:

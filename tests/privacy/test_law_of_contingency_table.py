@@ -12,7 +12,7 @@ from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
-from synth_engine.mechanisms.contingency_table import CrossTabulationPlan
+from synth_engine.mechanisms.contingency_table import ContingencyTablePlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
@@ -22,9 +22,9 @@ from tests.privacy.exact import Replay, domain_of
 EPSILON = Fraction(7, 10)
 
 
-def plan_of(domain: Domain) -> CrossTabulationPlan:
+def plan_of(domain: Domain) -> ContingencyTablePlan:
     plan = mechanisms.plan(domain, Spec(mechanism="contingency-table", epsilon=EPSILON))
-    assert isinstance(plan, CrossTabulationPlan)
+    assert isinstance(plan, ContingencyTablePlan)
     return plan
 
 
@@ -32,7 +32,7 @@ def worst(
     domain: Domain,
     *,
     most: int = 2,
-    plan: CrossTabulationPlan | None = None,
+    plan: ContingencyTablePlan | None = None,
     sampler: type[Replay] = Replay,
     leak: bool = False,
     columns_too: bool = False,

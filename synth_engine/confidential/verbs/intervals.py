@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from synth_engine.confidential import counts
-from synth_engine.confidential.question import MAX_TABLE_CELLS, PublicFacts, Question
+from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.domain import Scale
 from synth_engine.errors import PrivacyError
 from synth_engine.kinds.lattice import MAX_POSITIONS
-from synth_engine.measurement import Counts, Measurement, Noise, Query
+from synth_engine.measurement import MAX_TABLE_CELLS, Counts, Measurement, Noise, Query
 from synth_engine.measurement.question import partition_digest
 
 

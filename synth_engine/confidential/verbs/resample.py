@@ -14,9 +14,8 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.confidential.samplers import Sampler
-from synth_engine.domain.resolution import VALUES, way_of
+from synth_engine.domain.resolution import VALUES, parting_of, partings_by_size
 from synth_engine.domain.resolution import parting as public_parting
-from synth_engine.domain.resolution import ways as public_ways
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Query
 from synth_engine.privacy import dirichlet_multinomial, resampling
@@ -43,12 +42,17 @@ def question(
     group_totals = totals.counts
 
     # How coarsely the origins of each group are counted follows from the description and its public total alone.
-    ways = public_ways(domain, origin, parting or VALUES)
-    part_of_origin = {name: np.array(public_parting(domain, origin, name)) for _, name in ways}
+    by_size = partings_by_size(domain, origin, parting or VALUES)
+    part_of_origin = {
+        name: np.array(public_parting(domain, origin, name)) for _, name in by_size
+    }
     part_counts = {name: int(parts.max()) + 1 for name, parts in part_of_origin.items()}
-    way = np.array([way_of(size, ways) for size in group_totals], dtype=object)
+    group_partings = np.array(
+        [parting_of(size, by_size) for size in group_totals], dtype=object
+    )
     numbers = [
-        part_counts[name] if size else 1 for name, size in zip(way, group_totals, strict=True)
+        part_counts[name] if size else 1
+        for name, size in zip(group_partings, group_totals, strict=True)
     ]
     shape = (len(group_totals), max(numbers))
     prior = resampling.required(event, totals=group_totals, origins=numbers)
@@ -63,10 +67,10 @@ def question(
         groups, origins = codes
         order = np.repeat(np.arange(shape[0]), np.array(group_totals))
         drawn_origins = np.empty(order.size, dtype=np.int64)
-        for name in sorted(set(way[order])):
-            # The groups of one way have tables of one width, so they are drawn together.
-            members = way[groups] == name
-            drawn_origins[way[order] == name] = dirichlet_multinomial.draw_origins(
+        for name in sorted(set(group_partings[order])):
+            # The groups of one parting have tables of one width, so they are drawn together.
+            members = group_partings[groups] == name
+            drawn_origins[group_partings[order] == name] = dirichlet_multinomial.draw_origins(
                 groups[members],
                 part_of_origin[name][origins[members]],
                 parts=prior,

@@ -14,6 +14,7 @@ from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.tallies import TallySource
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.tree_figures import SIDES, SIZE
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.evaluation.wording import Explanation, FigureVerdict
@@ -147,7 +148,7 @@ def _card(report: Report, entry: CellsEntry, index: int) -> Card:
         (
             str(depth),
             *sizes[row : row + 1],
-            f"{entry['cells'][row]:,}".replace(",", "\u202f"),
+            grouped(entry["cells"][row]),
             *(f"{differing[line][row]:.4f}" for line in _NAMES),
             *(f"{moved[line][row]:.3g}" for line in _NAMES),
             _ratio(moved["synthetic"][row], moved["resample"][row]),

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from synth_engine.evaluation.cards import Card, count, make_card, make_table
+from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.tallies import TallySource
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Explanation
 
 ANY = "any of these"
@@ -81,7 +82,7 @@ class Constraints(ComparisonFigure):
             (
                 entry["sentence"],
                 *(
-                    "" if entry["records"][side] is None else count(entry["records"][side])
+                    "" if entry["records"][side] is None else grouped(entry["records"][side])
                     for side in ("real", "unenforced", "synthetic")
                 ),
             )

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from synth_engine.codec import places
 from synth_engine.codec.commutes import commutes
 from synth_engine.evaluation import curves, distance_distribution
-from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows, compare_curves
 from synth_engine.evaluation.distance_distribution import DistanceEntry, miles
 from synth_engine.evaluation.figure import DISTANCES, ComparisonFigure, Sides, Tile
 from synth_engine.evaluation.plots import Figure, Report, frame
 from synth_engine.evaluation.tallies import Pair, TallySource
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Explanation
 
 
@@ -118,7 +119,9 @@ def _card(report: Report, entry: DistanceEntry, index: int) -> Card:
     ]
     missing = entry["lacking"]
     if any(missing.values()):
-        rows.append(("a place is missing", "", *(count(missing[side]) for side in missing), ""))
+        rows.append(
+            ("a place is missing", "", *(grouped(missing[side]) for side in missing), "")
+        )
     names = " and ".join(entry["places"])
     head = ("At most", "In miles", "Real", "Synthetic", "Difference")
     made = make_card(

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.evaluation import strings, style, wording
-from synth_engine.evaluation.cards import MARKS, Card, CardTable, count, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, Card, CardTable, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
 from synth_engine.evaluation.plots import Report, frame
 from synth_engine.evaluation.tallies import TallySource
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.trees import OccupiedCells, aggregate
 from synth_engine.evaluation.wording import Explanation, Json
 from synth_engine.hierarchy import StringHierarchy
@@ -184,7 +185,7 @@ def _frequency_card(report: Report, entry: Json, index: int, end: _FrequencyAxis
         entry[f"found_{end.side}"],
     )
     rows = [
-        (count(at), f"{share:.2%}", f"{part:.2%}", f"{part / share:.1%}" if share else "–")
+        (grouped(at), f"{share:.2%}", f"{part:.2%}", f"{part / share:.1%}" if share else "–")
         for at, share, part in zip(times, every, matched, strict=True)
     ]
     head = (end.first, "Records", "Found again", "Of these")
@@ -222,11 +223,11 @@ def _reading_card(report: Report, entry: Json, index: int) -> Card:
     read = entry["read"]
     total = max(1, sum(read.values()))
     rows = [
-        (words, count(read[key]), f"{read[key] / total:.2%}") for key, words in _READ.items()
+        (words, grouped(read[key]), f"{read[key] / total:.2%}") for key, words in _READ.items()
     ]
     reading = report["reading"]["texts_read"]
     title = {**reading, "title": f"{reading['title']}: {entry['column']}"}
-    verdict = f"{count(read['outside'])} of {count(total)} real records have a text outside what is declared."
+    verdict = f"{grouped(read['outside'])} of {grouped(total)} real records have a text outside what is declared."
     table = make_table(
         "Real records by how their text was read", ("Texts", "Real records", "Share"), rows
     )
@@ -235,7 +236,7 @@ def _reading_card(report: Report, entry: Json, index: int) -> Card:
 
 def _length_card(report: Report, entry: Json, index: int) -> Card:
     rows = [
-        (str(length), count(records), f"{share:.1%}")
+        (str(length), grouped(records), f"{share:.1%}")
         for length, records, share in entry["lengths"]
     ]
     trace = {

@@ -181,8 +181,8 @@ def _moments(shares: Floats, distance: Floats) -> tuple[Floats, Floats]:
     return mean, spread
 
 
-def ways(domain: Domain, origin: str, *, located: bool) -> dict[str, int]:
-    """Ways in which origins can be counted, and how many parts each has: by themselves, by partitions of the description, or,
+def partings_of(domain: Domain, origin: str, *, located: bool) -> dict[str, int]:
+    """The partings by which origins can be counted, and how many parts each has: by themselves, by partitions of the description, or,
     where there are none, by cells of points if groups have points too. Fewest parts first."""
     resolutions = {VALUES: domain.sizes[origin]}
     for partition in domain.partitions:
@@ -192,4 +192,4 @@ def ways(domain: Domain, origin: str, *, located: bool) -> dict[str, int]:
         extra = domain.sizes[origin] - domain.attribute(origin).value_count
         numbers = [2**k for k in range(4, 14) if 2**k < domain.attribute(origin).value_count]
         resolutions |= {cells_named(number): number + extra for number in numbers}
-    return dict(sorted(resolutions.items(), key=lambda way: way[1]))
+    return dict(sorted(resolutions.items(), key=lambda parting: parting[1]))

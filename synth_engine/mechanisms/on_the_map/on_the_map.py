@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.domain.partitions import MAX_NAME_LENGTH
-from synth_engine.domain.resolution import VALUES, named, parting, way_of, ways
+from synth_engine.domain.resolution import VALUES, named, parting, parting_of, partings_by_size
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
@@ -193,9 +193,13 @@ class OnTheMap(Mechanism):
         options = self._options(domain, spec, clique) if name == AUTO else {}
         if name == AUTO:
             two = resolution.best(tuple(options.values()), _public_totals(domain))
-            name = named(two) if ways(domain, clique[1], named(two)) == two else two[0][1]
+            name = (
+                named(two)
+                if partings_by_size(domain, clique[1], named(two)) == two
+                else two[0][1]
+            )
         try:
-            by_size = ways(domain, clique[1], name)
+            by_size = partings_by_size(domain, clique[1], name)
             numbers = {
                 resolution_name: max(parting(domain, clique[1], resolution_name)) + 1
                 for _, resolution_name in by_size
@@ -207,7 +211,7 @@ class OnTheMap(Mechanism):
                 "the name of the parts is too long for a receipt",
                 repair="name partitions shortly",
             )
-        of = {n: way_of(n, by_size) for n in sizes}
+        of = {n: parting_of(n, by_size) for n in sizes}
         priors = Priors()
         for resolution_name in set(of.values()):
             mine = tuple(n for n in sizes if of[n] == resolution_name)
@@ -227,7 +231,9 @@ class OnTheMap(Mechanism):
         is declared."""
         placed = set(clique) <= {points.column for points in domain.points}
         sizes, options = resampling.groups(_public_totals(domain)), {}
-        for name, number in disaggregation.ways(domain, clique[1], located=placed).items():
+        for name, number in disaggregation.partings_of(
+            domain, clique[1], located=placed
+        ).items():
             priors = self._priors(spec, sizes=sizes, origins=number)
             options[name] = resolution.Resolution(
                 name=name, parts=number, priors=priors, unit=resampling.UNIT
@@ -339,16 +345,18 @@ class OnTheMapPlan(Plan):
     def _origins(self, resampled: Resampled) -> tuple[Whole, Whole]:
         """Of each record the codes of its group and its origin; groups that are counted by other parts are looked at by
         themselves."""
-        by_size = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
-        way = np.array([way_of(n, by_size) for n in self._totals], dtype=object)[
+        by_size = partings_by_size(
+            self.domain, self.clique[1], self.calls[0].query.parting or VALUES
+        )
+        partings = np.array([parting_of(n, by_size) for n in self._totals], dtype=object)[
             resampled.groups
         ]
         placed = []
-        for name in sorted(set(way)):
+        for name in sorted(set(partings)):
             part = replace(
                 resampled,
-                cells=resampled.cells[way == name],
-                counts=resampled.counts[way == name],
+                cells=resampled.cells[partings == name],
+                counts=resampled.counts[partings == name],
             )
             placed.append(self._disaggregation(name).origins(part, alpha=self._alpha))
         groups, origins = (np.concatenate(codes) for codes in zip(*placed, strict=True))
@@ -356,18 +364,22 @@ class OnTheMapPlan(Plan):
 
     def _in_miles(self) -> str:
         """What is foreseen of distances, where groups and origins lie somewhere."""
-        by_size = ways(self.domain, self.clique[1], self.calls[0].query.parting or VALUES)
+        by_size = partings_by_size(
+            self.domain, self.clique[1], self.calls[0].query.parting or VALUES
+        )
         placed = self.domain.attribute(self.clique[0]).value_count
         totals = self._totals[:placed]
         off = whole = np.zeros(2)
-        for name in sorted({way_of(n, by_size) for n in totals if n}):
+        for name in sorted({parting_of(n, by_size) for n in totals if n}):
             sizes = np.array(
-                [n if way_of(n, by_size) == name else 0 for n in totals], dtype=np.int64
+                [n if parting_of(n, by_size) == name else 0 for n in totals], dtype=np.int64
             )
-            way = self._disaggregation(name)
-            if not way.located:
+            disaggregated = self._disaggregation(name)
+            if not disaggregated.located:
                 return ""
-            off = off + sizes.sum() * np.array(way.distance_errors(sizes, alpha=self._alpha))
+            off = off + sizes.sum() * np.array(
+                disaggregated.distance_errors(sizes, alpha=self._alpha)
+            )
             whole = whole + sizes.sum()
         here, resample = off / np.maximum(whole, 1)
         return (

@@ -36,7 +36,7 @@ class Resolution:
 
 def best(options: Sequence[Resolution], totals: Iterable[int]) -> tuple[tuple[int, str], ...]:
     """The way by which records lose least, or two of them by size of group where that is less by more than a twelfth: from how
-    many records on, and the name, as in `domain.parting.ways`. looked: fewest parts first. By public facts alone."""
+    many records on, and the name, as in `domain.resolution.partings_by_size`. looked: fewest parts first. By public facts alone."""
     times = sorted(Counter(n for n in totals if n).items())
     lost = {
         way.name: [size * number * way.lost(size) for size, number in times] for way in options

@@ -14,7 +14,14 @@ from typing import ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
+from synth_engine.measurement import (
+    MAX_TABLE_CELLS,
+    Answers,
+    Clique,
+    Measurement,
+    Noise,
+    Session,
+)
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
@@ -109,9 +116,7 @@ class AimPlan(Plan):
             for pair in itertools.combinations(clique, 2):
                 weights[pair] = max(weight, weights.get(pair, 0.0))
         cells = self.domain.cells
-        small = {
-            c: w for c, w in weights.items() if w > 0 and cells(c) <= pairs.MAX_TABLE_CELLS
-        }
+        small = {c: w for c, w in weights.items() if w > 0 and cells(c) <= MAX_TABLE_CELLS}
         largest = max(small.values(), default=1.0)
         return {clique: weight / largest for clique, weight in small.items()}
 

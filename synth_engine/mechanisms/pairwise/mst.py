@@ -12,7 +12,15 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Candidate, Clique, Measurement, Noise, Session
+from synth_engine.measurement import (
+    MAX_TABLE_CELLS,
+    Answers,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Session,
+)
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
@@ -130,9 +138,7 @@ class MstPlan(Plan):
     def memory(self) -> int:
         """Bytes at most: a reference for every pair, and of one at a time the expectation and the counts."""
         largest = sorted(self.domain.sizes.values())[-2:]
-        return 8 * pairs.cells(self.domain) + 64 * min(
-            math.prod(largest), pairs.MAX_TABLE_CELLS
-        )
+        return 8 * pairs.cells(self.domain) + 64 * min(math.prod(largest), MAX_TABLE_CELLS)
 
     def require_noise(self) -> None:
         """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""

@@ -17,7 +17,14 @@ from synth_engine.inference import decomposable, factors
 from synth_engine.inference.decomposable import SamplingStep
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.factors import Floats, Noisy
-from synth_engine.measurement import Candidate, Clique, Measurement, Noise, Session
+from synth_engine.measurement import (
+    MAX_TABLE_CELLS,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Session,
+)
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation
@@ -26,8 +33,6 @@ from synth_engine.privacy import noise_scale
 from synth_engine.privacy.loss import Budget, Pure
 from synth_engine.privacy.unit import Sensitivity
 
-MAX_TABLE_CELLS = 1_000_000
-"""What the room counts at once; larger pairs are no candidates."""
 MAX_TOTAL_CELLS = 4_000_000
 """Of all tables together that rows are finished towards."""
 MEMORY: ParameterRule = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from synth_engine.domain import Integer, Number
 from synthweb.datasets.list_fields import plain
+from synthweb.lib.number_format import grouped
 
 
 def equal_edges(low: float, high: float, *, bins: int) -> list[float]:
@@ -16,11 +17,7 @@ def equal_edges(low: float, high: float, *, bins: int) -> list[float]:
 def spaced(number: float) -> str:
     """A bound for reading: thin separators from five digits on, so that years stay years."""
     text = plain(number)
-    return (
-        f"{int(text):,}".replace(",", "\u202f")
-        if text.lstrip("-").isdigit() and len(text) > 4
-        else text
-    )
+    return grouped(int(text)) if text.lstrip("-").isdigit() and len(text) > 4 else text
 
 
 def summary(attribute: Integer | Number) -> str:

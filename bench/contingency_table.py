@@ -1,6 +1,6 @@
 """One table of all columns beside `auto`, `mst` and `independent`, on four groups of columns of the discretised Adult.
 
-    python bench/cross_tabulation.py [FOLDER] [--runs 3]
+    python bench/contingency_table.py [FOLDER] [--runs 3]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py and tools/score.py and the data they read. Every run
 goes through the room, with its own noise; delta is 1e-9. Prints the mean total variation distances of columns, pairs and triples of
