@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from synth_engine.confidential import ambiguous, header_units, relations, suggest
+from synth_engine.confidential.cell_sample import CellsDocument, cells_of_each
 from synth_engine.confidential.hints import FormQuestionDocument, HintDocument
 from synth_engine.confidential.summary import Column
 from synth_engine.formats import Dialect, Kind, Marks
@@ -51,6 +52,7 @@ class ReadingDocument(TypedDict):
     unique: list[str]
     hints: dict[str, HintDocument]
     questions: list[FormQuestionDocument]
+    cells: dict[str, CellsDocument]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -58,7 +60,8 @@ class Reading:
     """The reading of a table for its steward. `suggestions` have the form of attributes in a
     domain's JSON, each fact marked "suggested", with a sentence under "why". `unique` are
     columns that seem to be different in every row. `hints`: of each column, how sure its suggestion is and what else it could
-    be. `questions`: about the form of the file, with their answers."""
+    be. `questions`: about the form of the file, with their answers. `cells`: of each column, cells as they are written, with
+    the rows that each stands for."""
 
     columns: tuple[str, ...]
     suggestions: list[dict[str, object]]
@@ -70,6 +73,7 @@ class Reading:
     unique: list[str]
     hints: dict[str, HintDocument] = field(default_factory=dict)
     questions: list[FormQuestionDocument] = field(default_factory=list)
+    cells: dict[str, CellsDocument] = field(default_factory=dict)
 
     def to_json(self) -> ReadingDocument:
         return {
@@ -83,6 +87,7 @@ class Reading:
             "unique": self.unique,
             "hints": self.hints,
             "questions": self.questions,
+            "cells": self.cells,
         }
 
 
@@ -161,6 +166,9 @@ def read(
         unique=[name for name, column in columns.items() if column.unique],
         hints={each.attribute["name"]: each.hint.to_json() for each in suggested},
         questions=[question.to_json() for question in questions if question is not None],
+        cells={
+            name: column.cells(cells_of_each(len(columns))) for name, column in columns.items()
+        },
     )
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec import numbers
+from synth_engine.confidential.cell_sample import CellSample, CellsDocument, thinned
 from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, may_be_markers
 from synth_engine.formats import Marks
 
@@ -43,6 +44,7 @@ class Column:
         )
         self.times: Counter[str] = Counter()
         self.wide: Wide | None = None
+        self._sample: CellSample | None = None
         self.marks = marks
 
     def add(self, texts: pa.Array) -> None:
@@ -50,6 +52,8 @@ class Column:
         if texts.null_count:
             texts = pc.fill_null(texts, "")
         if self.wide is not None:
+            if self._sample is not None:
+                self._sample.add(texts)
             return self.wide.add(texts)
         counted = texts.value_counts()
         different = counted.field("values").to_pylist()
@@ -61,8 +65,13 @@ class Column:
             or pc.max(pc.binary_length(counted.field("values"))).as_py() > MAX_TEXT_BYTES
         ):
             self.wide = Wide(self.times, self.marks)
+            self._sample = CellSample(self.times)
             self.times = Counter()
         return None
+
+    def cells(self, most: int) -> CellsDocument:
+        """Returns so many different cells at most, each with the rows that it stands for."""
+        return thinned(self.times, most) if self._sample is None else self._sample.cells(most)
 
     def without(self, texts: Collection[str]) -> Column:
         """The same column without some of its texts, if they are all counted."""

@@ -272,7 +272,7 @@ def _lost_reasons(attribute: Attribute, raw: RawColumn) -> list[str]:
     if fit.unreadable > MAX_LOST_SHARE * fit.cells:
         reasons.append(
             f"{per_hundred(fit.unreadable / fit.cells)} of 100 real values cannot be read as "
-            f"{KIND_WORDS.get(value_kind(attribute).kind, attribute.kind)}, so {_reading_repair(raw, fit)}"
+            f"{KIND_WORDS.get(value_kind(attribute).kind, attribute.kind)}, so {reading_repair(raw, fit)}"
         )
     if fit.outside > MAX_LOST_SHARE * fit.cells:
         share = per_hundred(fit.outside / fit.cells)
@@ -292,7 +292,7 @@ def _fate(attribute: Attribute) -> str:
     return "were moved to a bound" if is_on_ladder(attribute) else "became the first value"
 
 
-def _reading_repair(raw: RawColumn, fit: Fit) -> str:
+def reading_repair(raw: RawColumn, fit: Fit) -> str:
     read = fit.unreadable - raw.unread
     if not raw.notations or read < MAX_BIN_SHARE * fit.unreadable:
         return "declare the markers of missing values, or how the values are written"

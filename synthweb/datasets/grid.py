@@ -11,16 +11,24 @@ from typing import Any
 from synth_engine.domain import Attribute, Undeclared, Weak
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
+from synth_engine.evaluation.column_check import ColumnCheck, Light
 from synth_engine.kinds.completions import Completions
 from synth_engine.plans import sample_size
 from synthweb.datasets import basis, hints, inputs, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.evidence import Cells, Evidence, ReadCell
 from synthweb.datasets.kinds import FORMS
 from synthweb.lib.number_format import grouped
 
 EXAMPLES = 4
+LIGHTS: dict[Light, str] = {
+    "fits": "fits",
+    "question": "question",
+    "unfit": "does not fit",
+}
+"""What a light says, in the order of a list that begins with what is well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +48,8 @@ class ColumnLine:
     placed: bool = (
         False  # whether its codes have public points, or are those of a coordinate of a place
     )
+    cells: Cells | None = None
+    current: bool = False  # whether it is the column that the page shows whole
 
     @property
     def confirmed(self) -> bool:
@@ -72,6 +82,41 @@ class ColumnLine:
         if self.typed:
             return "typed"
         return "suggested" if self.suggested else "empty"
+
+    @cached_property
+    def check(self) -> ColumnCheck | None:
+        """How real cells fit what is described; None where there are none, or nothing sound is described."""
+        if self.cells is None or isinstance(self._read, DomainError):
+            return None
+        return self.cells.check(self._read, draws=self.current)
+
+    @cached_property
+    def light(self) -> Light:
+        """Whether cells fit, or something has to be answered first. A suggestion that nobody changed fits its own data, and
+        is only looked at when its column is shown."""
+        if self.error or isinstance(self._read, DomainError):
+            return "unfit" if self.typed else "question"
+        touched = self.typed is not None or self.current or bool(self.answer)
+        if touched and self.check is not None and self.check.light != "fits":
+            return self.check.light
+        return "question" if self.question or self.doubt == "Not certain" else "fits"
+
+    @property
+    def light_label(self) -> str:
+        return LIGHTS[self.light]
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """What does not fit, or may be meant otherwise, in sentences."""
+        touched = self.typed is not None or self.current or bool(self.answer)
+        return (*self.check.reasons, *self.check.doubts) if touched and self.check else ()
+
+    @property
+    def read_cells(self) -> list[ReadCell]:
+        """Real cells beside how each will be read."""
+        if self.cells is None or isinstance(self._read, DomainError):
+            return []
+        return self.cells.shown(self._read)
 
     @property
     def is_open(self) -> bool:
@@ -327,6 +372,7 @@ def lines(
             for index, name in sorted(known.items())
         ]
     suggestions = hints.suggested_columns(payload, draft)
+    evidence = Evidence(payload)
     rows = payload.get("preview", ())
     return [
         ColumnLine(
@@ -341,6 +387,7 @@ def lines(
             sharing=sharing,
             max_records=records,
             placed=name in placed,
+            cells=evidence.of(name),
         )
         for index, name in enumerate(payload["columns"])
     ]

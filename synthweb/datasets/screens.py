@@ -23,6 +23,7 @@ from synthweb.datasets import basis, bulk_edit, constraining, grid, hints, point
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import EditOutcome
+from synthweb.datasets.evidence import Cells, Evidence
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services.describing import NOT_CONFIRMED
@@ -259,8 +260,11 @@ def _table(dataset: Dataset) -> dict[str, str]:
     return typed | (selectors.fixed_terms(dataset) or {})
 
 
-def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dict[str, object]:
-    """One line again, after one of its buttons was pressed, and the new count. Opens no preview."""
+def after_a_press(
+    user: User, dataset: Dataset, posted: Posted, outcome: EditOutcome
+) -> dict[str, object]:
+    """One line again, after one of its buttons was pressed, and the new count. The cells beside it are those of the preview,
+    whose opening the audit log notes once a sitting."""
     index = posted.index if posted.index in posted.names else next(iter(posted.names), 0)
     name = posted.names.get(index, "")
     line = grid.ColumnLine(
@@ -272,6 +276,7 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dic
         asking=index in outcome.asking,
         sharing=drafts.count_sharing_columns(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
+        cells=_cells(user, dataset, name),
     )
     # In this order: points cost a query, and only a line with very many codes mentions them.
     if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
@@ -287,6 +292,10 @@ def after_a_press(dataset: Dataset, posted: Posted, outcome: EditOutcome) -> dic
         **choices(dataset),
         "again": True,
     }
+
+
+def _cells(user: User, dataset: Dataset, name: str) -> Cells | None:
+    return Evidence(selectors.preview_for(user, dataset, Preview.Kind.TABLE)).of(name)
 
 
 def _after_answer(suggested: drafts.Column | None, answer: str | None) -> drafts.Column | None:

@@ -95,7 +95,7 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         return render(
             request,
             "datasets/_line_and_count.html",
-            screens.after_a_press(dataset, posted, outcome),
+            screens.after_a_press(request.user, dataset, posted, outcome),
         )
     if posted.verb.startswith((constraining.ADD, constraining.DROP)):
         return _constrain(request, dataset, posted.verb)
