@@ -85,23 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("model", metavar="MODEL.json", type=Path)
     sub.add_argument("--out", metavar="DESCRIPTION.json", type=Path, required=True)
-    sub = command(
-        "sample", commands.sample, about="draw another table from a stored model or description"
-    )
-    sub.add_argument("model", metavar="MODEL.json", type=Path)
-    sub.add_argument(
-        "--rows",
-        metavar="N",
-        default="0",
-        help="0 or absent: the model's own number of records",
-    )
-    sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
-    sub.add_argument(
-        "--out",
-        metavar="OUT",
-        type=Path,
-        required=True,
-        help=".csv or .parquet; .dat or .dat.gz for baskets",
+    _sample_arguments(
+        command(
+            "sample",
+            commands.sample,
+            about="draw another table from a stored model or description",
+        )
     )
     _verify_arguments(
         command(
@@ -194,6 +183,33 @@ def _form_arguments(sub: argparse.ArgumentParser) -> None:
     _read_argument(sub)
 
 
+def _sample_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("model", metavar="MODEL.json", type=Path)
+    sub.add_argument(
+        "--rows",
+        metavar="N",
+        default="0",
+        help="0 or absent: the model's own number of records",
+    )
+    sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
+    sub.add_argument(
+        "--out",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help=".csv or .parquet; .dat or .dat.gz for baskets",
+    )
+    _declared_argument(sub)
+
+
+def _declared_argument(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--as-it-came-in",
+        action="store_true",
+        help="write a CSV in the form that the description declares for its file",
+    )
+
+
 def _read_argument(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--read",
@@ -254,6 +270,7 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         required=True,
         help=".csv or .parquet; .dat or .dat.gz for baskets",
     )
+    _declared_argument(sub)
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
     sub.add_argument(
         "--sign-with",

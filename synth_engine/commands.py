@@ -43,7 +43,7 @@ def synthesize(options: argparse.Namespace) -> None:
     domain = domains.read(options.domain)
     plan = registry.plan(domain, spec)  # refuses before anything is read
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
-    tables.require_format(options.out, domain=domain)
+    tables.require_format(options.out, domain=domain, declared=options.as_it_came_in)
     outputs.require(
         {"--out": options.out, "--receipt": options.receipt, "--model": options.model},
         inputs=(options.data, options.domain, options.form),
@@ -70,6 +70,7 @@ def synthesize(options: argparse.Namespace) -> None:
                 seed=release.seed,
                 path=table.temporary,
                 form=options.out.name,
+                declared=options.as_it_came_in,
             )
             documents.complete(release, table_sha256=digest)
             table.keep()
@@ -235,7 +236,7 @@ def sample(options: argparse.Namespace) -> None:
     from synth_engine.models import description
     from synth_engine.models.model import Model
 
-    tables.require_format(options.out)
+    tables.require_format(options.out, declared=options.as_it_came_in)
     _require(options, options.model)
     document = _read_json(options.model, name="model")
     described = document.get("schema") == description.SCHEMA
@@ -246,7 +247,14 @@ def sample(options: argparse.Namespace) -> None:
         )
     rows = _whole(options.rows, name="rows") or model.rows
     seed = options.seed or secrets.token_hex(32)
-    tables.write(model, rows, seed=seed, path=options.out, overwrite=options.overwrite)
+    tables.write(
+        model,
+        rows,
+        seed=seed,
+        path=options.out,
+        overwrite=options.overwrite,
+        declared=options.as_it_came_in,
+    )
 
 
 def describe(options: argparse.Namespace) -> None:

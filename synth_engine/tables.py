@@ -24,23 +24,33 @@ from synth_engine.models.model import Model
 FORMATS = (".csv", ".parquet", ".dat", ".dat.gz")
 
 
-def write(model: Model, rows: int, *, seed: str, path: Path, overwrite: bool = True) -> str:
+def write(
+    model: Model,
+    rows: int,
+    *,
+    seed: str,
+    path: Path,
+    overwrite: bool = True,
+    declared: bool = False,
+) -> str:
     """Draws a table into a file (.csv or .parquet, or of baskets) and returns the file's SHA-256. The file appears whole or
-    not at all."""
-    require_format(path, domain=model.domain)
+    not at all. declared: as in `fill`."""
+    require_format(path, domain=model.domain, declared=declared)
     digest = ""
 
     def fill_it(temporary: Path) -> None:
         nonlocal digest
-        digest = fill(model, rows, seed=seed, path=temporary, form=path.name)
+        digest = fill(model, rows, seed=seed, path=temporary, form=path.name, declared=declared)
 
     outputs.replace(path, fill_it, overwrite=overwrite)
     return digest
 
 
-def fill(model: Model, rows: int, *, seed: str, path: Path, form: str) -> str:
+def fill(
+    model: Model, rows: int, *, seed: str, path: Path, form: str, declared: bool = False
+) -> str:
     """Draws a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file, which is on
-    the disk by then. OSError where the disk does not take it."""
+    the disk by then. declared: a CSV in the declared form of its file. OSError where the disk does not take it."""
     if form.endswith(".parquet"):
         _write_parquet(model, rows, seed=seed, path=path)
     elif form.endswith(".dat.gz"):
@@ -48,7 +58,8 @@ def fill(model: Model, rows: int, *, seed: str, path: Path, form: str) -> str:
         with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
             packed.writelines(basket_pieces(model, rows, seed=seed))
     else:
-        pieces = basket_pieces if form.endswith(".dat") else csv_pieces
+        usual = declared_pieces if declared else csv_pieces
+        pieces = basket_pieces if form.endswith(".dat") else usual
         with path.open("wb") as file:
             file.writelines(pieces(model, rows, seed=seed))
     with path.open("rb") as written:
@@ -64,6 +75,14 @@ def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
         yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
 
 
+def declared_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
+    """The table as its file came in: in the declared form of the file, block by block."""
+    writer = codec.DeclaredFormWriter(model.domain)
+    yield writer.header()
+    for block in mechanisms.draw_blocks(model, rows, seed):
+        yield writer.block(block)
+
+
 def basket_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
     """A basket in each line, in UTF-8, block by block."""
     (column,) = model.domain.table_columns
@@ -71,12 +90,16 @@ def basket_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
         yield "".join(f"{text}\n" for text in block[column.name]).encode()
 
 
-def require_format(path: Path, *, domain: Domain | None = None) -> None:
+def require_format(path: Path, *, domain: Domain | None = None, declared: bool = False) -> None:
     """Refuses a file name of another format, one for baskets where something else is drawn, or one in a folder that is not
     there."""
     if not path.name.endswith(FORMATS):
         raise InputError(
             "the output has another format", repair=f"end its name in {' or '.join(FORMATS)}"
+        )
+    if declared and not path.name.endswith(".csv"):
+        raise InputError(
+            "only a CSV is written as it came in", repair="end the output's name in .csv"
         )
     if path.name.endswith((".dat", ".dat.gz")) and domain is not None:
         columns = domain.table_columns

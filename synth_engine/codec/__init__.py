@@ -1,9 +1,10 @@
 """Convert between the cells of a table and codes: `encode` and `decode` are inverses, `as_text` writes a file's
-texts, and `with_identifiers` adds generated identifiers."""
+texts, `DeclaredFormWriter` a file in its declared form, and `with_identifiers` adds generated identifiers."""
 
 from __future__ import annotations
 
 from synth_engine.codec.baskets import Bags, bags, resolved_items
+from synth_engine.codec.declared_form import DeclaredFormWriter
 from synth_engine.codec.decoding import as_text, decode
 from synth_engine.codec.encoding import encode, encode_column, positions
 from synth_engine.codec.fitting import Fit, fit
@@ -21,7 +22,7 @@ from synth_engine.codec.units import normal
 from synth_engine.kinds.reading import Codes
 
 __all__ = [
-    "Bags", "Codes", "Fit", "Ranking", "RawColumn", "RawCounter", "as_text", "bags", "count_generated", "decode", "encode",
+    "Bags", "Codes", "DeclaredFormWriter", "Fit", "Ranking", "RawColumn", "RawCounter", "as_text", "bags", "count_generated", "decode", "encode",
     "encode_column", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions",
     "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_identifiers",

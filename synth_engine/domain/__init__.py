@@ -16,6 +16,7 @@ from synth_engine.domain.constraints import (
     Order,
 )
 from synth_engine.domain.document import SCHEMA_NAME, Domain, read
+from synth_engine.domain.file_form import FileForm
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
@@ -59,6 +60,7 @@ __all__ = [
     "DateTime",
     "Dependency",
     "Domain",
+    "FileForm",
     "Identifier",
     "Impossible",
     "Integer",

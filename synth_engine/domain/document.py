@@ -15,13 +15,14 @@ from typing import Any
 
 from synth_engine import strict_json
 from synth_engine.domain import constraints as rules
+from synth_engine.domain import file_form, satisfiable
 from synth_engine.domain import invariant_totals as public_totals
 from synth_engine.domain import multiplicity as public_repeats
 from synth_engine.domain import partitions as public_partitions
 from synth_engine.domain import places as named_places
 from synth_engine.domain import points as public_points
-from synth_engine.domain import satisfiable
 from synth_engine.domain.constraints import Constraint
+from synth_engine.domain.file_form import FileForm
 from synth_engine.domain.invariant_totals import Totals
 from synth_engine.domain.multiplicity import Repeats
 from synth_engine.domain.partitions import Partition
@@ -56,7 +57,8 @@ class Domain:
     `constraints` what holds in every record. `totals` say how many records have each value of one column; neighbours then
     have the same ones, so a record is replaced by one with the same value there. `points` say where values of a column lie, or
     where records of a place may be, and `partitions` to which part each value of a column belongs. `repeats`: a row stands for
-    as many records as one of its columns says; a record is what a table holds everywhere else."""
+    as many records as one of its columns says; a record is what a table holds everywhere else. `file`: how a file is written;
+    None where nobody has stated it."""
 
     attributes: tuple[Attribute, ...]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
@@ -70,6 +72,7 @@ class Domain:
     repeats: Repeats | None = None
     points: tuple[PointSet, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    file: FileForm | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -109,6 +112,7 @@ class Domain:
             each.check(by_name, self.places)
         self._check_sizes()
         public_partitions.check(self.partitions, by_name)
+        self._check_form()
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check_constraints_know_their_columns()
         object.__setattr__(
@@ -138,6 +142,17 @@ class Domain:
         if self.rows not in (None, self.totals.rows):
             raise DomainError("rows is not the sum of the totals", repair="leave rows out")
         object.__setattr__(self, "rows", self.totals.rows)
+
+    def _check_form(self) -> None:
+        form = self.file or FileForm()
+        for attribute in self.attributes:
+            if attribute.written.grouped and not form.thousands:
+                raise attribute.error(
+                    "marks between thousands, and the form of the file has no sign for them",
+                    repair='state "thousands" in "file"',
+                )
+        if self.file is not None:
+            self.file.check(self.table_columns)
 
     def _check_sizes(self) -> None:
         placed = {each.column for each in self.points}
@@ -241,7 +256,11 @@ class Domain:
             raise DomainError(
                 "a column was learned that was not open", repair="learn open columns alone"
             )
-        return replace(self, attributes=tuple(learned.get(a.name, a) for a in self.attributes))
+        # How cells are written is public and is never learned.
+        resolved = {
+            a.name: replace(learned[a.name], written=a.written) for a in self.undeclared
+        }
+        return replace(self, attributes=tuple(resolved.get(a.name, a) for a in self.attributes))
 
     @property
     def table_columns(self) -> tuple[Attribute, ...]:
@@ -383,6 +402,7 @@ class Domain:
                 if self.partitions
                 else {}
             ),
+            **({} if self.file is None else {"file": self.file.to_json()}),
         }
 
     @classmethod
@@ -406,7 +426,7 @@ class Domain:
             "places",
             "constraints",
         )
-        reader.only(*known, "totals", "repeats", "points", "partitions")
+        reader.only(*known, "totals", "repeats", "points", "partitions", "file")
         if reader.text("schema", default=SCHEMA_NAME) != SCHEMA_NAME:
             raise DomainError("unknown schema", repair=f"write {SCHEMA_NAME!r}")
         relation = reader.text("relation", default=Relation.ADD_REMOVE.value)
@@ -433,6 +453,7 @@ class Domain:
             partitions=public_partitions.parse(
                 reader.list("partitions") if "partitions" in document else (), attributes
             ),
+            file=file_form.parse(document.get("file")),
         )
 
     @classmethod

@@ -12,9 +12,11 @@ from synth_engine.domain.constraints import (
     Order,
 )
 from synth_engine.domain.document import SCHEMA_NAME
+from synth_engine.domain.file_form import LINE_ENDS, QUOTING
 from synth_engine.domain.multiplicity import MAX_REPEATS
 from synth_engine.domain.names import MAX_NAME_LENGTH as MAX_CODE_NAME_LENGTH
 from synth_engine.domain.places import MAX_PLACES
+from synth_engine.formats import DECIMALS, DELIMITERS, ENCODINGS, QUOTES, THOUSANDS
 from synth_engine.kinds import attribute_schemas
 from synth_engine.kinds.attribute import MAX_CODES
 from synth_engine.kinds.fragments import NAME, Schema, optional
@@ -229,6 +231,25 @@ _FULL: Schema = {
                 "additionalProperties": False,
             },
         },
+        "file": optional(
+            {
+                "type": "object",
+                "description": "How a file is written, for samples that are written as it came in.",
+                "properties": {
+                    "encoding": {"enum": list(ENCODINGS)},
+                    "delimiter": {"enum": list(DELIMITERS)},
+                    "quote": {"enum": list(QUOTES)},
+                    "quoting": {"enum": list(QUOTING)},
+                    "line_end": {"enum": list(LINE_ENDS)},
+                    "header": {"type": "boolean"},
+                    "decimal": {"enum": list(DECIMALS)},
+                    "thousands": {"enum": list(THOUSANDS)},
+                    "provenance": {"enum": list(ORIGINS)},
+                    "why": {"type": "string"},
+                },
+                "additionalProperties": False,
+            }
+        ),
         "constraints": {
             "type": "array",
             "description": "What holds in every record, as public knowledge. Synthetic tables keep to all of it.",

@@ -12,6 +12,8 @@ from importlib import import_module
 
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.cell_form import SCHEMA as CELL_FORM
+from synth_engine.kinds.cell_form import CellForm
 from synth_engine.kinds.facts import PROVENANCES
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import TEXTS, Schema, optional
@@ -46,7 +48,7 @@ def parse_attribute(document: object) -> Attribute:
         raise DomainError("unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name)
     given = kind.read_json(reader)
     # Unknown fields are refused: a misspelled one would silently leave a default in force.
-    extra = [] if kind.bare else ["missing", "outside", "ordered"]
+    extra = [] if kind.bare else ["missing", "outside", "ordered", "written"]
     reader.only("name", "kind", "provenance", "why", *extra, *given)
     given = {
         key: value for key, value in given.items() if key in document and value is not None
@@ -56,6 +58,8 @@ def parse_attribute(document: object) -> Attribute:
         given["outside"] = reader.text("outside", default=None)
         if "ordered" in document:
             given["ordered"] = reader.boolean("ordered")
+        if document.get("written") is not None:
+            given["written"] = CellForm.from_json(document["written"], column=name)
     return kind(name=name, provenance=reader.provenance(), **given)
 
 
@@ -97,6 +101,7 @@ def _schema(kind: type[Attribute]) -> Schema:
             ),
             "outside": optional({"enum": list(kind.outsides)}),
             "ordered": {"type": "boolean"},
+            "written": optional(CELL_FORM),
         }
     return {
         "type": "object",

@@ -18,7 +18,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth_engine.errors import DomainError
+from synth_engine.formats.marks import Marks
 from synth_engine.kinds import facts
+from synth_engine.kinds.cell_form import USUAL, CellForm, may_lack_zeros, without_zeros
 from synth_engine.kinds.facts import Provenance
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import Schema
@@ -44,8 +46,9 @@ class TableSchemaField:
 class Attribute:
     """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first of them
     being the one written; None means that the attribute has no missing value. `ordered` tells mechanisms that
-    neighbouring codes mean neighbouring values. Class variables: `schema_position` orders the kinds in the JSON Schema;
-    nothing of a `bare` kind can be missing, outside or ordered; values of a kind that `is_comparable` compare."""
+    neighbouring codes mean neighbouring values. `written` says how a file writes its cells. Class variables:
+    `schema_position` orders the kinds in the JSON Schema; nothing of a `bare` kind can be missing, outside or ordered;
+    values of a kind that `is_comparable` compare."""
 
     kind: ClassVar[str]
     schema_position: ClassVar[int]
@@ -60,6 +63,7 @@ class Attribute:
     missing: tuple[str, ...] | None = None
     outside: Outside | None = None
     ordered: bool = False
+    written: CellForm = USUAL
 
     def __post_init__(self) -> None:
         self._check_name()
@@ -72,6 +76,7 @@ class Attribute:
             object.__setattr__(self, "missing", tuple(self.missing))
             self._check_texts(self.missing, what="missing marker")
         self.check()
+        self._check_written()
         # The resolved rule is stored, so that the digest of a description does not depend on
         # whether a default was written out.
         object.__setattr__(self, "outside", self._resolved_outside())
@@ -144,6 +149,36 @@ class Attribute:
     def write(self, column: pd.Series) -> pd.Series:
         """Values as a file has them. Encoding these texts gives the codes back."""
         return column.fillna(self.missing_text).reset_index(drop=True)
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether the cells of a file are numbers, with its marks of decimals and thousands."""
+        return False
+
+    @property
+    def day_format(self) -> str | None:
+        """The format of `strftime` in which a file has days or moments; None for anything else."""
+        return None
+
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """Texts of the description that cells of a file can be."""
+        return ()
+
+    def write_as_declared(self, column: pd.Series, marks: Marks) -> pd.Series:
+        """Values as `write` has them, in the declared form of the file's cells. Read with these marks, the texts give the
+        same codes."""
+        texts = self.write(column)
+        if self.day_format is not None:
+            return without_zeros(texts, self.day_format) if self.written.unpadded else texts
+        if not self.holds_numbers or (self.written.usual and marks.usual):
+            return texts
+        missing = column.isna().to_numpy()
+        changed = [
+            text if is_missing else self.written.write_number(text, marks)
+            for text, is_missing in zip(texts, missing, strict=True)
+        ]
+        return pd.Series(changed, dtype="str")
 
     @property
     def missing_text(self) -> str:
@@ -250,6 +285,8 @@ class Attribute:
                 "missing": None if self.missing is None else list(self.missing),
                 "outside": self.outside,
                 "ordered": self.ordered,
+                # Left out where nothing is stated: older descriptions keep their digest.
+                **({} if self.written.usual else {"written": self.written.to_json()}),
             }
         return document | {"provenance": facts.shortest(self.facts)}
 
@@ -263,6 +300,23 @@ class Attribute:
             raise DomainError(
                 "a column name is longer than 200 characters or has control characters",
                 repair="rename the column",
+            )
+
+    def _check_written(self) -> None:
+        problem = self.written.problem()
+        if problem is not None:
+            rule, repair = problem
+            raise self.error(rule, repair=repair)
+        if self.written.of_numbers and not self.holds_numbers:
+            raise self.error(
+                "marks of numbers for a column without numbers",
+                repair='leave them out of "written", or describe the column as numbers',
+            )
+        style = self.day_format
+        if self.written.unpadded and (style is None or not may_lack_zeros(style)):
+            raise self.error(
+                "days without zeros for a column without days, or of a format that needs the zeros",
+                repair='leave "unpadded" out, or declare a format like "%m/%d/%y"',
             )
 
     def _check_texts(self, texts: tuple[str, ...], *, what: str) -> None:

@@ -35,6 +35,10 @@ class Boolean(Attribute):
     def value_labels(self) -> tuple[str, ...]:
         return (self.false, self.true)
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        return self.value_labels
+
     def details(self) -> dict[str, object]:
         return {"true": self.true, "false": self.false}
 

@@ -52,6 +52,10 @@ class Categorical(Attribute):
     def has_other(self) -> bool:
         return self.other
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        return self.value_labels
+
     def details(self) -> dict[str, object]:
         return {"values": list(self.values), "other": self.other}
 

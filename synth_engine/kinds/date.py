@@ -100,6 +100,10 @@ class Date(Attribute):
             str(start) if start == end else f"{start} to {end}" for start, end in ranges
         )
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        return tuple(day.strftime(self.format) for day in (self.low, self.high))
+
     def details(self) -> dict[str, object]:
         return {
             "low": self.low.isoformat(),
@@ -141,6 +145,10 @@ class Date(Attribute):
 
     def write(self, column: pd.Series) -> pd.Series:
         return write_moments(self, column, self.format)
+
+    @property
+    def day_format(self) -> str | None:
+        return self.format
 
     @property
     def arrow_type(self) -> pa.DataType:

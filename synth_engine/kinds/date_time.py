@@ -217,6 +217,10 @@ class DateTime(Attribute):
         fine = self.unit == "seconds" or self.low.second
         return moment.isoformat(" ", "seconds" if fine else "minutes")
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        return tuple(moment.strftime(self.format) for moment in (self.low, self.high))
+
     def details(self) -> dict[str, object]:
         return {
             "low": self.low.isoformat(),
@@ -266,6 +270,10 @@ class DateTime(Attribute):
 
     def write(self, column: pd.Series) -> pd.Series:
         return write_moments(self, column, self.format)
+
+    @property
+    def day_format(self) -> str | None:
+        return self.format
 
     @property
     def arrow_type(self) -> pa.DataType:

@@ -98,6 +98,10 @@ class Identifier(Attribute):
     def value_labels(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        return () if self.pattern is None else (self.pattern,)
+
     def details(self) -> dict[str, object]:
         """Return no fields for one that is dropped, so that descriptions older than patterns have the same digest."""
         made = {"regenerate": self.regenerate, "pattern": self.pattern}

@@ -126,6 +126,10 @@ class Integer(Attribute):
         return pd.Series(texts.to_numpy(zero_copy_only=False), dtype="str")
 
     @property
+    def holds_numbers(self) -> bool:
+        return True
+
+    @property
     def arrow_type(self) -> pa.DataType:
         return pa.int64()
 

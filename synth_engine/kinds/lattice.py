@@ -198,6 +198,12 @@ class Lattice:
         # Both kinds count from their low, which is the upper end here.
         return scaled.values + float(self._ends[1])
 
+    @property
+    def day_format(self) -> str | None:
+        """The format in which a file has days or moments; None for numbers."""
+        usual = {"date": ISO, "datetime": ISO_MOMENT}.get(self.of)
+        return None if usual is None else self.form or usual
+
     def reader(self, attribute: Attribute) -> Integer | Number | Date | DateTime:
         """The kind that writes and compares such values, and reads days and moments. attribute: with the name and the
         missing markers of the column. Errors: DomainError."""

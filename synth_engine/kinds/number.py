@@ -119,6 +119,10 @@ class Number(Attribute):
         )
 
     @property
+    def holds_numbers(self) -> bool:
+        return True
+
+    @property
     def arrow_type(self) -> pa.DataType:
         return pa.float64()
 

@@ -106,6 +106,14 @@ class Range(Undeclared):
         }
 
     @property
+    def holds_numbers(self) -> bool:
+        return self.of in ("integer", "number")
+
+    @property
+    def day_format(self) -> str | None:
+        return self.format if self.of == "date" else None
+
+    @property
     def value_labels(self) -> tuple[str, ...]:
         return self.grid.value_labels
 

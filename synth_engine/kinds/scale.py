@@ -75,6 +75,14 @@ class Scale(Undeclared):
         return Lattice(of=self.of, low=low, high=high, step=self.step, form=self.format)
 
     @property
+    def holds_numbers(self) -> bool:
+        return self.of in ("integer", "number")
+
+    @property
+    def day_format(self) -> str | None:
+        return self.lattice.day_format
+
+    @property
     def value_labels(self) -> tuple[str, ...]:
         # Until values are learned, all of them have one code.
         return ("a value",)

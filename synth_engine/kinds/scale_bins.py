@@ -106,6 +106,14 @@ class ScaleBins(Attribute):
         )
 
     @property
+    def holds_numbers(self) -> bool:
+        return self.of in ("integer", "number")
+
+    @property
+    def day_format(self) -> str | None:
+        return self.lattice.day_format
+
+    @property
     def value_count(self) -> int:
         return len(self.cuts) - 1
 
