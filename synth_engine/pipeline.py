@@ -264,6 +264,7 @@ def report(
     domain = model.domain
     codes = model.sample(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
+    generated = codec.count_generated(domain, mechanisms.draw_blocks(model, rows, seed))
     synthetic = CodedTable(
         codes=codes,
         domain=domain,
@@ -271,7 +272,8 @@ def report(
         if ends is None
         else group_sizes.counted(ends, most=domain.unit.max_records),
         of_texts=_synthetic_texts(model, rows, seed),
-        of_values=codec.count_generated(domain, mechanisms.draw_blocks(model, rows, seed)),
+        of_values=generated.columns,
+        of_pairs=generated.pairs,
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else codes
     form: _Form = {"kind": kind, "dialect": dialect}
@@ -287,7 +289,7 @@ def report(
     table = _RoomTable(
         real,
         of_texts=reading_of_texts.count(text_rows) if reading_of_texts else (),
-        of_values=confidential_rows.count_raw_columns(path, domain, **form),
+        cells=confidential_rows.count_raw_columns(path, domain, **form),
     )
     first = codec.as_text(
         domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
@@ -341,7 +343,7 @@ def _open_file(
     """The rows of a file as a source of exact tables, hence marked as not private."""
     rows = confidential_rows.open_table(path, domain, dialect=dialect, progress=progress)
     cells = confidential_rows.count_raw_columns(path, domain, dialect=dialect)
-    return _RoomTable(rows, of_values=cells)
+    return _RoomTable(rows, cells=cells)
 
 
 class _RoomTable:
@@ -354,7 +356,7 @@ class _RoomTable:
         rows: Rows,
         *,
         of_texts: Sequence[OccupiedCells] = (),
-        of_values: Mapping[str, codec.RawColumn],
+        cells: codec.RawTable,
     ) -> None:
         self.domain = rows.domain
         self.records = rows.total
@@ -363,7 +365,7 @@ class _RoomTable:
         self.commutes = functools.partial(counts.commutes, rows)
         self.occupied = functools.partial(counts.occupied, rows)
         self.breaking = functools.partial(counts.count_violations, rows)
-        self._rows, self._of_texts, self._of_values = rows, of_texts, of_values
+        self._rows, self._of_texts, self._cells = rows, of_texts, cells
 
     def group_sizes(self) -> NDArray[np.int64] | None:
         return None if self.domain.grouped is None else counts.group_sizes(self._rows)
@@ -372,7 +374,10 @@ class _RoomTable:
         return self._of_texts
 
     def raw_columns(self) -> Mapping[str, codec.RawColumn]:
-        return self._of_values
+        return self._cells.columns
+
+    def raw_pairs(self) -> codec.RawPairs:
+        return self._cells.pairs
 
 
 def _fits(table: _RoomTable) -> dict[str, codec.Fit]:

@@ -11,7 +11,14 @@ from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.ladder_cells import value_kind
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
-from synth_engine.codec.raw_columns import RawColumn, RawCounter, count_generated, is_counted
+from synth_engine.codec.raw_columns import (
+    RawColumn,
+    RawCounter,
+    RawTable,
+    count_generated,
+    is_counted,
+)
+from synth_engine.codec.raw_pairs import GroupSums, RankCorrelation, RawPairCounter, RawPairs
 from synth_engine.codec.resolving import (
     Ranking,
     resolved_cells,
@@ -22,7 +29,8 @@ from synth_engine.codec.units import normal
 from synth_engine.kinds.reading import Codes
 
 __all__ = [
-    "Bags", "Codes", "DeclaredFormWriter", "Fit", "Ranking", "RawColumn", "RawCounter", "as_text", "bags", "count_generated", "decode", "encode",
+    "Bags", "Codes", "DeclaredFormWriter", "Fit", "GroupSums", "RankCorrelation", "Ranking", "RawColumn", "RawCounter", "RawPairCounter", "RawPairs", "RawTable",
+    "as_text", "bags", "count_generated", "decode", "encode",
     "encode_column", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions",
     "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_identifiers",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from synth_engine.codec.ladder_cells import (
     read_cells,
     value_kind,
 )
+from synth_engine.codec.raw_pairs import GeneratedPairCounter, RawPairs
 from synth_engine.codec.value_counts import NumberCounter, NumberCounts, TextCounter, TextCounts
 from synth_engine.domain import (
     Attribute,
@@ -256,8 +257,16 @@ class GeneratedCounter:
         )
 
 
-def count_generated(domain: Domain, blocks: Any) -> Mapping[str, RawColumn]:
+class RawTable(NamedTuple):
+    """What was counted of the uncoded cells of a table: of single columns by name, and of pairs of them."""
+
+    columns: Mapping[str, RawColumn]
+    pairs: RawPairs
+
+
+def count_generated(domain: Domain, blocks: Any) -> RawTable:
     """Count the values of a synthetic table. blocks: data frames as a model generates them."""
+    pairs = GeneratedPairCounter(domain)
     counters = {
         attribute.name: GeneratedCounter(attribute)
         for attribute in domain.attributes
@@ -267,4 +276,7 @@ def count_generated(domain: Domain, blocks: Any) -> Mapping[str, RawColumn]:
         for name, counter in counters.items():
             if name in frame:
                 counter.add(frame[name])
-    return {name: counter.finish() for name, counter in counters.items()}
+        pairs.add(frame)
+    return RawTable(
+        {name: counter.finish() for name, counter in counters.items()}, pairs.finish()
+    )

@@ -342,8 +342,9 @@ def count_raw_columns(
     dialect: Dialect | None = None,
     limits: Limits | None = None,
     progress: Progress = readers.silent,
-) -> dict[str, codec.RawColumn]:
-    """Counts the uncoded cells of each column, and how they fit its description, over all rows of the table.
+) -> codec.RawTable:
+    """Counts the uncoded cells of each column, how they fit its description, and how two columns go together, over all
+    rows of the table.
 
     Exact counts of real cells: not private, for the data steward's report alone. Raises
     TableError as `open_table` does."""
@@ -357,6 +358,7 @@ def count_raw_columns(
         # Identifiers are not among the columns that a description needs.
         if codec.is_counted(attribute) and attribute.name in header
     }
+    pairs = codec.RawPairCounter(domain, marks=marks)
     for block in readers.blocks(
         path,
         kind=kind,
@@ -370,7 +372,10 @@ def count_raw_columns(
         times = codec.repetitions(domain, block, marks=marks)
         for name, counter in counters.items():
             counter.add(block[name], times=times)
-    return {name: counter.finish() for name, counter in counters.items()}
+        pairs.add(block, times=times)
+    return codec.RawTable(
+        {name: counter.finish() for name, counter in counters.items()}, pairs.finish()
+    )
 
 
 def _plain(domain: Domain, block: Block, dialect: Dialect | None) -> Block:

@@ -3,7 +3,8 @@ table of groups of columns."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import CliqueEntry
@@ -16,9 +17,31 @@ MAX_NAMED_COLUMNS = 40
 """Columns that a map names one by one; of more it names only some."""
 
 
-def pair_map(report: Report, field: str, scale: Trace, *, words: str) -> Figure:
+@dataclass(frozen=True, kw_only=True)
+class PairEntries:
+    """The entries of a map other than that of `pairs`. names: of its rows; pairs: entries with `attributes`; hover: the
+    text of an entry under the pointer."""
+
+    names: Sequence[str]
+    pairs: Sequence[Json]
+    hover: Callable[[Json], str]
+
+
+def pair_map(
+    report: Report,
+    field: str,
+    scale: Trace,
+    *,
+    words: str,
+    entries: PairEntries | None = None,
+) -> Figure:
     """A field of every pair as colours; `words` describes the map to those who cannot see it."""
-    names, pairs = report["columns"], report["pairs"]
+    shown = entries or PairEntries(
+        names=report["columns"],
+        pairs=report["pairs"],
+        hover=lambda pair: _hover_text(pair, field),
+    )
+    names, pairs = shown.names, shown.pairs
     # The map is symmetric and a report has each pair once, in either order.
     by_pair = {frozenset(pair["attributes"]): pair for pair in pairs}
     cells = [[by_pair.get(frozenset((a, b))) for b in names] for a in names]
@@ -34,7 +57,7 @@ def pair_map(report: Report, field: str, scale: Trace, *, words: str) -> Figure:
         "y": [escape(name) for name in names],
         # The diagonal and pairs that were left out have no entry, and no colour.
         "z": [[cell[field] if cell else None for cell in row] for row in cells],
-        "text": [[_hover_text(cell, field) for cell in row] for row in cells],
+        "text": [[shown.hover(cell) if cell else "" for cell in row] for row in cells],
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": False,
         "xgap": 1,
@@ -68,10 +91,8 @@ def pair_map(report: Report, field: str, scale: Trace, *, words: str) -> Figure:
     return frame(report, [trace], layout, words=words)
 
 
-def _hover_text(pair: Json | None, field: str) -> str:
+def _hover_text(pair: Json, field: str) -> str:
     """Returns the text of a square, shown under the pointer."""
-    if pair is None:
-        return ""
     head = " × ".join(escape(name) for name in pair["attributes"])
     if field == "tvd":
         return f"{head}<br>distance {pair['tvd']:.3f}, by chance {pair['tvd_by_chance']:.3f}"

@@ -47,7 +47,10 @@ def tally(
     cells are kept, so that the memory of large ones is free before the next is counted.
     """
     # Uncoded cells are exact counts whatever the table: they cannot be noisy answers.
-    if source.private and not all(each.private for each in source.raw_columns().values()):
+    pairs = source.raw_pairs()
+    uncoded = [each.private for each in source.raw_columns().values()]
+    uncoded += [] if pairs is None else [pairs.private]
+    if source.private and not all(uncoded):
         raise ValueError("counts of real cells do not belong in private tallies")
     chosen = cliques(source.domain) if wanted is None else list(wanted)
     tables = {}

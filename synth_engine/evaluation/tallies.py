@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import RawColumn, places, prefixes
+from synth_engine.codec import RawColumn, RawPairs, places, prefixes
 from synth_engine.codec.commutes import Commute
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
@@ -99,11 +99,14 @@ class TallySource(Protocol):
     def raw_columns(self) -> Mapping[str, RawColumn]:
         """Counts of uncoded cells by column; none where only codes are known."""
 
+    def raw_pairs(self) -> RawPairs | None:
+        """Figures of the uncoded cells of two columns; None where only codes are known."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CodedTable:
     """A synthetic table: one array of codes for each column. `sizes_of_groups` and `of_texts` are counted from its model,
-    `of_values` from the values that it writes."""
+    `of_values` and `of_pairs` from the values that it writes."""
 
     codes: Mapping[str, NDArray[Any]]
     domain: Domain
@@ -111,6 +114,7 @@ class CodedTable:
     sizes_of_groups: NDArray[np.int64] | None = None
     of_texts: Sequence[OccupiedCells] = ()
     of_values: Mapping[str, RawColumn] = field(default_factory=dict, repr=False)
+    of_pairs: RawPairs | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if len({len(self.codes[name]) for name in self.domain.names}) != 1:
@@ -152,6 +156,9 @@ class CodedTable:
 
     def raw_columns(self) -> Mapping[str, RawColumn]:
         return self.of_values
+
+    def raw_pairs(self) -> RawPairs | None:
+        return self.of_pairs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -185,6 +185,39 @@ def dependence_verdict(*, real: float, synthetic: float) -> FigureVerdict:
     }
 
 
+def rank_verdict(*, real: float, synthetic: float, chance: float) -> FigureVerdict:
+    """Judges a rank correlation of one pair by its difference beyond chance."""
+    level = _level(max(0.0, abs(synthetic - real) - chance), DEPENDENCE_STEPS)
+    if level == "same":
+        return {"level": level, "words": "Kept."}
+    degree = {"small": "Slightly", "clear": "Clearly"}.get(level, "Much")
+    if real * synthetic < 0 and min(abs(real), abs(synthetic)) > chance:
+        return {
+            "level": level,
+            "words": f"{degree} different: it has the other sign in the synthetic table.",
+        }
+    change = "weaker" if abs(synthetic) < abs(real) else "stronger"
+    return {"level": level, "words": f"{degree} {change} in the synthetic table."}
+
+
+def mean_rank_verdict(value: float) -> FigureVerdict:
+    """Judges the mean difference beyond chance of rank correlations over all pairs."""
+    level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))
+    words = {
+        "same": "Rank correlations are kept.",
+        "small": "Most rank correlations are kept.",
+        "clear": "Some rank correlations are weakened or invented: see which before using them.",
+    }.get(level, "Rank correlations are largely lost or invented.")
+    return {"level": level, "words": words}
+
+
+def group_mean_verdict(value: float, *, chance: float) -> FigureVerdict:
+    """Judges how far the means of a number within groups are apart, in standard deviations, beyond chance."""
+    level = _level(max(0.0, value - chance), DEPENDENCE_STEPS)
+    words = f"{_LEVEL_WORDS[level]}: means within groups are {value:.2g} standard deviations apart on average"
+    return {"level": level, "words": f"{words} (about {chance:.2g} by chance alone)."}
+
+
 def mean_dependence_verdict(value: float) -> FigureVerdict:
     """Judges the mean difference of normalised mutual information over all pairs."""
     level = _level(value, ((0.005, "same"), (0.02, "small"), (0.06, "clear")))

@@ -132,7 +132,7 @@ def test_values_of_a_model_are_counted_like_cells_and_are_private() -> None:
             "job": pd.Series(["cook", "cook", None], dtype="str"),
         }
     )
-    raw = count_generated(domain, [frame, frame])
+    raw = count_generated(domain, [frame, frame]).columns
     assert all(each.private and each.records == 6 for each in raw.values())
     assert numbers(raw["amount"]) == [3, 3, 5, 5] and raw["amount"].missing == 2
     assert numbers(raw["day"])[0] == datetime.date(2020, 3, 1).toordinal()

@@ -425,7 +425,7 @@ def test_counts_of_real_cells_do_not_become_private(tmp_path: Path) -> None:
     real = column([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="real cells"):
         tally(real, private=True)
-    generated = count_generated(price, [])["price"]
+    generated = count_generated(price, []).columns["price"]
     assert generated.private
     made = report.compare(tally(real, private=False), tally(generated, private=True), price)
     assert not made["private"] and made["notice"] == wording.NOT_PRIVATE

@@ -1,0 +1,181 @@
+"""Rank correlations of columns of values as they are written: of both sides, and their difference."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from synth_engine.codec import RankCorrelation, RawPairs
+from synth_engine.evaluation import heatmaps, style, wording
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
+from synth_engine.evaluation.plots import Figure, Report
+from synth_engine.evaluation.style import escape
+from synth_engine.evaluation.tallies import TallySource
+from synth_engine.evaluation.wording import Explanation, Json
+
+DIGITS = 9
+Which = Literal["real", "synthetic", "difference"]
+MAPS: tuple[Which, ...] = ("real", "synthetic", "difference")
+_HOW = (
+    "Red means that large values go together, blue that large values of one go with small values of the other, white that "
+    "neither holds."
+)
+
+
+class RankCorrelations(ComparisonFigure):
+    """Three maps of Spearman's rho, with Kendall's tau in their table."""
+
+    field = "rank_correlation"
+    position = 35
+    section = FigureSection(
+        "ranks", "Rank correlation", 52, (("ranks", "Rank correlation"),), "maps"
+    )
+    explanations = {
+        "rank_real": Explanation(
+            title="Rank correlation in the real table",
+            what="Spearman's rho of every pair of columns of numbers, days or times, from the cells as they are written; "
+            "equal values have their mean rank. The table has Kendall's tau-b as well.",
+            how=_HOW,
+        ),
+        "rank_synthetic": Explanation(
+            title="Rank correlation in the synthetic table",
+            what="The same measure of the synthetic values, with the same colours.",
+            how=_HOW,
+        ),
+        "rank_difference": Explanation(
+            title="Rank correlation: synthetic minus real",
+            what="The difference of the two maps beside it, square by square.",
+            how="White means kept. By chance is the mean difference between two samples of unrelated columns of these sizes. "
+            "Do not use the synthetic table to study the order of two columns whose square is strongly coloured.",
+        ),
+    }
+
+    def tally(self, source: TallySource) -> RawPairs | None:
+        pairs = source.raw_pairs()
+        return pairs if pairs is not None and pairs.ranks else None
+
+    def entry(self, sides: Sides) -> Json | None:
+        counted = sides.counted(self.field)
+        if counted is None:
+            return None
+        real, synthetic = counted["real"], counted["synthetic"]
+        pairs = [
+            _entry(pair, real.ranks[pair], synthetic.ranks[pair])
+            for pair in real.ranks
+            if pair in synthetic.ranks
+        ]
+        judged = [pair for pair in pairs if pair["difference"] is not None]
+        excess = [max(0.0, abs(pair["difference"]) - pair["by_chance"]) for pair in judged]
+        value = round(float(np.mean(excess)), DIGITS) if excess else None
+        return {
+            "records": {"real": real.records, "synthetic": synthetic.records},
+            "retained": {"real": real.retained, "synthetic": synthetic.retained},
+            "pairs": sorted(pairs, key=lambda pair: -abs(pair["difference"] or 0.0)),
+            "mean_difference": value,
+            "verdict": None if value is None else wording.mean_rank_verdict(value),
+        }
+
+    def verdict(self, report: Report) -> str:
+        entry = report.get(self.field)
+        if not entry or entry["verdict"] is None:
+            return ""
+        words: str = entry["verdict"]["words"]
+        return words
+
+    def cards(self, report: Report) -> list[Card]:
+        entry = report.get(self.field)
+        if not entry or entry["verdict"] is None:
+            return []
+        return [_card(report, entry, which) for which in MAPS]
+
+
+def _entry(pair: tuple[str, str], real: RankCorrelation, synthetic: RankCorrelation) -> Json:
+    entry: Json = {
+        "attributes": list(pair),
+        "records": {"real": real.records, "synthetic": synthetic.records},
+        "real": _rounded(real.spearman),
+        "synthetic": _rounded(synthetic.spearman),
+        "kendall": {"real": _rounded(real.kendall), "synthetic": _rounded(synthetic.kendall)},
+        "difference": None,
+        "by_chance": round(chance_difference(real.records, synthetic.records), DIGITS),
+        "verdict": None,
+    }
+    if real.spearman is None or synthetic.spearman is None:
+        return entry
+    return entry | {
+        "difference": round(synthetic.spearman - real.spearman, DIGITS),
+        "verdict": wording.rank_verdict(
+            real=real.spearman, synthetic=synthetic.spearman, chance=entry["by_chance"]
+        ),
+    }
+
+
+def chance_difference(real: int, synthetic: int) -> float:
+    """The mean absolute difference of Spearman's rho between two samples of unrelated columns, of so many records each.
+
+    The variance of rho is then 1/(n − 1) exactly (Kendall, Rank Correlation Methods, chapter 5); the difference is taken
+    as normal."""
+    if min(real, synthetic) < 2:
+        return 0.0
+    return math.sqrt(2 / math.pi * (1 / (real - 1) + 1 / (synthetic - 1)))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
+
+
+def rank_heatmap(report: Report, which: Which) -> Figure:
+    """The map of one side, or of the difference; both sides share one scale, symmetric about zero."""
+    pairs = [pair for pair in report["rank_correlation"]["pairs"] if pair["verdict"]]
+    named = {name for pair in pairs for name in pair["attributes"]}
+    fields = ("difference",) if which == "difference" else ("real", "synthetic")
+    bound = max((abs(pair[field]) for pair in pairs for field in fields), default=0.0) or 1.0
+    words = (
+        "Difference of Spearman's rank correlation, synthetic minus real, for every pair of columns of values."
+        if which == "difference"
+        else f"Spearman's rank correlation of every pair of columns of values in the {which} table."
+    )
+    scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
+    entries = heatmaps.PairEntries(
+        names=[name for name in report["columns"] if name in named], pairs=pairs, hover=_hover
+    )
+    return heatmaps.pair_map(report, which, scale, words=words, entries=entries)
+
+
+def _hover(pair: Json) -> str:
+    head = " × ".join(escape(name) for name in pair["attributes"])
+    return (
+        f"{head}<br>real {pair['real']:+.3f}<br>synthetic {pair['synthetic']:+.3f}"
+        f"<br>difference {pair['difference']:+.3f}, by chance {pair['by_chance']:.3f}"
+    )
+
+
+def _card(report: Report, entry: Json, which: Which) -> Card:
+    pairs = [pair for pair in entry["pairs"] if pair["verdict"]]
+    ordered = sorted(pairs, key=lambda pair: -abs(pair[which]))
+    rows = [
+        (
+            heatmaps.names(pair),
+            *(f"{pair[side]:+.3f}" for side in MAPS),
+            *(f"{pair['kendall'][side]:+.3f}" for side in ("real", "synthetic")),
+            f"{MARKS[pair['verdict']['level']]} {pair['verdict']['words']}",
+        )
+        for pair in ordered
+    ]
+    reading = report["reading"][f"rank_{which}"]
+    head = ("Columns", "Real", "Synthetic", "Difference", "τ real", "τ synthetic", "Verdict")
+    table = make_table(f"{reading['title']}, strongest first", head, rows, words=True)
+    label = "Most changed" if which == "difference" else "Strongest"
+    line = f"{label}: {heatmaps.names(ordered[0])}, {ordered[0][which]:+.3f}"
+    retained, records = entry["retained"]["real"], entry["records"]["real"]
+    if retained < records:
+        line += f". From {retained:,} of {records:,} real records".replace(",", "\u202f")
+    return make_card(
+        report, f"rank-{which}", reading, table, line, figure=rank_heatmap(report, which)
+    )
+
+
+FIGURE = RankCorrelations()
