@@ -123,7 +123,8 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     assert page.status_code == 200
     assert '<div class="red-bar"' in text
     figures = re.findall(r'data-figure="([\w-]+)"', text)
-    assert len(figures) == 3 + 3 + 1  # histograms, maps of dependence, the map of pairs
+    # Histograms, maps of dependence, the map of pairs, means of one number within two categories.
+    assert len(figures) == 3 + 3 + 1 + 2
     for figure in figures:
         source = re.search(
             rf'<script id="{figure}" type="application/json">(.*?)</script>', text, re.DOTALL
@@ -133,8 +134,8 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
         for part in ("what", "how", "table"):
             assert f'id="{figure.removesuffix("-data")}-{part}"' in text
     assert (
-        text.count(f'<div class="figure-red">{RED}</div>') == 4
-    )  # numbers, categories, triples and the real rows
+        text.count(f'<div class="figure-red">{RED}</div>') == 5
+    )  # numbers, categories, triples, means within groups and the real rows
 
 
 # --- the browser --------------------------------------------------------------------------------------------------

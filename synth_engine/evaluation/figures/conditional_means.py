@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from synth_engine.codec import GroupSums, RawPairs
 from synth_engine.domain import Attribute
 from synth_engine.evaluation import style, wording
-from synth_engine.evaluation.cards import MARKS, Card, count, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.scale_text import number_text, text_of
 from synth_engine.evaluation.tallies import TallySource
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Explanation, Json
 
 Floats = NDArray[np.float64]
@@ -228,8 +229,8 @@ def _worst_card(report: Report, worst: list[Json]) -> Card:
             _text(group["synthetic"]),
             _text(group["difference"], sign="+"),
             number_text(group["by_chance"]),
-            count(group["records"]["real"]),
-            count(group["records"]["synthetic"]),
+            grouped(group["records"]["real"]),
+            grouped(group["records"]["synthetic"]),
         )
         for group in worst
     ]
@@ -261,8 +262,8 @@ def _pair_card(report: Report, pair: Json, index: int) -> Card:
             _text(group["real"]),
             _text(group["synthetic"]),
             _text(group["difference"], sign="+"),
-            count(group["records"]["real"]),
-            count(group["records"]["synthetic"]),
+            grouped(group["records"]["real"]),
+            grouped(group["records"]["synthetic"]),
         )
         for group in pair["groups"]
     ]
