@@ -83,11 +83,11 @@ class ConditionalMeans(ComparisonFigure):
             if group["judged"]
         ]
         groups.sort(key=lambda group: -_excess(group) / group["spread"])
-        drawn = {id(entry) for entry in pairs[:MAX_DRAWN]}
+        detailed = {id(entry) for entry in pairs[:MAX_DRAWN]}
         return {
             "pairs": [
                 entry
-                if id(entry) in drawn
+                if id(entry) in detailed
                 else {key: value for key, value in entry.items() if key != "groups"}
                 for entry in pairs
             ],
@@ -99,17 +99,17 @@ class ConditionalMeans(ComparisonFigure):
         if not entry or not entry["pairs"]:
             return ""
         levels = [pair["verdict"]["level"] for pair in entry["pairs"]]
-        kept = sum(level in ("same", "small") for level in levels)
-        return f"In {kept} of {len(levels)} pairs of columns, means within groups are kept or differ slightly."
+        preserved = sum(level in ("same", "small") for level in levels)
+        return f"In {preserved} of {len(levels)} pairs of columns, means within groups are kept or differ slightly."
 
     def cards(self, report: Report) -> list[Card]:
         entry = report.get(self.field)
         if not entry or not entry["pairs"]:
             return []
-        drawn = [pair for pair in entry["pairs"] if "groups" in pair]
+        with_groups = [pair for pair in entry["pairs"] if "groups" in pair]
         return [
             _worst_card(report, entry["worst"]),
-            *(_pair_card(report, pair, index) for index, pair in enumerate(drawn)),
+            *(_pair_card(report, pair, index) for index, pair in enumerate(with_groups)),
         ]
 
 
