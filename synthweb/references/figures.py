@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from synth_engine.evaluation import style
-from synth_engine.evaluation.cards import Card, CardTable, count
+from synth_engine.evaluation.cards import Card, CardTable
+from synth_engine.evaluation.thousands import grouped
 from synth_engine.references import Reference
 
 MAX_POINTS = 6_000  # points; beyond it every so many-th
@@ -27,7 +28,7 @@ def card(reference: Reference) -> Card | None:
     return Card(
         key="points",
         title="Where they lie",
-        verdict=f"{count(len(reference))} points{note}",
+        verdict=f"{grouped(len(reference))} points{note}",
         what=_WHAT,
         how=_HOW,
         table=table(reference),
@@ -51,7 +52,7 @@ def table(reference: Reference) -> CardTable:
         row += [f"{reference.weights[line]:,.6g}"] if reference.weights is not None else []
         rows.append((*row, *(parts[line] for parts in reference.parents.values())))
     numeric = (False, *[True] * (len(head) - 1), *[False] * len(reference.parents))
-    caption = f"The first {len(rows)} of {count(len(reference))} codes"
+    caption = f"The first {len(rows)} of {grouped(len(reference))} codes"
     return CardTable(
         caption, (*head, *(name.capitalize() for name in reference.parents)), numeric, rows
     )
