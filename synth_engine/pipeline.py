@@ -165,7 +165,7 @@ def confirm(plan: Plan) -> None:
     if not plan.calls:
         return  # an adaptive one has its cap, a formula, and nothing else to look at yet
     # The verifier shares no code with the accountant, so that one error cannot hide in both.
-    verifier.verify(plan.receipt(Answers(measurements=(), calls=plan.calls)))
+    verifier.verify(plan.receipt())
     if plan.certificate == "pld":
         certificate.confirm(
             plan.events,

@@ -14,24 +14,24 @@ from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.samplers import Sampler
 from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
-from synth_engine.measurement import MAX_TABLE_CELLS, Clique, Merged, Query
+from synth_engine.measurement import MAX_TABLE_CELLS, Answer, Clique, Merged, Query
 from synth_engine.privacy.events import Event
 from synth_engine.privacy.loss import Loss
 from synth_engine.privacy.unit import Sensitivity, histogram_sensitivity
 
 Exact = TypeVar("Exact")
-Answer = TypeVar("Answer")
+OneKind = TypeVar("OneKind", bound=Answer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(Generic[Exact, Answer]):
+class Question(Generic[Exact, OneKind]):
     """query, event: public; what the journal records and the filter charges. count: the exact answer, which only the
     session may ask for, after both. answer: adds the noise that the event states."""
 
     query: Query
     event: Event
     count: Callable[[CountCache], Exact]
-    answer: Callable[[Exact, Sampler], Answer]
+    answer: Callable[[Exact, Sampler], OneKind]
 
 
 @dataclass(frozen=True)

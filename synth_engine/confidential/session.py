@@ -32,6 +32,9 @@ from synth_engine.domain import Domain
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Growth, NodeSet, Rule
 from synth_engine.measurement import (
+    Answer,
+    AnsweredCall,
+    Answers,
     Call,
     Candidate,
     Clique,
@@ -49,7 +52,7 @@ from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss
 
 Exact = TypeVar("Exact")
-Answer = TypeVar("Answer")
+OneKind = TypeVar("OneKind", bound=Answer)
 
 
 class RoomSession:
@@ -70,8 +73,9 @@ class RoomSession:
         self._planned = planned
         self._filter = Filter(cap)
         self._journal: list[Call] = []
+        self._answered: list[AnsweredCall] = []
 
-    def _ask(self, question: Question[Exact, Answer]) -> Answer:
+    def _ask(self, question: Question[Exact, OneKind]) -> OneKind:
         """The privacy argument in four steps (docs/proofs/accounting.md). Nothing else in the house looks at rows to
         answer a question, and the question was stated from public facts before."""
         call = Call(query=question.query, event=question.event)
@@ -86,7 +90,9 @@ class RoomSession:
         # 3. Only now are the rows counted, exactly.
         exact = question.count(self._counts)
         # 4. What leaves the room has the noise that the event states.
-        return question.answer(exact, self._sampler)
+        answer = question.answer(exact, self._sampler)
+        self._answered.append(AnsweredCall(call, answer))
+        return answer
 
     def measure(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None
@@ -102,12 +108,14 @@ class RoomSession:
         return self._ask(score.question(self._facts, tuple(candidates), noise=noise))
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
-        return self._ask(select.question(self._facts, tuple(candidates), scale=scale))
+        question = select.question(self._facts, tuple(candidates), scale=scale)
+        return self._ask(question).index
 
     def select_split(
         self, chosen: Clique, candidates: Sequence[str], *, scale: Fraction
     ) -> int:
-        return self._ask(select_split.question(self._facts, chosen, candidates, scale=scale))
+        question = select_split.question(self._facts, chosen, candidates, scale=scale)
+        return self._ask(question).index
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
         return self._ask(group_sizes.question(self._facts, noise=noise))
@@ -170,6 +178,10 @@ class RoomSession:
     @property
     def calls(self) -> tuple[Call, ...]:
         return tuple(self._journal)
+
+    @property
+    def answers(self) -> Answers:
+        return Answers(tuple(self._answered))
 
     @property
     def spent(self) -> Loss:

@@ -3,8 +3,15 @@ protocol by which to ask.
 
 Everything here is safe to store with a release. Nothing here has seen a row."""
 
-from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
-from synth_engine.measurement.answers import SCHEMA, Answers
+from synth_engine.measurement.answer import (
+    Discovery,
+    GroupSizes,
+    Leaves,
+    Measurement,
+    Scores,
+    Selection,
+)
+from synth_engine.measurement.answers import SCHEMA, Answer, AnsweredCall, Answers
 from synth_engine.measurement.noise import Noise, NoiseLaw
 from synth_engine.measurement.question import (
     MAX_TABLE_CELLS,
@@ -20,6 +27,8 @@ from synth_engine.measurement.session import Session
 __all__ = [
     "MAX_TABLE_CELLS",
     "SCHEMA",
+    "Answer",
+    "AnsweredCall",
     "Answers",
     "Call",
     "Candidate",
@@ -34,5 +43,6 @@ __all__ = [
     "NoiseLaw",
     "Query",
     "Scores",
+    "Selection",
     "Session",
 ]

@@ -59,6 +59,13 @@ class Measurement:
         )
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The index of the candidate that was selected, in the order of the candidates of its query."""
+
+    index: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
     """The values of a weak attribute whose noisy counts reach a threshold: their numbers within the public set, which may

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -16,35 +16,46 @@ import numpy.typing as npt
 
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.hierarchy import Growth
-from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
+from synth_engine.measurement.answer import (
+    Discovery,
+    GroupSizes,
+    Leaves,
+    Measurement,
+    Scores,
+    Selection,
+)
 from synth_engine.measurement.question import Call
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.receipt import canonical
-from synth_engine.strict_json import JsonObject
 
 SCHEMA = "synth_engine/answers/1"
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Answer = Measurement | Selection | Discovery | Scores | Growth | Leaves | Resampled | GroupSizes
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
-
-class _Answer(Protocol):
-    """An answer that writes itself: its public facts as JSON, and its numbers."""
-
-    def header(self) -> JsonObject: ...
-
-    def arrays(self) -> Arrays: ...
-
-    @classmethod
-    def read(cls, header: Mapping[str, object], arrays: Arrays) -> Self: ...
+_KIND_OF_VERB: Mapping[str, type[Answer]] = {
+    "measure": Measurement,
+    "interaction": Measurement,
+    "items": Measurement,
+    "intervals": Measurement,
+    "select": Selection,
+    "refine": Selection,
+    "score": Scores,
+    "discover": Discovery,
+    "grow": Growth,
+    "leaves": Leaves,
+    "resample": Resampled,
+    "group-sizes": GroupSizes,
+}
 
 
 class _Kind(NamedTuple):
-    """The form in which the answers of one kind are stored. field: of `Answers`, and of the
-    header; prefix: of the names of arrays; digested, others: the arrays of an answer whose
+    """The form in which the answers of one kind are stored. field: of the header; prefix: of the names of arrays; digested, others: the arrays of an answer whose
     values are in the digest, and those whose digest is in its header."""
 
     field: str
-    type: type[_Answer]
+    type: type[Measurement | Scores | Growth | Leaves | Discovery]
     prefix: str
     digested: tuple[str, ...]
     others: tuple[str, ...] = ()
@@ -63,19 +74,70 @@ _KINDS = (
 """All kinds, in the order in which the digest takes their arrays, which must never change."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Answers:
-    """Everything a mechanism got from the room: the calls, and the answers of each kind, in the order in which it asked."""
+@dataclass(frozen=True)
+class AnsweredCall:
+    """A call and its answer, whose kind follows from the verb of the query."""
 
-    measurements: tuple[Measurement, ...]
-    selections: tuple[int, ...] = ()
-    discoveries: tuple[Discovery, ...] = ()
-    calls: tuple[Call, ...] = ()
-    group_sizes: GroupSizes | None = None
-    scores: tuple[Scores, ...] = ()
-    growths: tuple[Growth, ...] = ()
-    leaves: tuple[Leaves, ...] = ()
-    resampled: Resampled | None = None
+    call: Call
+    answer: Answer
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.answer, _KIND_OF_VERB[self.call.query.verb]):
+            raise TypeError(f"{self.call.query.verb} has answers of another kind")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Everything that a mechanism got from the room: its calls with their answers, in the order in which it asked."""
+
+    answered: tuple[AnsweredCall, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.answered)
+
+    def __getitem__(self, part: slice) -> Answers:
+        """The answers to consecutive calls, such as those of one stage of a plan."""
+        return Answers(self.answered[part])
+
+    def of(self, kind: type[AnyAnswer]) -> tuple[AnyAnswer, ...]:
+        """The answers of one kind, in order."""
+        return tuple(line.answer for line in self.answered if isinstance(line.answer, kind))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(line.call for line in self.answered)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        return self.of(Measurement)
+
+    @property
+    def selections(self) -> tuple[int, ...]:
+        return tuple(selection.index for selection in self.of(Selection))
+
+    @property
+    def discoveries(self) -> tuple[Discovery, ...]:
+        return self.of(Discovery)
+
+    @property
+    def scores(self) -> tuple[Scores, ...]:
+        return self.of(Scores)
+
+    @property
+    def growths(self) -> tuple[Growth, ...]:
+        return self.of(Growth)
+
+    @property
+    def leaves(self) -> tuple[Leaves, ...]:
+        return self.of(Leaves)
+
+    @property
+    def resampled(self) -> Resampled | None:
+        return next(iter(self.of(Resampled)), None)
+
+    @property
+    def group_sizes(self) -> GroupSizes | None:
+        return next(iter(self.of(GroupSizes)), None)
 
     @property
     def digest(self) -> str:
@@ -124,33 +186,43 @@ class Answers:
     def _read(cls, header: Mapping[str, Any], archive: Arrays) -> Answers:
         if header["schema"] != SCHEMA or "measurements" not in header:
             raise KeyError("schema")
-        answers: dict[str, Any] = {}
-        for kind in _KINDS:
-            answers[kind.field] = tuple(
-                kind.type.read(
-                    entry,
-                    {
-                        part: archive[kind.array_name(index, part)]
-                        for part in kind.digested + kind.others
-                    },
-                )
-                for index, entry in enumerate(header.get(kind.field, ()))
+        answers: dict[type[Answer], Iterator[Answer]] = {
+            kind.type: iter(
+                [
+                    kind.type.read(
+                        entry,
+                        {
+                            part: archive[kind.array_name(index, part)]
+                            for part in kind.digested + kind.others
+                        },
+                    )
+                    for index, entry in enumerate(header.get(kind.field, ()))
+                ]
             )
-        sizes = header.get("group_sizes")
-        return cls(
-            **answers,
-            calls=tuple(map(Call.from_json, header["calls"])),
-            selections=tuple(header["selections"]),
-            group_sizes=GroupSizes.read(sizes, {"": archive["group_sizes"]}) if sizes else None,
-            resampled=Resampled.read(header.get("resampled"), archive),
-        )
+            for kind in _KINDS
+        }
+        answers[Selection] = iter([Selection(index) for index in header["selections"]])
+        if sizes := header.get("group_sizes"):
+            answers[GroupSizes] = iter([GroupSizes.read(sizes, {"": archive["group_sizes"]})])
+        if resampled := header.get("resampled"):
+            answers[Resampled] = iter([Resampled.read(resampled, archive)])
+        # Each kind is stored by itself, in the order in which it was asked for.
+        answered = []
+        for call in map(Call.from_json, header["calls"]):
+            answer = next(answers.get(_KIND_OF_VERB[call.query.verb], iter(())), None)
+            if answer is None:
+                raise ValueError("fewer answers than calls")
+            answered.append(AnsweredCall(call, answer))
+        if any(next(remaining, None) is not None for remaining in answers.values()):
+            raise ValueError("more answers than calls")
+        return cls(tuple(answered))
 
     def _arrays(self, *, digested: bool) -> Arrays:
         """The arrays of all answers by their names in a file: those in the digest, or the others."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         for kind in _KINDS:
             parts = kind.digested if digested else kind.others
-            for index, answer in enumerate(getattr(self, kind.field)):
+            for index, answer in enumerate(self.of(kind.type)):
                 own = answer.arrays()
                 arrays |= {kind.array_name(index, part): own[part] for part in parts}
         if digested and self.resampled is not None:
@@ -166,7 +238,7 @@ class Answers:
             "calls": [call.to_json() for call in self.calls],
         }
         for kind in _KINDS:
-            entries = [answer.header() for answer in getattr(self, kind.field)]
+            entries = [answer.header() for answer in self.of(kind.type)]
             # Kinds that came later are left out where they were not asked for: older answers have their old digest.
             if entries or kind.field == "measurements":
                 header[kind.field] = entries

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from synth_engine.hierarchy import Growth, NodeSet, Rule
 from synth_engine.measurement.answer import Discovery, GroupSizes, Leaves, Measurement, Scores
+from synth_engine.measurement.answers import Answers
 from synth_engine.measurement.noise import Noise
 from synth_engine.measurement.question import Call, Candidate, Clique, Merged
 from synth_engine.privacy import events
@@ -27,6 +28,11 @@ class Session(Protocol):
     @property
     def calls(self) -> tuple[Call, ...]:
         """The journal so far; holds no answers."""
+        ...
+
+    @property
+    def answers(self) -> Answers:
+        """All calls so far with their noisy answers, in the order in which they were asked."""
         ...
 
     def measure(

@@ -294,9 +294,8 @@ class ContingencyTablePlan(Plan):
     config: ContingencyTableMechanism
     noise: Noise
 
-    def run(self, session: Session) -> Answers:
-        measurement = session.measure(tuple(self.domain.sizes), noise=self.noise)
-        return Answers(measurements=(measurement,), calls=session.calls)
+    def ask(self, session: Session) -> None:
+        session.measure(tuple(self.domain.sizes), noise=self.noise)
 
     def fit(self, answers: Answers) -> Model:
         if [m.clique for m in answers.measurements] != [tuple(self.domain.sizes)]:

@@ -254,10 +254,9 @@ class DPSynPlan(Plan):
     cliques: tuple[Clique, ...]
     noises: tuple[Noise, ...]
 
-    def run(self, session: Session) -> Answers:
-        pairs = zip(self.cliques, self.noises, strict=True)
-        measurements = tuple(session.measure(clique, noise=noise) for clique, noise in pairs)
-        return Answers(measurements=measurements, calls=session.calls)
+    def ask(self, session: Session) -> None:
+        for clique, noise in zip(self.cliques, self.noises, strict=True):
+            session.measure(clique, noise=noise)
 
     def fit(self, answers: Answers) -> Model:
         if tuple(m.clique for m in answers.measurements) != self.cliques:

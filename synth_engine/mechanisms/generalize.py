@@ -160,23 +160,17 @@ class GeneralizePlan(Plan):
         )
         return dict(zip(cliques, noises, strict=True))
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         noise = self.total_noise()
         totals = () if noise is None else (session.measure((), noise=noise),)
         records = self._records(totals)
         number, scale = self.choices(records)
         chosen: list[str] = []
-        selections: list[int] = []
         while len(chosen) < number and (candidates := self.candidates(chosen, records)):
-            selections.append(session.select_split(tuple(chosen), candidates, scale=scale))
-            chosen.append(candidates[selections[-1]])
-        tables = tuple(
+            index = session.select_split(tuple(chosen), candidates, scale=scale)
+            chosen.append(candidates[index])
+        for clique, noise in self.noises(chosen).items():
             session.measure(clique, noise=noise)
-            for clique, noise in self.noises(chosen).items()
-        )
-        return Answers(
-            measurements=(*totals, *tables), selections=tuple(selections), calls=session.calls
-        )
 
     def _records(self, totals: Sequence[Measurement]) -> int:
         return (

@@ -217,10 +217,9 @@ class IndependentPlan(Plan):
 
     noises: tuple[Noise, ...]
 
-    def run(self, session: Session) -> Answers:
-        pairs = zip(self.domain.modelled, self.noises, strict=True)
-        measurements = tuple(session.measure((a.name,), noise=noise) for a, noise in pairs)
-        return Answers(measurements=measurements, calls=session.calls)
+    def ask(self, session: Session) -> None:
+        for attribute, noise in zip(self.domain.modelled, self.noises, strict=True):
+            session.measure((attribute.name,), noise=noise)
 
     def fit(self, answers: Answers) -> Model:
         rows = self._rows(answers)

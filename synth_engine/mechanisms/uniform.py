@@ -112,10 +112,8 @@ class RandomPlan(Plan):
 
     noise: Noise
 
-    def run(self, session: Session) -> Answers:
-        return Answers(
-            measurements=(session.measure((), noise=self.noise),), calls=session.calls
-        )
+    def ask(self, session: Session) -> None:
+        session.measure((), noise=self.noise)
 
     def fit(self, answers: Answers) -> Model:
         return model(self.domain, rows=oneway.clip_rows(int(answers.measurements[0].values)))

@@ -17,7 +17,6 @@ from synth_engine.measurement import (
     Answers,
     Call,
     Discovery,
-    Measurement,
     Noise,
     Query,
     Session,
@@ -180,13 +179,9 @@ class WeakDomainPlan(Plan):
         """Those by which open columns are learned."""
         return [step for step in self.steps if isinstance(step, LearningQuestion)]
 
-    def run(self, session: Session) -> Answers:
-        answers = [step.ask(session) for step in self.steps]
-        return Answers(
-            measurements=tuple(a for a in answers if isinstance(a, Measurement)),
-            discoveries=tuple(a for a in answers if isinstance(a, Discovery)),
-            calls=session.calls,
-        )
+    def ask(self, session: Session) -> None:
+        for step in self.steps:
+            step.ask(session)
 
     def fit(self, answers: Answers) -> Model:
         given = {a.attribute: a for a in answers.discoveries} | {

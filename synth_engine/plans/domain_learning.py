@@ -28,7 +28,16 @@ from synth_engine.domain import (
 from synth_engine.errors import SpecError
 from synth_engine.inference import oneway
 from synth_engine.inference.error_forecast import LearnedColumn
-from synth_engine.measurement import Call, Counts, Discovery, Measurement, Noise, Query, Session
+from synth_engine.measurement import (
+    AnsweredCall,
+    Call,
+    Counts,
+    Discovery,
+    Measurement,
+    Noise,
+    Query,
+    Session,
+)
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.plans import budget_allocation, scale_learning
 from synth_engine.plans.plan import Budget
@@ -129,14 +138,11 @@ class LearningQuestion:
     def described(self) -> LearnedColumn:
         return LearnedColumn(cells=self.query.cells, threshold=self.threshold)
 
-    def take(
-        self, measurements: Iterator[Measurement], discoveries: Iterator[Discovery]
-    ) -> Answer:
+    def take(self, given: Iterator[AnsweredCall]) -> Answer:
         """The answer to this question, from the beginning of all stored ones. Errors: InputError."""
-        answer: Answer | None = (
-            next(measurements, None) if self.threshold is None else next(discoveries, None)
-        )
-        if answer is None or not self.is_answered_by(answer):
+        line = next(given, None)
+        answer = line and line.answer
+        if not isinstance(answer, Measurement | Discovery) or not self.is_answered_by(answer):
             raise not_of_this_plan()
         return answer
 

@@ -64,9 +64,9 @@ class GroupedPlan(MultiStagePlan):
     def outlook(self) -> Plan:
         return self.inner
 
-    def run(self, session: Session) -> Answers:
-        sizes = session.group_sizes(noise=self.sizes)
-        return replace(self.inner.run(session), calls=session.calls, group_sizes=sizes)
+    def ask(self, session: Session) -> None:
+        session.group_sizes(noise=self.sizes)
+        self.inner.ask(session)
 
     def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
-        return self.inner, replace(answers, group_sizes=None)
+        return self.inner, answers[1:]

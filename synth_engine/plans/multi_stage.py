@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Noise
+from synth_engine.measurement import Answers, GroupSizes, Noise
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, whole_weights
@@ -33,9 +33,19 @@ class MultiStagePlan(Plan):
         """The mechanism's plan after the first stage was answered, and the answers to its own calls."""
 
     def fit(self, answers: Answers) -> Model:
+        sizes = None if self.sizes is None else self._group_sizes(answers)
         mechanism, rest = self.second_stage(answers)
         model = mechanism.fit(rest)
-        return model if self.sizes is None else add_group_sizes(model, answers)
+        if sizes is None:
+            return model
+        return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))
+
+    def _group_sizes(self, answers: Answers) -> GroupSizes:
+        sizes = answers.group_sizes
+        # Answers come from a file: those of another plan must not become a model of this one.
+        if sizes is None or sizes.values.size != self.domain.unit.max_records:
+            raise not_of_this_plan()
+        return sizes
 
     def published(self, answers: Answers) -> JsonObject | None:
         mechanism, rest = self.second_stage(answers)
@@ -57,12 +67,3 @@ class MultiStagePlan(Plan):
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         return self.outlook.expected_error(rows=rows)
-
-
-def add_group_sizes(model: Model, answers: Answers) -> Model:
-    """Adds the measured numbers of rows a person to a model."""
-    sizes = answers.group_sizes
-    # Answers come from a file: those of another plan must not become a model of this one.
-    if sizes is None or sizes.values.size != model.domain.unit.max_records:
-        raise not_of_this_plan()
-    return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))

@@ -194,9 +194,15 @@ class Plan(ABC):
     cap: Budget | None = field(default=None)
     found_by: Certificate | None = None
 
-    @abstractmethod
     def run(self, session: Session) -> Answers:
-        """Ask the room. Nothing else of a plan meets rows."""
+        """Ask the room, and return the answers to the plan's own calls."""
+        before = len(session.answers)
+        self.ask(session)
+        return session.answers[before:]
+
+    @abstractmethod
+    def ask(self, session: Session) -> None:
+        """Ask the room, which records the answers. Nothing else of a plan meets rows."""
 
     @abstractmethod
     def fit(self, answers: Answers) -> Model:
@@ -368,13 +374,14 @@ class Plan(ABC):
 
     def receipt(
         self,
-        answers: Answers,
+        answers: Answers | None = None,
         *,
         sample: receipt.Sample | None = None,
         post_processing: Mapping[str, object] | None = None,
         chosen_after_looking: bool = False,
     ) -> receipt.Receipt:
-        """The receipt of a run of this plan that gave these answers."""
+        """The receipt of a run of this plan that gave these answers; without any, the one that a static plan will have."""
+        calls = self.calls if answers is None else answers.calls
         return receipt.build(
             plan=receipt.PlanStatement(
                 mechanism=self.mechanism,
@@ -393,8 +400,8 @@ class Plan(ABC):
             ),
             guarantee=self.guarantee,
             run=receipt.RunStatement(
-                calls=[(call.query.to_json(), call.event) for call in answers.calls],
-                answers_digest=answers.digest,
+                calls=[(call.query.to_json(), call.event) for call in calls],
+                answers_digest=(answers or Answers()).digest,
                 post_processing=post_processing,
                 chosen_after_looking=chosen_after_looking,
             ),

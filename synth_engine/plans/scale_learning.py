@@ -18,7 +18,7 @@ from synth_engine.domain import Scale, ScaleBins
 from synth_engine.inference import bins, round_numbers, scale_tree
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.inference.scale_tree import CountedCells, Cuts, Pieces
-from synth_engine.measurement import Discovery, Measurement, Noise, Session
+from synth_engine.measurement import AnsweredCall, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.measurement.question import partition_digest
 from synth_engine.plans import budget_allocation
@@ -68,19 +68,17 @@ class IntervalRounds:
         self._learn(ask)
         return tuple(answers)
 
-    def take(
-        self, measurements: Iterator[Measurement], discoveries: Iterator[Discovery]
-    ) -> tuple[Measurement, ...]:
+    def take(self, given: Iterator[AnsweredCall]) -> tuple[Measurement, ...]:
         """The answers to these questions, from the beginning of all stored ones. Errors: InputError."""
-        del discoveries  # intervals are measured
         taken: list[Measurement] = []
 
         def stored(cuts: Cuts, divisors: Sequence[int], noise: Noise) -> Measurement:
-            answer = next(measurements, None)
+            line = next(given, None)
+            answer = line and line.answer
             cells = (len(cuts) - 1) * len(divisors) + (self.attribute.missing is not None)
             partition = partition_digest(self.attribute.lattice, cuts, divisors)
             if (
-                answer is None
+                not isinstance(answer, Measurement)
                 or answer.clique != (self.attribute.name,)
                 or answer.values.shape != (cells,)
                 or (answer.noise, answer.partition) != (noise, partition)

@@ -19,7 +19,7 @@ from typing import Literal
 from synth_engine.domain import MAX_CODES, Domain, WeakBasket
 from synth_engine.errors import SpecError
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
-from synth_engine.measurement import Answers, Discovery, Measurement, Noise, Session
+from synth_engine.measurement import Answers, Noise, Session
 from synth_engine.plans import domain_learning, group_size_stage
 from synth_engine.plans.domain_learning import AnyAnswer, AnyQuestion
 from synth_engine.plans.multi_stage import MultiStagePlan
@@ -168,29 +168,15 @@ class StagedPlan(MultiStagePlan):
     def _expected_domain(self) -> Domain:
         return domain_learning.expected_domain(self.domain) if self.questions else self.domain
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         # Every call stands under one cap, so the order of the stages changes nothing of the guarantee.
-        sizes = None if self.sizes is None else session.group_sizes(noise=self.sizes)
+        if self.sizes is not None:
+            session.group_sizes(noise=self.sizes)
         first = [question.ask(session) for question in self.questions]
         mechanism = self._mechanism_after(first)
         if first:
             session.resolve(mechanism.domain)
-        rest = mechanism.run(session)
-        asked = [
-            answer
-            for answers in first
-            for answer in (answers if isinstance(answers, tuple) else (answers,))
-        ]
-        return replace(
-            rest,
-            measurements=(
-                *(a for a in asked if isinstance(a, Measurement)),
-                *rest.measurements,
-            ),
-            discoveries=(*(a for a in asked if isinstance(a, Discovery)), *rest.discoveries),
-            calls=session.calls,
-            group_sizes=sizes,
-        )
+        mechanism.ask(session)
 
     def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
         first, rest = self._split_stages(answers)
@@ -198,16 +184,9 @@ class StagedPlan(MultiStagePlan):
 
     def _split_stages(self, answers: Answers) -> tuple[list[AnyAnswer], Answers]:
         """The answers to the questions in their order, and the rest."""
-        measurements = iter(answers.measurements)
-        discoveries = iter(answers.discoveries)
-        first = [question.take(measurements, discoveries) for question in self.questions]
-        rest = replace(
-            answers,
-            measurements=tuple(measurements),
-            discoveries=tuple(discoveries),
-            group_sizes=None,
-        )
-        return first, rest
+        given = iter(answers.answered[self.sizes is not None :])
+        first = [question.take(given) for question in self.questions]
+        return first, Answers(tuple(given))
 
     def _mechanism_after(self, first: Sequence[AnyAnswer]) -> Plan:
         """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs

@@ -74,12 +74,8 @@ class Resampled:
         return {"resampled_cells": self.cells, "resampled_counts": self.counts}
 
     @classmethod
-    def read(
-        cls, header: Mapping[str, Any] | None, arrays: Mapping[str, Counts]
-    ) -> Resampled | None:
-        """Read a draw from the stored answers; None if there was none."""
-        if header is None:
-            return None
+    def read(cls, header: Mapping[str, Any], arrays: Mapping[str, Counts]) -> Resampled:
+        """Read what `header` and `arrays` wrote. Errors: KeyError, TypeError, ValueError."""
         groups, origins = header["shape"]
         cells, counts = arrays["resampled_cells"], arrays["resampled_counts"]
         return cls(

@@ -22,7 +22,7 @@ from synth_engine.domain import Categorical, Domain, Integer, Number, Order
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import Growth, Rule, SpatialHierarchy, estimate
 from synth_engine.hierarchy.partition import NodeSet
-from synth_engine.measurement import Answers, Leaves, Noise
+from synth_engine.measurement import Answers, Leaves, Measurement, Noise
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.models import description
 from synth_engine.models.model import Model
@@ -30,6 +30,7 @@ from synth_engine.privacy import trees
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
+from tests.answers import replaced
 
 SQUARE = Domain(
     attributes=tuple(Integer(name=name, low=0, high=63, width=1) for name in ("x", "y"))
@@ -319,7 +320,7 @@ def test_what_it_cannot_keep_or_reach_is_refused() -> None:
         mechanisms.plan(ordered, replace(spec, parameters={}))
     plan, answers, _ = released(depth=2)
     other = mechanisms.plan(SQUARE, replace(spec, parameters={"depth": 3}))
-    for wrong in (answers, replace(answers, growths=()), replace(answers, measurements=())):
+    for wrong in (answers, replaced(answers, Growth, ()), replaced(answers, Measurement, ())):
         with pytest.raises(InputError):
             (other if wrong is answers else plan).fit(wrong)
 

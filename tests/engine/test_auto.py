@@ -17,7 +17,7 @@ from synth_engine.domain import Categorical, Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
-from synth_engine.measurement import Answers, Noise
+from synth_engine.measurement import Answers, Measurement, Noise, Scores
 from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.auto.selection import Columns
 from synth_engine.models.model import Model
@@ -25,6 +25,7 @@ from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
+from tests.answers import replaced
 
 DELTA = Fraction(1, 10**9)
 
@@ -142,10 +143,10 @@ def test_answers_of_another_plan_are_refused() -> None:
     answers = answered(plan, chain(500, 3, 4, 5))
     twice = (*answers.measurements, answers.measurements[-1])
     for other in (
-        replace(answers, measurements=answers.measurements[::-1]),
-        replace(answers, scores=()),
-        replace(answers, scores=answers.scores * 2),
-        replace(answers, measurements=twice),
+        replaced(answers, Measurement, answers.measurements[::-1]),
+        replaced(answers, Scores, ()),
+        replaced(answers, Scores, answers.scores * 2),
+        replaced(answers, Measurement, twice),
         answered(planned(domain_of(3, 4)), chain(100, 3, 4)),
     ):
         with pytest.raises(InputError, match="not of this plan"):
@@ -286,10 +287,10 @@ def test_where_no_relation_can_be_told_all_that_is_left_goes_to_columns() -> Non
         spent.admit(call.event)
     assert spent.remaining <= plan.loss.amount / 10**5
     model = plan.fit(answers)
-    again = replace(answers, measurements=answers.measurements[:12])
+    again = replaced(answers, Measurement, answers.measurements[:12])
     assert model.to_json() != plan.fit(again).to_json(), "the second answers count"
     with pytest.raises(InputError):
-        plan.fit(replace(answers, measurements=answers.measurements[:-1]))
+        plan.fit(replaced(answers, Measurement, answers.measurements[:-1]))
 
 
 def test_more_is_spent_where_more_is_to_be_learned_and_never_more_than_there_is() -> None:

@@ -19,7 +19,13 @@ from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.domain.constraints import Impossible, Order
 from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.inference import oneway
-from synth_engine.measurement import MAX_TABLE_CELLS, Answers, Measurement, Noise
+from synth_engine.measurement import (
+    MAX_TABLE_CELLS,
+    AnsweredCall,
+    Answers,
+    Measurement,
+    Noise,
+)
 from synth_engine.mechanisms import contingency_table
 from synth_engine.mechanisms.contingency_table import ContingencyTablePlan
 from synth_engine.models.model import Model
@@ -82,7 +88,7 @@ def answers_of(plan: ContingencyTablePlan, values: np.ndarray) -> Answers:
     measurement = Measurement(
         clique=call.query.clique, noise=plan.noise, values=values.astype(np.int64)
     )
-    return Answers(measurements=(measurement,), calls=plan.calls)
+    return Answers((AnsweredCall(call, measurement),))
 
 
 def fitted(plan: ContingencyTablePlan, truth: np.ndarray, *, seed: int = 1) -> np.ndarray:

@@ -20,12 +20,13 @@ from synth_engine.domain import Categorical, Domain, Order, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import StringHierarchy
 from synth_engine.inference.topdown_allocation import Allocation, centre_counts
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Leaves, Measurement
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from tests.answers import replaced
 from tests.engine.test_adaptive import SQUARE, clustered
 
 # ---- counts that are handed down ----------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ def test_texts_come_out_and_those_with_other_signs_are_not_there() -> None:
     )
     assert 0 < plan.expected_error().mean < 1
     with pytest.raises(InputError):
-        plan.fit(replace(answers, leaves=answers.leaves[1:]))
+        plan.fit(replaced(answers, Leaves, answers.leaves[1:]))
 
 
 def test_beginnings_are_marked_where_that_is_asked_for() -> None:
@@ -245,10 +246,10 @@ def test_models_are_kept_as_they_are_and_answers_say_all_of_them(tmp_path) -> No
 def test_answers_of_another_plan_are_refused() -> None:
     plan, answers, _ = released(epsilon="4")
     for wrong in (
-        replace(answers, measurements=()),
-        replace(answers, leaves=answers.leaves[:-1]),
-        replace(answers, leaves=(*answers.leaves, answers.leaves[-1])),
-        replace(answers, leaves=answers.leaves[1:]),
+        replaced(answers, Measurement, ()),
+        replaced(answers, Leaves, answers.leaves[:-1]),
+        replaced(answers, Leaves, (*answers.leaves, answers.leaves[-1])),
+        replaced(answers, Leaves, answers.leaves[1:]),
     ):
         with pytest.raises(InputError):
             plan.fit(wrong)

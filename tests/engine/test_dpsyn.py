@@ -19,11 +19,12 @@ from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.inference import view_design
-from synth_engine.measurement import Answers, Measurement
+from synth_engine.measurement import AnsweredCall, Answers, Measurement
 from synth_engine.mechanisms.dpsyn import BYTES, DPSynPlan
 from synth_engine.models.model import Model
 from synth_engine.privacy import receipt as receipts
 from synth_engine.spec import Spec
+from tests.answers import replaced
 from tests.privacy.test_verifier import resealed
 
 DELTA = Fraction(1, 10**9)
@@ -68,7 +69,7 @@ def true_answers(of: DPSynPlan, codes: Mapping[str, np.ndarray]) -> Answers:
         cells = np.ravel_multi_index([codes[name] for name in clique], shape)
         counts = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
         found.append(Measurement(clique=clique, noise=noise, values=counts.astype(np.int64)))
-    return Answers(measurements=tuple(found), calls=of.calls)
+    return Answers(tuple(map(AnsweredCall, of.calls, found)))
 
 
 def table(codes: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
@@ -229,10 +230,8 @@ def test_a_public_number_of_records_is_kept() -> None:
 def test_a_table_without_records_gives_a_model_that_can_be_drawn_from() -> None:
     made = plan(spec(cells=12))
     empty = true_answers(made, {name: np.zeros(0, dtype=int) for name in SIZES})
-    minus = Answers(
-        measurements=tuple(replace(m, values=m.values - 3) for m in empty.measurements),
-        calls=empty.calls,
-    )
+    fewer = [replace(m, values=m.values - 3) for m in empty.measurements]
+    minus = replaced(empty, Measurement, fewer)
     for answers in (empty, minus):
         model = made.fit(answers)
         assert model.rows == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,11 +17,12 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError
 from synth_engine.inference.suppression import suppress_small_groups
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Measurement, Selection
 from synth_engine.models import description
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.spec import Spec
+from tests.answers import replaced
 
 SIZES = {"rare": 2, "skewed": 5, "even": 8, "wide": 500}
 TABLE = Domain(
@@ -197,10 +197,10 @@ def test_models_are_kept_described_and_drawn_from_alike() -> None:
 def test_answers_of_another_plan_are_refused() -> None:
     plan, answers, _ = released()
     for wrong in (
-        replace(answers, measurements=answers.measurements[1:]),
-        replace(answers, selections=(*answers.selections, 7)),
-        replace(answers, selections=answers.selections[:1]),
-        replace(answers, measurements=()),
+        replaced(answers, Measurement, answers.measurements[1:]),
+        replaced(answers, Selection, (*answers.selections, 7)),
+        replaced(answers, Selection, answers.selections[:1]),
+        replaced(answers, Measurement, ()),
     ):
         with pytest.raises(InputError):
             plan.fit(wrong)

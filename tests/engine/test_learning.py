@@ -31,6 +31,7 @@ from synth_engine.plans import domain_learning
 from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
+from tests.answers import replaced
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 STRINGS = {"set": "strings", "alphabet": LETTERS, "min_length": 1, "max_length": 12}
@@ -385,7 +386,7 @@ def test_answers_of_another_run_are_refused(tmp_path: Path) -> None:
     one = pipeline.synthesize(
         path, domain=described(), spec=Spec(mechanism="independent", epsilon=Fraction(4))
     )
-    few = Answers(measurements=one.answers.measurements, calls=one.answers.calls)
+    few = replaced(one.answers, Discovery, ())
     with pytest.raises(InputError, match="not of this plan"):
         one.plan.fit(few)
 

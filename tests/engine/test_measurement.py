@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from synth_engine.errors import InputError
-from synth_engine.measurement import Answers, Call, Measurement, Noise, Query
+from synth_engine.measurement import (
+    AnsweredCall,
+    Answers,
+    Call,
+    Measurement,
+    Noise,
+    Query,
+    Selection,
+)
 from synth_engine.privacy.events import Gumbel
 from synth_engine.privacy.unit import Sensitivity
+from tests.answers import replaced
 
 SENSITIVITY = Sensitivity(l1=1, l2_squared=1, linf=1)
 
@@ -31,7 +40,7 @@ def answers() -> Answers:
         ),
     )
     measurement = Measurement(clique=("a", "é"), noise=noise, values=values)
-    return Answers(measurements=(measurement,), selections=(1,), calls=calls)
+    return Answers(tuple(map(AnsweredCall, calls, (measurement, Selection(1)))))
 
 
 def test_answers_are_read_back_as_they_were(tmp_path: Path) -> None:
@@ -51,17 +60,16 @@ def test_the_digest_notices_every_change() -> None:
     changed = one.values.copy()
     changed[0, 0] += 1
     variants = [
-        replace(base, measurements=(replace(one, values=changed),)),
-        replace(base, measurements=(replace(one, values=one.values.reshape(3, 2)),)),
-        replace(
+        replaced(base, Measurement, [replace(one, values=changed)]),
+        replaced(base, Measurement, [replace(one, values=one.values.reshape(3, 2))]),
+        replaced(
             base,
-            measurements=(
-                replace(one, noise=Noise(law="discrete-gaussian", scale=Fraction(4))),
-            ),
+            Measurement,
+            [replace(one, noise=Noise(law="discrete-gaussian", scale=Fraction(4)))],
         ),
-        replace(base, measurements=(replace(one, clique=("é", "a")),)),
-        replace(base, selections=(0,)),
-        replace(base, calls=base.calls[:1]),
+        replaced(base, Measurement, [replace(one, clique=("é", "a"))]),
+        replaced(base, Selection, [0]),
+        base[:1],
     ]
     assert len({variant.digest for variant in variants} | {base.digest}) == len(variants) + 1
 

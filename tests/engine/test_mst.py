@@ -13,10 +13,11 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Measurement
 from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
+from tests.answers import replaced
 
 DELTA = Fraction(1, 10**9)
 
@@ -96,9 +97,12 @@ def test_replaying_answers_gives_the_same_model_and_others_are_refused() -> None
     answers, model = released(table, domain)
     plan = mechanisms.plan(domain, Spec(mechanism="mst", epsilon=Fraction(4), delta=DELTA))
     assert plan.fit(answers).to_json() == model.to_json()
-    shorter = Answers(measurements=answers.measurements[:-1], selections=answers.selections)
-    circle = Answers(measurements=(*answers.measurements[:-1], answers.measurements[-2]))
-    for other in (shorter, circle, Answers(measurements=answers.measurements[::-1])):
+    shorter = replaced(answers, Measurement, answers.measurements[:-1])
+    circle = replaced(
+        answers, Measurement, (*answers.measurements[:-1], answers.measurements[-2])
+    )
+    reverse = replaced(answers, Measurement, answers.measurements[::-1])
+    for other in (shorter, circle, reverse):
         with pytest.raises(InputError, match="not of this plan"):
             plan.fit(other)
 

@@ -17,12 +17,13 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference.tables import fit_margins, shrink_towards
-from synth_engine.measurement import Answers, Candidate
+from synth_engine.measurement import Answers, Candidate, Measurement, Selection
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
 from synth_engine.models import conditional
 from synth_engine.models.model import Model, Node, Table, generator, whole_weights
 from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
+from tests.answers import replaced
 
 SIZES = (4, 3, 2, 12)
 
@@ -114,12 +115,8 @@ def test_the_same_answers_give_the_same_model_and_other_answers_are_refused() ->
     run = run_of()
     again = run.plan.fit(run.answers)
     assert json.dumps(run.model.to_json()) == json.dumps(again.to_json())
-    fewer = Answers(
-        measurements=run.answers.measurements[:-1], selections=run.answers.selections
-    )
-    astray = Answers(
-        measurements=run.answers.measurements, selections=(999, *run.answers.selections[1:])
-    )
+    fewer = replaced(run.answers, Measurement, run.answers.measurements[:-1])
+    astray = replaced(run.answers, Selection, (999, *run.answers.selections[1:]))
     for damaged in (fewer, astray):
         with pytest.raises(InputError, match="not of this plan"):
             run.plan.fit(damaged)

@@ -192,7 +192,7 @@ def resealed(document: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]
 
 def test_a_forged_prior_does_not_verify() -> None:
     plan = plan_of(domain_of())
-    document = plan.receipt(Answers(measurements=(), calls=plan.calls))
+    document = plan.receipt()
     noise = document["calls"][0]["noise"]
     assert verifier.verify(resealed(document, {}))
     smaller = [[size, weight * 9 // 10] for size, weight in noise["priors"]]

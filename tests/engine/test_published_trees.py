@@ -26,7 +26,7 @@ from synth_engine.hierarchy import (
     sort_nodes,
 )
 from synth_engine.hierarchy.estimate import LeafEstimates
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees import columns, threshold_tree
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
@@ -36,6 +36,7 @@ from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from tests.answers import replaced
 
 NAMES = ("adaptive", "adaptive-basic", "adaptive-improved", "privtree")
 SIGNS = from_json(
@@ -296,10 +297,10 @@ def test_answers_of_another_plan_are_refused(name: str) -> None:
     (grown,) = answers.growths
     moved = replace(grown, opened=(grown.opened[0] + 100, *grown.opened[1:]))
     for wrong in (
-        replace(answers, leaves=answers.leaves[:1]),
-        replace(answers, growths=()),
-        replace(answers, growths=(moved,)),
-        replace(answers, leaves=answers.leaves[::-1]),
+        replaced(answers, Leaves, answers.leaves[:1]),
+        replaced(answers, Growth, ()),
+        replaced(answers, Growth, (moved,)),
+        replaced(answers, Leaves, answers.leaves[::-1]),
     ):
         with pytest.raises(InputError):
             plan.fit(wrong)

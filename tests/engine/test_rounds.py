@@ -14,12 +14,13 @@ from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import factors
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Measurement
 from synth_engine.mechanisms.pairwise import pair_selection, pairs
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
+from tests.answers import replaced
 from tests.engine.test_mst import chain, distance, domain_of
 
 DELTA = Fraction(1, 10**9)
@@ -90,8 +91,9 @@ def test_replaying_answers_gives_the_same_model_and_others_are_refused(mechanism
     )
     for other in (
         foreign,
-        Answers(measurements=answers.measurements[1:]),
-        Answers(measurements=()),
+        replaced(answers, Measurement, answers.measurements[1:]),
+        replaced(answers, Measurement, ()),
+        Answers(),
     ):
         with pytest.raises(InputError, match="not of this plan"):
             plan.fit(other)

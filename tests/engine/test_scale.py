@@ -46,6 +46,7 @@ from synth_engine.privacy.noise_scale import MAX_SCALE
 from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivity
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
+from tests.answers import replaced
 
 DELTA = Fraction(1, 10**9)
 LARGEST = 2**63 - 1
@@ -783,7 +784,7 @@ def test_stored_answers_give_the_same_model_and_those_of_another_plan_are_refuse
         (of_column(first, "day"), second, *rest),
     ):
         with pytest.raises(InputError, match="not of this plan"):
-            again.fit(replace(answers, measurements=tuple(measurements)))
+            again.fit(replaced(answers, Measurement, tuple(measurements)))
     others = (
         Domain(attributes=(BORN, PAY, LEVEL)),
         Domain(attributes=(replace(PAY, missing=None), BORN, LEVEL)),

@@ -26,12 +26,13 @@ from synth_engine.hierarchy import (
     child_level,
 )
 from synth_engine.kinds.completions import Completions
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees import resources
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from tests.answers import replaced
 from tests.engine.test_worded import (
     BAND,
     QUERY,
@@ -184,7 +185,7 @@ def test_large_parts_have_the_records_that_they_were_counted_to_have() -> None:
     spec = Spec(mechanism="adaptive", epsilon=Fraction(2), parameters=TOGETHER["adaptive"])
     plan = mechanisms.plan(rows.domain, spec)
     answers = plan.run(open_session(rows, domain=rows.domain, cap=plan.loss))
-    once = plan.tree.fit(replace(answers, leaves=answers.leaves[:-1]))  # type: ignore[attr-defined]
+    once = plan.tree.fit(replaced(answers, Leaves, answers.leaves[:-1]))  # type: ignore[attr-defined]
     share = [
         (model.sample(20_000, seed="s")["band"] == 2).mean()
         for model in (plan.fit(answers), once)
@@ -299,8 +300,8 @@ def test_answers_of_another_plan_are_refused() -> None:
     wrong = (
         released(epsilon="1")[1],
         released("adaptive", BAND)[1],
-        replace(answers, leaves=answers.leaves[:-1]),
-        replace(answers, leaves=(*answers.leaves[:-1], answers.leaves[0])),
+        replaced(answers, Leaves, answers.leaves[:-1]),
+        replaced(answers, Leaves, (*answers.leaves[:-1], answers.leaves[0])),
     )
     for each in wrong:
         with pytest.raises(InputError):

@@ -21,11 +21,12 @@ from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import StringHierarchy, frequent_prefixes
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import hierarchical_shrinkage
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Leaves
 from synth_engine.mechanisms.trees.string_covariates import StringCovariatePlan
 from synth_engine.models.model import Model
 from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from tests.answers import replaced
 
 SIGNS = from_json(
     {"set": "strings", "alphabet": "abcdefghij", "min_length": 1, "max_length": 6}
@@ -192,8 +193,8 @@ def test_answers_of_another_plan_are_refused() -> None:
     for wrong in (
         other,
         fewer,
-        replace(answers, leaves=answers.leaves[:-1]),
-        replace(answers, leaves=answers.leaves[::-1]),
+        replaced(answers, Leaves, answers.leaves[:-1]),
+        replaced(answers, Leaves, answers.leaves[::-1]),
     ):
         with pytest.raises(InputError):
             plan.fit(wrong)

@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.domain import Domain, Integer
 from synth_engine.errors import PrivacyError, UnsupportedEvent, VerificationError
-from synth_engine.measurement import Answers
 from synth_engine.privacy import certificate, conversion, pld, static_calibration
 from synth_engine.privacy.events import DiscreteGaussian, DiscreteLaplace
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -71,7 +70,7 @@ def plan_of(
 
 
 def receipt_of(plan: mechanisms.Plan) -> dict[str, Any]:
-    return plan.receipt(Answers(measurements=(), calls=plan.calls))
+    return plan.receipt()
 
 
 # --- what is known exactly ----------------------------------------------------------------------------------------

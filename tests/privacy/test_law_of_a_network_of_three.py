@@ -23,7 +23,15 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
-from synth_engine.measurement import Call, Candidate, Clique, Counts, Measurement, Noise
+from synth_engine.measurement import (
+    Answers,
+    Call,
+    Candidate,
+    Clique,
+    Counts,
+    Measurement,
+    Noise,
+)
 from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
@@ -117,6 +125,10 @@ class Both:
     @property
     def calls(self) -> tuple[Call, ...]:
         return self.sessions[0].calls
+
+    @property
+    def answers(self) -> Answers:
+        return self.sessions[0].answers
 
     def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
         if self.sliced:

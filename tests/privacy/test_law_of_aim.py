@@ -17,14 +17,24 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, VerificationError
-from synth_engine.measurement import Call, Candidate, Clique, Measurement, Noise
+from synth_engine.measurement import (
+    AnsweredCall,
+    Answers,
+    Call,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Query,
+    Selection,
+)
 from synth_engine.mechanisms.pairwise.aim import AimPlan
 from synth_engine.mechanisms.pairwise.rounds import Estimates
 from synth_engine.privacy import receipt
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
-from synth_engine.privacy.unit import Relation, histogram_sensitivity
+from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table, domain_of, pairs_of
@@ -246,30 +256,36 @@ class Adversary:
     cap: Loss
     rng: np.random.Generator
     spread: float
-    calls: tuple[Call, ...] = ()
+    answers: Answers = field(default_factory=Answers)
     filter: Filter = field(init=False)
 
     def __post_init__(self) -> None:
         self.filter = Filter(self.cap)
 
     def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
-        self.filter.admit(
-            noise.event(histogram_sensitivity(self.domain.unit, self.domain.relation))
-        )
         values = np.rint(
             self.spread * self.rng.standard_cauchy(self.domain.shape(clique))
         ).clip(-1e9, 1e9)
-        return Measurement(clique=clique, noise=noise, values=values.astype(np.int64))
+        measurement = Measurement(clique=clique, noise=noise, values=values.astype(np.int64))
+        query = Query(verb="measure", clique=clique, cells=values.size)
+        self._record(Call(query=query, event=noise.event(self._sensitivity)), measurement)
+        return measurement
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         kind = PermuteAndFlip if isinstance(self.cap, Pure) else Gumbel
-        self.filter.admit(
-            kind(
-                scale=scale,
-                linf=histogram_sensitivity(self.domain.unit, self.domain.relation).linf,
-            )
-        )
-        return int(self.rng.integers(len(candidates)))
+        index = int(self.rng.integers(len(candidates)))
+        query = Query(verb="select", candidates=tuple(c.clique for c in candidates), cells=1)
+        event = kind(scale=scale, linf=self._sensitivity.linf)
+        self._record(Call(query=query, event=event), Selection(index))
+        return index
+
+    @property
+    def _sensitivity(self) -> Sensitivity:
+        return histogram_sensitivity(self.domain.unit, self.domain.relation)
+
+    def _record(self, call: Call, answer: Measurement | Selection) -> None:
+        self.filter.admit(call.event)
+        self.answers = Answers((*self.answers.answered, AnsweredCall(call, answer)))
 
 
 @settings(max_examples=60)

@@ -28,6 +28,7 @@ from synth_engine.privacy.unit import (
     histogram_sensitivity,
 )
 from synth_engine.verifier import calls as verifier_calls
+from tests.answers import alone
 from tests.privacy import exact
 from tests.privacy.exact import Law, Replay
 
@@ -259,16 +260,14 @@ def test_group_sizes_are_stored_with_the_other_answers_and_belong_to_their_diges
     tmp_path: Path,
 ) -> None:
     sizes = GroupSizes(noise=NOISE, values=np.array([3, -1], dtype=np.int64))
-    answers, without = Answers(measurements=(), group_sizes=sizes), Answers(measurements=())
+    answers, without = alone("group-sizes", sizes), Answers()
     answers.save(tmp_path / "answers.npz")
     loaded = Answers.load(tmp_path / "answers.npz")
     assert loaded.group_sizes is not None
     assert loaded.group_sizes.values.tolist() == [3, -1]
     assert loaded.group_sizes.noise == NOISE
-    other = Answers(
-        measurements=(),
-        group_sizes=GroupSizes(noise=NOISE, values=np.array([3, 0], dtype=np.int64)),
-    )
+    changed = GroupSizes(noise=NOISE, values=np.array([3, 0], dtype=np.int64))
+    other = alone("group-sizes", changed)
     assert loaded.digest == answers.digest
     assert len({answers.digest, without.digest, other.digest}) == 3
 

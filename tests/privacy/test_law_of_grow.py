@@ -23,7 +23,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain, Integer, Weak
 from synth_engine.errors import BudgetExceeded, DomainError, PrivacyError, VerificationError
-from synth_engine.hierarchy import Rule, draw_distinct
+from synth_engine.hierarchy import Growth, Rule, draw_distinct
 from synth_engine.hierarchy import growth as rules
 from synth_engine.measurement import Answers, Call, Counts, Noise
 from synth_engine.privacy import tails, thresholds, trees
@@ -34,6 +34,7 @@ from synth_engine.spec import Spec
 from synth_engine.values import from_json
 from synth_engine.verifier import calls as verifier_calls
 from synth_engine.verifier import trees as verifier_trees
+from tests.answers import replaced
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
 from tests.privacy.exact import (
@@ -636,7 +637,7 @@ def test_answers_with_trees_are_kept_as_they_are(tmp_path) -> None:
     trees_ = tuple(
         room.grow(("x",), rule=rule, noise=NOISE) for rule in (BASIC, IMPROVED, PRIVTREE)
     )
-    answers = Answers(measurements=(), calls=room.calls, growths=trees_)
+    answers = room.answers
     answers.save(tmp_path / "answers.npz")
     again = Answers.load(tmp_path / "answers.npz")
     assert again.digest == answers.digest and again.calls == answers.calls
@@ -648,5 +649,5 @@ def test_answers_with_trees_are_kept_as_they_are(tmp_path) -> None:
     changed = replace(trees_[1], opened=(trees_[1].opened[0] + 1, *trees_[1].opened[1:]))
     if trees_[1].opened[0].size:
         assert (
-            replace(answers, growths=(trees_[0], changed, trees_[2])).digest != answers.digest
+            replaced(answers, Growth, (trees_[0], changed, trees_[2])).digest != answers.digest
         )

@@ -17,7 +17,7 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError, VerificationError
-from synth_engine.measurement import Answers, Merged, Noise
+from synth_engine.measurement import Answers, Measurement, Merged, Noise
 from synth_engine.plans import budget_allocation
 from synth_engine.privacy import unit as units
 from synth_engine.privacy.events import RoundedGaussian
@@ -29,6 +29,7 @@ from synth_engine.privacy.unit import (
     interaction_sensitivity,
 )
 from synth_engine.verifier import calls as verifier_calls
+from tests.answers import replaced
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of, pairs_of
 from tests.privacy.test_law_of_score import Recorder
@@ -216,13 +217,13 @@ def test_answers_keep_what_they_are_of_in_a_file(tmp_path: Path) -> None:
     noise = Noise(law="rounded-gaussian", scale=Fraction(3))
     table = session.measure(("a", "b"), noise=noise)
     found = session.interaction(("a", "b"), noise=noise)
-    answers = Answers(measurements=(table, found), calls=session.calls)
+    answers = session.answers
     answers.save(tmp_path / "answers.npz")
     again = Answers.load(tmp_path / "answers.npz")
     assert again.digest == answers.digest
     assert [m.interaction for m in again.measurements] == [False, True]
     assert (
-        replace(answers, measurements=(table, replace(found, interaction=False))).digest
+        replaced(answers, Measurement, (table, replace(found, interaction=False))).digest
         != answers.digest
     )
 

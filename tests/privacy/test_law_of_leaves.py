@@ -24,12 +24,13 @@ from synth_engine.hierarchy import (
     leaf_nodes,
     sort_nodes,
 )
-from synth_engine.measurement import Answers, Call, Counts, Noise
+from synth_engine.measurement import Answers, Call, Counts, Leaves, Noise
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.values import from_json
 from synth_engine.verifier import calls as verifier_calls
+from tests.answers import replaced
 from tests.privacy import exact
 from tests.privacy.chance import fits, least
 
@@ -391,7 +392,7 @@ def test_answers_with_leaves_are_kept_as_they_are(tmp_path) -> None:
         first.leaves(WHOLE, noise=NOISE, by=("kind",)),
         second.leaves(texts, noise=NOISE, threshold=1),
     )
-    answers = Answers(measurements=(), calls=first.calls + second.calls, leaves=found)
+    answers = Answers(first.answers.answered + second.answers.answered)
     answers.save(tmp_path / "answers.npz")
     again = Answers.load(tmp_path / "answers.npz")
     assert again.digest == answers.digest and again.calls == answers.calls
@@ -399,7 +400,7 @@ def test_answers_with_leaves_are_kept_as_they_are(tmp_path) -> None:
         assert one.header() == other.header() and one.values.tolist() == other.values.tolist()
         assert one.partition.prefixes.tolist() == other.partition.prefixes.tolist()
     moved = replace(found[0], partition=replace(WHOLE, prefixes=WHOLE.prefixes[[0, 1, 1]]))
-    assert replace(answers, leaves=(moved, found[1])).digest != answers.digest
+    assert replaced(answers, Leaves, (moved, found[1])).digest != answers.digest
     with np.load(tmp_path / "answers.npz") as archive:
         arrays = dict(archive)
     arrays["leaves_0_prefixes"][1] += 1

@@ -27,6 +27,7 @@ from synth_engine.errors import (
 )
 from synth_engine.measurement import Answers, Call, Counts, Query
 from synth_engine.privacy import dirichlet_multinomial, resampling
+from synth_engine.privacy.dirichlet_multinomial import Resampled
 from synth_engine.privacy.events import DirichletMultinomial, from_json
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import (
@@ -41,6 +42,7 @@ from synth_engine.privacy.receipt import call_to_json
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.verifier import calls as verifier_calls
 from synth_engine.verifier import resampling as verifier_resampling
+from tests.answers import replaced
 from tests.privacy import dirichlet, exact
 from tests.privacy.chance import fits, least
 from tests.privacy.dirichlet import Vector
@@ -640,9 +642,8 @@ def test_totals_belong_to_the_description_and_come_back_from_it() -> None:
 
 def test_a_draw_is_stored_with_its_call_and_belongs_to_the_digest(tmp_path) -> None:  # type: ignore[no-untyped-def]
     session = session_of(HELD, domain_of((2, 3), origins=3), CAP)
-    answers = Answers(
-        measurements=(), resampled=session.resample("home", event=EVENT), calls=session.calls
-    )
+    session.resample("home", event=EVENT)
+    answers = session.answers
     answers.save(tmp_path / "answers.npz")
     loaded = Answers.load(tmp_path / "answers.npz")
     assert loaded.resampled is not None and answers.resampled is not None
@@ -654,7 +655,7 @@ def test_a_draw_is_stored_with_its_call_and_belongs_to_the_digest(tmp_path) -> N
         answers.resampled,
         counts=answers.resampled.counts[::-1] + np.arange(answers.resampled.counts.size),
     )
-    assert replace(answers, resampled=other).digest != answers.digest
+    assert replaced(answers, Resampled, [other]).digest != answers.digest
     assert from_json(EVENT.to_json()) == EVENT
 
 

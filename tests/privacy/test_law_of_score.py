@@ -18,12 +18,13 @@ from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import BudgetExceeded, PrivacyError
-from synth_engine.measurement import Answers, Candidate, Counts, Merged, Noise
+from synth_engine.measurement import Answers, Candidate, Counts, Merged, Noise, Scores
 from synth_engine.plans import budget_allocation
 from synth_engine.privacy import unit as units
 from synth_engine.privacy.events import RoundedGaussian
 from synth_engine.privacy.loss import GaussianDP, Pure
 from synth_engine.privacy.unit import Relation, scores_sensitivity
+from tests.answers import replaced
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of
 
@@ -308,21 +309,17 @@ def test_scores_and_bins_survive_the_file_of_answers_and_older_ones_keep_their_d
     session = room(GaussianDP(mu_squared=Fraction(99)))
     noise = Noise(law="rounded-gaussian", scale=Fraction(3))
     scores = session.score(candidates_of(session.domain), noise=noise)
-    table = session.measure(("a", "b"), noise=noise, merged=MERGED)
-    answers = Answers(measurements=(table,), scores=(scores,), calls=session.calls)
+    session.measure(("a", "b"), noise=noise, merged=MERGED)
+    answers = session.answers
     answers.save(tmp_path / "answers.npz")
     again = Answers.load(tmp_path / "answers.npz")
     assert again.digest == answers.digest
     assert again.calls == session.calls
     assert again.scores[0].values.tolist() == scores.values.tolist()
-    without = Answers(measurements=(table,), calls=session.calls)
+    without = answers[1:]
     assert without.digest != answers.digest
     assert "scores" not in without._header()
     other = scores.values.copy()
     other[0] += 1
-    changed = Answers(
-        measurements=(table,),
-        scores=(type(scores)(noise=noise, values=other),),
-        calls=session.calls,
-    )
+    changed = replaced(answers, Scores, [Scores(noise=noise, values=other)])
     assert len({answers.digest, without.digest, changed.digest}) == 3

@@ -22,7 +22,7 @@ from synth_engine import mechanisms, verifier
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
 from synth_engine.errors import VerificationError
-from synth_engine.measurement import Answers, Noise
+from synth_engine.measurement import Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy import conversion, events, receipt
 from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
@@ -816,7 +816,7 @@ def test_how_people_are_told_apart_is_fixed_by_the_plan_and_said(spelling: Spell
     domain = domain_of(2, 3)
     domain = replace(domain, unit=PrivacyUnit(column="person", spelling=spelling))
     plan = mechanisms.plan(domain, Spec(mechanism="random", epsilon=Fraction(1)))
-    document = plan.receipt(Answers(measurements=(), calls=plan.calls))
+    document = plan.receipt()
     assert any(
         "person is spelled" in sentence for sentence in verifier.verify(document).sentences
     )

@@ -11,21 +11,21 @@ from fractions import Fraction
 from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.verbs import score
-from synth_engine.measurement import Candidate, Counts
+from synth_engine.measurement import Candidate, Counts, Selection
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip
 from synth_engine.privacy.loss import Loss, Pure
 
 
 def question(
     facts: PublicFacts, candidates: tuple[Candidate, ...], *, scale: Fraction
-) -> Question[Counts, int]:
+) -> Question[Counts, Selection]:
     query = score.query(facts, "select", candidates)
     law, event = law_under(facts.cap)
     return Question(
         query=query,
         event=event(scale=scale, linf=facts.sensitivity.linf),
         count=lambda cache: cache.scores(candidates),
-        answer=lambda scores, sampler: sampler.choose(scores, scale=scale, law=law),
+        answer=lambda scores, sampler: Selection(sampler.choose(scores, scale=scale, law=law)),
     )
 
 

@@ -18,12 +18,12 @@ from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.confidential.verbs.select import law_under
 from synth_engine.errors import PrivacyError
-from synth_engine.measurement import Clique, Counts, Query
+from synth_engine.measurement import Clique, Counts, Query, Selection
 
 
 def question(
     facts: PublicFacts, chosen: Clique, candidates: Sequence[str], *, scale: Fraction
-) -> Question[Counts, int]:
+) -> Question[Counts, Selection]:
     cliques = tuple((*chosen, name) for name in candidates)
     # A column that the groups have already divides none of them: it would always have the
     # largest score.
@@ -43,5 +43,5 @@ def question(
         ),
         event=event(scale=scale, linf=facts.sensitivity.linf, monotonic=True),
         count=count,
-        answer=lambda scores, sampler: sampler.choose(scores, scale=scale, law=law),
+        answer=lambda scores, sampler: Selection(sampler.choose(scores, scale=scale, law=law)),
     )

@@ -126,7 +126,7 @@ class AutoPlan(Plan):
 
     config: Auto
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         oneways = [
             session.measure((name,), noise=noise)
             for name, noise in self.column_noises().items()
@@ -134,8 +134,6 @@ class AutoPlan(Plan):
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         noise = self._score_noise(len(pairs))
-        scores: Scores | None = None
-        tables: list[Measurement] = []
         if noise is not None:
             scores = session.score(list(columns.candidates(pairs)), noise=noise)
             for question in self.questions(columns, pairs, scores):
@@ -143,18 +141,7 @@ class AutoPlan(Plan):
                 merged = (
                     columns.merged(question.axes, question.levels) if question.levels else None
                 )
-                tables.append(
-                    ask(
-                        columns.clique(question.axes),
-                        noise=question.noise,
-                        merged=merged or None,
-                    )
-                )
-        return Answers(
-            measurements=(*oneways, *tables),
-            scores=() if scores is None else (scores,),
-            calls=session.calls,
-        )
+                ask(columns.clique(question.axes), noise=question.noise, merged=merged or None)
 
     def questions(
         self, columns: Columns, pairs: Sequence[Pair], scores: Scores

@@ -314,11 +314,8 @@ class OnTheMapPlan(Plan):
             )
         return super().cost(rule)
 
-    def run(self, session: Session) -> Answers:
-        resampled = session.resample(
-            self.clique[1], event=self.event, parting=self.calls[0].query.parting
-        )
-        return Answers(measurements=(), resampled=resampled, calls=session.calls)
+    def ask(self, session: Session) -> None:
+        session.resample(self.clique[1], event=self.event, parting=self.calls[0].query.parting)
 
     def fit(self, answers: Answers) -> Model:
         resampled, domain = answers.resampled, self.domain

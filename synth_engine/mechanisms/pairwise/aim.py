@@ -149,21 +149,14 @@ class AimPlan(Plan):
             self._scale(self._first_part)
             self._noise(self.loss.amount)
 
-    def run(self, session: Session) -> Answers:
-        columns = pairs.measure_columns(session, self._column_noises())
-        tables, selections = self._rounds(session, columns)
-        return Answers(
-            measurements=(*columns, *tables), selections=tuple(selections), calls=session.calls
-        )
+    def ask(self, session: Session) -> None:
+        self._rounds(session, pairs.measure_columns(session, self._column_noises()))
 
-    def _rounds(
-        self, session: Session, columns: Sequence[Measurement]
-    ) -> tuple[list[Measurement], list[int]]:
+    def _rounds(self, session: Session, columns: Sequence[Measurement]) -> None:
         """A round spends at most its part, exactly reckoned, and what it pays is subtracted: nothing can be overspent. Once
         less than two parts are left, the round takes all of it and is the last."""
         weights, estimates = self.candidates, Estimates(self.domain, columns)
         tables: list[Measurement] = []
-        selections: list[int] = []
         remaining = self.loss.amount - self._spent(columns)
         part = self._first_part
         while weights:
@@ -175,7 +168,6 @@ class AimPlan(Plan):
             offered = estimates.candidates(self._open(weights, tables), noise=noise)
             index = session.select(offered, scale=self._scale(part))
             answer = session.measure(offered[index].clique, noise=noise)
-            selections.append(index)
             tables.append(answer)
             if last:
                 break
@@ -183,7 +175,6 @@ class AimPlan(Plan):
             # AIM's annealing: a round that taught nothing beyond noise makes the next one
             # more precise.
             part *= 1 if estimates.learn(answer, penalty=offered[index].penalty) else GROWTH
-        return tables, selections
 
     def _open(
         self, weights: Mapping[Clique, float], tables: Sequence[Measurement]

@@ -178,10 +178,9 @@ class BayesianNetworkPlan(Plan):
         self._selection_scale()
         self._noise_of_first_table()
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         oneways = pairs.measure_columns(session, self._column_noises())
         growth = self._growth(oneways)
-        measurements, selections = list(oneways), []
         budget_left = self.shares.tables
         scale = self._selection_scale()
         while growth.unplaced:
@@ -189,16 +188,11 @@ class BayesianNetworkPlan(Plan):
             # What attributes without parents leave unspent goes to the tables that follow.
             noise = self._noise(budget_left / growth.unplaced)
             index = session.select(growth.candidates(choices, noise=noise), scale=scale)
-            selections.append(index)
             node, answer = choices[index], None
             if node.parents:
                 answer = session.measure((*node.parents, node.attribute), noise=noise)
-                measurements.append(answer)
                 budget_left -= budget_allocation.price(noise, self.loss, self.sensitivity)
             growth.learn(node, answer)
-        return Answers(
-            measurements=tuple(measurements), selections=tuple(selections), calls=session.calls
-        )
 
     def fit(self, answers: Answers) -> Model:
         """The same steps as in `run`, with the answers that it got."""

@@ -146,15 +146,12 @@ class MstPlan(Plan):
         self._choice_scale()
         self._pair_noise()
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         columns = pairs.measure_columns(session, self._column_noises())
         chosen, noise = self._chosen(session, columns), self._pair_noise()
-        tables = [session.measure(pair, noise=noise) for pair in chosen.taken] if noise else []
-        return Answers(
-            measurements=(*columns, *tables),
-            selections=tuple(chosen.indices),
-            calls=session.calls,
-        )
+        if noise is not None:
+            for pair in chosen.taken:
+                session.measure(pair, noise=noise)
 
     def _chosen(self, session: Session, columns: Sequence[Measurement]) -> pairs.Forest:
         candidates, scale = self._candidates(columns), self._choice_scale()
@@ -162,7 +159,7 @@ class MstPlan(Plan):
         # Kruskal's algorithm, with a private choice in place of the maximum.
         while choices := [pair for pair in candidates if forest.connects(pair)]:
             index = session.select([candidates[pair] for pair in choices], scale=scale)
-            forest.take(choices[index], index=index)
+            forest.take(choices[index])
         return forest
 
     def fit(self, answers: Answers) -> Model:
@@ -177,7 +174,7 @@ class MstPlan(Plan):
         forest, of_pairs = pairs.Forest(names), set(pairs.of(self.domain))
         for pair in cliques[len(names) :]:
             if pair in of_pairs and forest.connects(pair):
-                forest.take(pair, index=0)
+                forest.take(pair)
         if (
             cliques != [*((name,) for name in names), *forest.taken]
             or len(forest.taken) != self.parts.edges

@@ -151,21 +151,18 @@ class Forest:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.taken: list[Clique] = []
-        self.indices: list[int] = []
         self._groups = {name: name for name in names}
 
     def connects(self, pair: Clique) -> bool:
         """Whether the pair joins two parts that are not connected yet."""
         return self._groups[pair[0]] != self._groups[pair[1]]
 
-    def take(self, pair: Clique, *, index: int) -> None:
-        """`index`: which of the candidates it was."""
+    def take(self, pair: Clique) -> None:
         new, old = self._groups[pair[0]], self._groups[pair[1]]
         self._groups = {
             name: new if group == old else group for name, group in self._groups.items()
         }
         self.taken.append(pair)
-        self.indices.append(index)
 
 
 def network(

@@ -15,7 +15,6 @@ from synth_engine.measurement import (
     Answers,
     Candidate,
     Clique,
-    Measurement,
     Noise,
     Scores,
     Session,
@@ -155,10 +154,10 @@ class PrivSynPlan(Plan):
             self._table_noise(number)
             self._table_noise(1)
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         columns = pairs.measure_columns(session, self._column_noises())
         if not pairs.of(self.domain):
-            return Answers(measurements=tuple(columns), calls=session.calls)
+            return
         known = pairs.denoise(self.domain, columns)
         oneways, total = known.oneways, known.total
         # References come from paid answers alone, so they add nothing to the sensitivity.
@@ -171,21 +170,17 @@ class PrivSynPlan(Plan):
             for pair, expectation in expectations.items()
         ]
         scores = session.score(offered, noise=self._score_noise())
-        tables = self._measured(session, self._chosen(scores, expectations, oneways, total))
-        return Answers(measurements=(*columns, *tables), scores=(scores,), calls=session.calls)
+        self._measure(session, self._chosen(scores, expectations, oneways, total))
 
-    def _measured(self, session: Session, chosen: pair_selection.Chosen) -> list[Measurement]:
+    def _measure(self, session: Session, chosen: pair_selection.Chosen) -> None:
         """The cliques chosen; if there are none, the columns once more, for what tables would have cost."""
         if not chosen.parts:
             again = self.loss.of(self.parts.tables)
-            return pairs.measure_columns(
+            pairs.measure_columns(
                 session, pairs.column_noises(self.domain, again, self.sensitivity)
             )
-        noises = {
-            clique: self._table_noise(chosen.parts, of=parts)
-            for clique, parts in chosen.cliques.items()
-        }
-        return [session.measure(clique, noise=noise) for clique, noise in noises.items()]
+        for clique, parts in chosen.cliques.items():
+            session.measure(clique, noise=self._table_noise(chosen.parts, of=parts))
 
     def _chosen(
         self,

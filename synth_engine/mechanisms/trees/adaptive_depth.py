@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -114,21 +114,17 @@ class AdaptiveDepthPlan(TreePlan):
 
     # ---- the run -------------------------------------------------------------------------
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         totals = self.ask_total(session)
         records, halving = self.records(totals), self.hierarchy.joint_halving
         rule, noise = self.growth_rule(records)
         grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise, together=halving)
-        counted = []
         if self.measures_after_selection:
             top = node_selection.cut_off(grown, self.hierarchy)
             parts = node_selection.parts(top, self.hierarchy)
             noises = self.counting(len(parts), records)
-            counted = [
+            for part, noise in zip(parts, noises, strict=True):
                 session.leaves(part, noise=noise, together=halving)
-                for part, noise in zip(parts, noises, strict=True)
-            ]
-        return replace(totals, growths=(grown,), leaves=tuple(counted), calls=session.calls)
 
     # ---- the model -----------------------------------------------------------------------
 

@@ -138,27 +138,17 @@ class CovariatePlan(DelegatingPlan):
 
     # ---- the run -------------------------------------------------------------------------
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         noises, where = self.noises(), self.tree.run(session)
         columns = [self._ask(session, (name,), noise) for name, noise in noises.columns.items()]
         rows, leaves = self.tree.estimated(where)
         parts = self.parts(where, leaves)
-        within = [session.leaves(parts, noise=noises.areas, by=(name,)) for name in self.sizes]
+        for name in self.sizes:
+            session.leaves(parts, noise=noises.areas, by=(name,))
         forest = self._choose(session, [_of_all(table) for table in columns], rows=rows)
-        chosen = []
         if noises.pair is not None:
-            chosen = [self._ask(session, pair, noises.pair) for pair in forest.taken]
-        tables = [*columns, *within, *chosen]
-        return replace(
-            where,
-            measurements=(
-                *where.measurements,
-                *(table for table in tables if isinstance(table, Measurement)),
-            ),
-            selections=tuple(forest.indices),
-            leaves=(*where.leaves, *(table for table in tables if isinstance(table, Leaves))),
-            calls=session.calls,
-        )
+            for pair in forest.taken:
+                self._ask(session, pair, noises.pair)
 
     def _ask(self, session: Session, columns: Clique, noise: Noise) -> Measurement | Leaves:
         """A table of columns of all records that can be in the tree."""
@@ -177,7 +167,7 @@ class CovariatePlan(DelegatingPlan):
             index = session.select(
                 [candidates[pair] for pair in choices], scale=self.noises().choice
             )
-            forest.take(choices[index], index=index)
+            forest.take(choices[index])
         return forest
 
     def _candidates(
@@ -232,7 +222,6 @@ class CovariatePlan(DelegatingPlan):
 
     def _split(self, answers: Answers) -> tuple[Answers, list[Measurement], list[Leaves]]:
         """The answers to the tree, the tables of all records, and those of columns by parts."""
-        own = tuple(table for table in answers.leaves if not table.by)
         within = [table for table in answers.leaves if table.by]
         totals = 0 if self.tree.reads_strings or self.tree.total_noise() is None else 1
         whole = list(answers.measurements[totals:])
@@ -241,10 +230,18 @@ class CovariatePlan(DelegatingPlan):
             of_root = [*within[:first], *within[last:]]
             whole += [_of_all(table) for table in of_root if len(table.partition) == 1]
             within = within[first:last]
-        where = replace(
-            answers, measurements=answers.measurements[:totals], selections=(), leaves=own
+        return answers[: self._tree_calls(answers)], whole, within
+
+    def _tree_calls(self, answers: Answers) -> int:
+        """How many of the answers are those to the tree: what comes before the tables of columns."""
+        return next(
+            (
+                number
+                for number, line in enumerate(answers.answered)
+                if line.call.query.by or set(line.call.query.clique) & set(self.sizes)
+            ),
+            len(answers),
         )
-        return where, whole, within
 
     def _require_asked(self, whole: Sequence[Clique], within: Sequence[Clique]) -> None:
         """Errors: InputError unless these are columns and a forest of their pairs, and one table by parts for each column."""
@@ -252,7 +249,7 @@ class CovariatePlan(DelegatingPlan):
         forest = pairs.Forest(names)
         for pair in whole[len(names) :]:
             if len(pair) == 2 and set(pair) <= set(names) and forest.connects(pair):
-                forest.take(pair, index=0)
+                forest.take(pair)
         columns = [(name,) for name in names]
         if (
             [*whole] != [*columns, *forest.taken]

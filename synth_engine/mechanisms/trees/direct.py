@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -169,16 +169,9 @@ class DirectPlan(TreePlan):
 
     # ---- the run -------------------------------------------------------------------------
 
-    def run(self, session: Session) -> Answers:
-        totals = self.ask_total(session)
-        counted: list[Leaves] = []
-
-        def ask(nodes: NodeSet, noise: Noise) -> Leaves:
-            counted.append(session.leaves(nodes, noise=noise))
-            return counted[-1]
-
-        self._hand_down(self.noisy_total(totals), ask)
-        return replace(totals, leaves=(*totals.leaves, *counted), calls=session.calls)
+    def ask(self, session: Session) -> None:
+        total = self.noisy_total(self.ask_total(session))
+        self._hand_down(total, lambda nodes, noise: session.leaves(nodes, noise=noise))
 
     def _hand_down(
         self, own: float | None, ask: Callable[[NodeSet, Noise], Leaves]

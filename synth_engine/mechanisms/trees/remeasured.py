@@ -59,10 +59,9 @@ class RemeasuredPlan(DelegatingPlan):
             self.loss.of(self.loss.amount * SHARE), self.sensitivity, laplace=True
         )
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         where = self.tree.run(session)
-        counted = session.leaves(self._parts(self.tree.estimated(where)[1]), noise=self.noise())
-        return replace(where, leaves=(*where.leaves, counted), calls=session.calls)
+        session.leaves(self._parts(self.tree.estimated(where)[1]), noise=self.noise())
 
     def _parts(self, leaves: LeafEstimates) -> NodeSet:
         """A function of the tree, which was paid for."""
@@ -70,7 +69,7 @@ class RemeasuredPlan(DelegatingPlan):
         return frequent_prefixes(self.tree.hierarchy, leaves, least=least, most=MAX_PARTS)
 
     def fit(self, answers: Answers) -> Model:
-        where = replace(answers, leaves=answers.leaves[:-1])
+        where = answers[:-1]
         rows, leaves = self.tree.estimated(where)
         parts, counted = self._parts(leaves), answers.leaves[-1]
         if (counted.partition.digest, counted.by, counted.threshold) != (

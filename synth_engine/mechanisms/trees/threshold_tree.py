@@ -258,17 +258,14 @@ class ThresholdPlan(TreePlan):
 
     # ---- the run -------------------------------------------------------------------------
 
-    def run(self, session: Session) -> Answers:
+    def ask(self, session: Session) -> None:
         totals = self.ask_total(session)
         rule, noise = self.growth_rule(self.records(totals))
         grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise)
-        counted = session.leaves(
+        session.leaves(
             leaf_nodes(grown, self.hierarchy),
             noise=self.leaf_noise(),
             threshold=self.count_threshold,
-        )
-        return replace(
-            totals, growths=(grown,), leaves=(*totals.leaves, counted), calls=session.calls
         )
 
     # ---- the model -----------------------------------------------------------------------

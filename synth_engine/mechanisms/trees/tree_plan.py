@@ -95,13 +95,14 @@ class TreePlan(Plan):
         )
 
     def ask_total(self, session: Session) -> Answers:
-        noise = self.total_noise()
-        if noise is None:
-            return Answers(measurements=())
-        # Records whose string has another character than the alphabet's are in no node: only the root leaves them out.
-        if self.reads_strings:
-            return Answers(measurements=(), leaves=(session.leaves(self.root, noise=noise),))
-        return Answers(measurements=(session.measure((), noise=noise),))
+        noise, before = self.total_noise(), len(session.answers)
+        if noise is not None:
+            # Records whose string has another character than the alphabet's are in no node: only the root leaves them out.
+            if self.reads_strings:
+                session.leaves(self.root, noise=noise)
+            else:
+                session.measure((), noise=noise)
+        return session.answers[before:]
 
     def noisy_total(self, answers: Answers) -> float | None:
         """The answer to `ask_total`. Errors: InputError where there is another one."""
