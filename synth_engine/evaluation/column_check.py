@@ -164,7 +164,7 @@ def _lost(
 
 def _in_one_bin(attribute: Attribute, numbers: NumberCounts) -> list[str]:
     """Why one bin is too wide: most values lie in it, and not as evenly as they will be drawn."""
-    if not attribute.is_scale or isinstance(attribute, Undeclared):
+    if not attribute.is_comparable or isinstance(attribute, Undeclared):
         return []
     first, last = attribute.bin_spans()
     ends = np.append(first[1:], np.nextafter(last[-1], np.inf))
@@ -229,7 +229,7 @@ def _codes(attribute: Attribute, raw: RawColumn, numbers: NumberCounts) -> list[
 def _histogram(attribute: Attribute, numbers: NumberCounts) -> Json:
     histogram = value_histogram(attribute, numbers, numbers, step=declared_step(attribute))
     cuts: list[float] = []
-    if attribute.is_scale and not isinstance(attribute, Undeclared):
+    if attribute.is_comparable and not isinstance(attribute, Undeclared):
         first, last = attribute.bin_spans()
         cuts = [*first.tolist(), float(last[-1])] if len(first) <= MOST_EDGES else []
     quantiles = [numbers.quantile(level) for level in np.linspace(0, 1, 101)]

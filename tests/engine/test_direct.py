@@ -20,6 +20,7 @@ from synth_engine.domain import Categorical, Domain, Order, Weak
 from synth_engine.errors import DomainError, InputError, SpecError
 from synth_engine.hierarchy import StringHierarchy
 from synth_engine.inference.topdown_allocation import Allocation, centre_counts
+from synth_engine.kinds.completions import Completions
 from synth_engine.measurement import Answers, Leaves, Measurement
 from synth_engine.models.model import Model
 from synth_engine.privacy.loss import GaussianDP, Pure
@@ -297,3 +298,20 @@ def test_the_command_line_makes_points_and_refuses_what_lies_outside_in_one_line
     assert len((tmp_path / "out.csv").read_text().splitlines()) > 200
     assert cli.main([*asked, "--mechanism", "direct-synthesis", "--param", "depth=9"]) == 2
     assert "depth is more than" in capsys.readouterr().err
+
+
+def test_prefixes_of_a_release_are_completed_by_public_texts() -> None:
+    signs = from_json({"set": "strings", "alphabet": "abc", "min_length": 1, "max_length": 6})
+    public = Completions(values=from_json({"set": "list", "values": ["abcabc", "bac"]}))
+    domain = Domain(attributes=(Weak(name="word", values=signs, completions=public),))
+    spec = Spec(mechanism="direct-synthesis", epsilon=Fraction(1), parameters={"depth": 2})
+    plan = mechanisms.plan(domain, spec)
+    ranks = [signs.rank("abcabc") or 0]
+    rows = Rows(
+        {"word": np.zeros(2_000, dtype=np.uint16)},
+        domain=domain,
+        ranked={"word": (np.zeros(2_000, dtype=np.int32), ranks)},
+    )
+    model = plan.fit(plan.run(open_session(rows, domain=domain, cap=plan.loss)))
+    generated = mechanisms.draw_table(model, 1_000, "s")["word"]
+    assert (generated == "abcabc").mean() > 0.9

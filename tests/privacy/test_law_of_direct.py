@@ -18,7 +18,7 @@ from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
 from synth_engine.hierarchy import NodeSet
 from synth_engine.measurement import Counts, Leaves, Noise
-from synth_engine.mechanisms.trees.direct import DirectPlan
+from synth_engine.mechanisms.trees.top_down import TopDownPlan
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
@@ -142,7 +142,7 @@ def test_noise_of_a_single_depth_for_all_is_refused_before_rows_are_looked_at(
     _, sharp = plan_of(replace(LINE, rows=2, **PUBLIC), epsilon="6", depth=1).counted_depths(
         2.0
     )  # type: ignore[attr-defined]
-    monkeypatch.setattr(DirectPlan, "counted_depths", lambda _plan, _records: (2, sharp))
+    monkeypatch.setattr(TopDownPlan, "counted_depths", lambda _plan, _records: (2, sharp))
     looked = []
     monkeypatch.setattr(
         counts, "by_part", lambda *_, **__: looked.append(1) or np.array([2, 0])

@@ -5,28 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from synth_engine.codec import classes, prefixes
+from synth_engine.codec import classes
 from synth_engine.domain import Domain
-from synth_engine.errors import SpecError
-from synth_engine.hierarchy import Hierarchy, TaxonomyHierarchy
-from synth_engine.mechanisms.trees import (
-    columns,
-    covariates,
-    remeasured,
-    spatial_covariates,
-    string_covariates,
-    threshold_tree,
-)
+from synth_engine.hierarchy import TaxonomyHierarchy
+from synth_engine.mechanisms.trees import columns, parameters
 from synth_engine.mechanisms.trees.adaptive_depth import AdaptiveDepthPlan
-from synth_engine.mechanisms.trees.literature import PARAMETERS, TreeMechanism
+from synth_engine.mechanisms.trees.further_counts import FurtherCountsPlan
+from synth_engine.mechanisms.trees.remeasured import RemeasuredPlan
+from synth_engine.mechanisms.trees.spatial_covariates import SpatialCovariatePlan
+from synth_engine.mechanisms.trees.string_covariates import StringCovariatePlan
+from synth_engine.mechanisms.trees.threshold_tree import Settings, ThresholdPlan
+from synth_engine.mechanisms.trees.tree_plan import TreeMechanism, TreePlan
 from synth_engine.models.trees.spatial import Placement
 from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Plan
 from synth_engine.privacy import conversion
+from synth_engine.privacy.loss import Pure
 from synth_engine.spec import Spec
 
-OF_TEXTS = threshold_tree.Settings(rule="improved", growing=0.5, clean=4, matched=True)
+OF_TEXTS = Settings(rule="improved", growing=0.5, clean=4, matched=True)
 """Of texts the improved rule is better than own counts: budget that depends on no depth is worth more than counts that are used
 again. The least threshold is the best, a smaller one opens ever more empty nodes."""
 
@@ -62,57 +60,13 @@ class Adaptive(TreeMechanism):
         "distances between places",
         "texts that are frequent",
     )
-    parameters: ClassVar[ParameterSchema] = {
-        "type": "object",
-        "properties": {
-            "depth": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 64,
-                "default": 0,
-                "title": "Depth of the tree",
-                "description": "How often cells are cut at most. 0: as epsilon and the number of records bear.",
-            },
-            "halving": {
-                "type": "string",
-                "enum": ["all", "one"],
-                "default": "all",
-                "title": "Halving",
-                "x-labels": {
-                    "all": "Along all coordinates at once",
-                    "one": "Along one coordinate after another",
-                },
-                "description": "How a cell is cut: homes and places of work along all four at once give 16 parts, along one 2.",
-            },
-            "placed": {
-                "type": "string",
-                "enum": ["density", "points", "anywhere"],
-                "default": "density",
-                "title": "Records within a cell",
-                "x-labels": {
-                    "density": "On public points, by their weights",
-                    "points": "On public points, each as likely as another",
-                    "anywhere": "Anywhere in the cell",
-                },
-                "description": "Where the description has public points. Columns of codes are always on them.",
-            },
-            "together": {
-                "type": "string",
-                "enum": ["attached", "product"],
-                "default": "attached",
-                "title": "Further columns",
-                "x-labels": {
-                    "attached": "By areas of the tree",
-                    "product": "In the tree itself, all columns together",
-                },
-                "description": "Columns beside places or texts are counted by parts of the tree, which serves many of them; or they "
-                "divide the tree as places and signs do, class by class of their partitions, which keeps two or three columns far "
-                "closer together.",
-            },
-            "partial": PARAMETERS["partial"],
-        },
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[ParameterSchema] = parameters.schema(
+        depth=parameters.DEPTH_OF_CELLS,
+        halving=parameters.HALVING,
+        placed=parameters.PLACED,
+        together=parameters.TOGETHER,
+        partial=parameters.PARTIAL,
+    )
     family: ClassVar[Family] = "recommended"
     adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
 
@@ -129,74 +83,61 @@ class Adaptive(TreeMechanism):
         return len(domain.names) == 1 and classes.suits(domain, placed=())
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        counting = self._further_counts(domain)
+        texts = columns.texts_of(domain) is not None
+        pure = texts and counting is not StringCovariatePlan
+        cap = within or (
+            Pure(epsilon=spec.epsilon)
+            if pure
+            else conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        )
+        share = cap if counting is None else cap.of(cap.amount * counting.tree_share)
+        tree = (self._tree_of_texts if texts else self._tree_of_points)(domain, spec, share)
+        return tree if counting is None else counting.of(tree, cap=cap)
+
+    def _tree_columns(self, domain: Domain) -> tuple[str, ...]:
         texts = columns.texts_of(domain)
-        if texts is not None and self.together == "product" and len(domain.names) > 1:
-            return remeasured.plan(
-                self, spec, domain=domain, settings=self._of_texts, within=within
-            )
-        if texts is not None and len(domain.names) == 1:
-            return threshold_tree.plan(
-                self, spec, domain=domain, settings=self._of_texts, within=within
-            )
-        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
-        part = cap.of(cap.amount * covariates.TREE_SHARE)
-        if texts is not None:
-            tree = threshold_tree.plan(
-                self,
-                spec,
-                domain=domain,
-                settings=self._of_texts,
-                within=part,
-                columns=(texts.name,),
-            )
-            return string_covariates.StringCovariatePlan.of(tree, cap=cap)
-        threshold_tree.require_no_constraints(domain, self)
-        hierarchy = self._hierarchy(domain)
-        has_covariates = len(hierarchy.columns) < len(domain.names)
-        if has_covariates and self.halving == "one":
-            raise SpecError(
-                "cells halved one coordinate at a time bear no further columns",
-                repair="leave the other columns out, or halve along all coordinates at once",
-            )
-        plan = AdaptiveDepthPlan(
+        if self.together == "product":
+            return domain.names
+        return (texts.name,) if texts else columns.placed(domain) or domain.names
+
+    def _further_counts(self, domain: Domain) -> type[FurtherCountsPlan] | None:
+        """What is counted by parts of the tree: columns that it does not divide, or its large parts once more."""
+        texts, inside = columns.texts_of(domain), self._tree_columns(domain)
+        if len(inside) < len(domain.names):
+            return StringCovariatePlan if texts else SpatialCovariatePlan
+        return RemeasuredPlan if texts and len(inside) > 1 else None
+
+    def _tree_of_texts(self, domain: Domain, spec: Spec, cap: Budget) -> TreePlan:
+        return ThresholdPlan(
             config=self,
             domain=domain,
             spec=spec,
-            cap=part if has_covariates else cap,
-            hierarchy=hierarchy,
+            cap=cap,
+            hierarchy=self.hierarchy(domain, self._tree_columns(domain), depth=self.depth),
+            partial=self.partial,
+            settings=replace(OF_TEXTS, depth=self.depth),
+        ).checked()
+
+    def _tree_of_points(self, domain: Domain, spec: Spec, cap: Budget) -> TreePlan:
+        hierarchy = self.hierarchy(
+            domain,
+            self._tree_columns(domain),
             depth=self.depth,
-            placed=self.placed,
+            together=self.halving == "all",
         )
-        # Noise that no budget gives is refused here, before anything is charged.
-        plan.total_noise()
-        plan.basic_rule(0.0)
-        if plan.measures_after_selection:
-            plan.counting(1, 0.0)
-        return (
-            spatial_covariates.SpatialCovariatePlan.of(plan, cap=cap)
-            if has_covariates
-            else plan
-        )
-
-    @property
-    def _of_texts(self) -> threshold_tree.Settings:
-        return replace(OF_TEXTS, depth=self.depth, partial=self.partial)
-
-    def _hierarchy(self, domain: Domain) -> Hierarchy:
-        """Of a table without texts. Errors: SpecError, DomainError."""
-        placed = domain.names
-        if self.together == "attached":
-            placed = columns.placed(domain) or domain.names
-        hierarchy = prefixes.hierarchy(domain, placed, together=self.halving == "all")
         if len(hierarchy.components) > 1 and self.together == "attached":
             other = hierarchy.component(TaxonomyHierarchy) or hierarchy
             raise domain.attribute(other.columns[0]).error(
                 "a column that is no coordinate, in a description that says of no column where records lie",
                 repair='name the places, or take all columns together (together: "product")',
             )
-        if self.depth > hierarchy.depth:
-            raise SpecError(
-                f"depth is more than the {hierarchy.depth} times that a cell of this description can be cut",
-                repair="declare more bins, or a smaller depth",
-            )
-        return hierarchy
+        return AdaptiveDepthPlan(
+            config=self,
+            domain=domain,
+            spec=spec,
+            cap=cap,
+            hierarchy=hierarchy,
+            placed=self.placed,
+            depth=self.depth,
+        ).checked()

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synth_engine.hierarchy import growth
-from synth_engine.mechanisms.trees.literature import DEPTH, LiteratureTree, schema
+from synth_engine.mechanisms.trees.literature import LiteratureTree
+from synth_engine.mechanisms.trees.parameters import DEPTH_OF_BUDGET, published
 from synth_engine.plans.parameters import ParameterSchema
 
 
@@ -28,7 +29,7 @@ class AdaptiveBasic(LiteratureTree):
         "depth, and counts the ends anew. As published, for comparison."
     )
     rule: ClassVar[growth.Name] = "basic"
-    parameters: ClassVar[ParameterSchema] = schema(depth=DEPTH)
+    parameters: ClassVar[ParameterSchema] = published(depth=DEPTH_OF_BUDGET)
 
     depth: int = 0
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
 from synth_engine.codec import prefixes
-from synth_engine.hierarchy import Rule, estimate
+from synth_engine.hierarchy import Growth, Rule, estimate
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import oneway
-from synth_engine.measurement import Answers, Noise, Session
+from synth_engine.measurement import Answers, Noise
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import node_selection
-from synth_engine.mechanisms.trees.tree_plan import TreePlan
-from synth_engine.models.trees import factory
-from synth_engine.models.trees.covariates import Covariates
-from synth_engine.models.trees.spatial import Placement
+from synth_engine.mechanisms.trees.tree_plan import NodeCounts, TreePlan
 from synth_engine.plans import budget_allocation
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import levels_sensitivity
@@ -38,12 +36,11 @@ places are far from equally full, so that crowded ones bear nearly twice as many
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveDepthPlan(TreePlan):
-    """A tree of points, or with classes. `depth`: 0, or the parameter."""
+    """A tree of points, or with classes. depth: of the parameters; 0 for as deep as records bear."""
 
     total_share = Fraction(3, 100)
 
     depth: int = 0
-    placed: Placement = "density"
 
     @property
     def measures_after_selection(self) -> bool:
@@ -52,9 +49,11 @@ class AdaptiveDepthPlan(TreePlan):
         deepest = self.depth or self.hierarchy.depth
         return isinstance(self.loss, Pure) and deepest >= _MIN_DEPTH_OF_SELECTION
 
-    @property
-    def _share_of_counts(self) -> Fraction:
-        return 1 - (Fraction(0) if self.total_noise() is None else self.total_share)
+    def require_noise(self) -> None:
+        self.total_noise()
+        self.basic_rule(0.0)
+        if self.measures_after_selection:
+            self.counting(1, 0.0)
 
     # ---- the rule ------------------------------------------------------------------------
 
@@ -72,21 +71,21 @@ class AdaptiveDepthPlan(TreePlan):
 
     def basic_rule(self, records: float) -> tuple[Rule, Noise]:
         """Of a tree whose counts are used again, where there are about so many records."""
-        if self.depth:
-            return self._basic(self.depth)
-        branching = self.hierarchy.max_branching
-        for depth in range(self.hierarchy.depth, 1, -1):
-            rule, noise = self._basic(depth)
+        halvings = _EXTRA_HALVINGS * self.hierarchy.levels_per_halving
+
+        def fits(depth: int) -> bool:
+            rule, _ = self._basic(depth)
             # So often can records be divided among all children of a node until they fall below the threshold.
-            divisions = math.log(max(records / rule.threshold, 1.0)) / math.log(branching)
-            halvings = _EXTRA_HALVINGS * self.hierarchy.levels_per_halving
-            if depth <= halvings + _DEPTHS_PER_DIVISION * divisions:
-                return rule, noise
-        return self._basic(1)
+            divisions = math.log(max(records / rule.threshold, 1.0)) / math.log(
+                self.hierarchy.max_branching
+            )
+            return depth <= halvings + _DEPTHS_PER_DIVISION * divisions
+
+        return self._basic(self.depth or self.deepest(fits))
 
     def _basic(self, depth: int) -> tuple[Rule, Noise]:
         noise = budget_allocation.noise(
-            self.loss.of(self.loss.amount * self._share_of_counts),
+            self.loss.of(self.loss.amount * self.share_of_counts),
             levels_sensitivity(self.sensitivity, levels=depth),
         )
         branching = self.hierarchy.max_branching
@@ -99,44 +98,33 @@ class AdaptiveDepthPlan(TreePlan):
 
     def counting(self, tables: int, records: float) -> tuple[Noise, ...]:
         """The noise of so many tables of counts of a tree that was opened, that of its leaves last."""
-        left = self._share_of_counts - self._opening_share(records)
+        left = self.share_of_counts - self._opening_share(records)
         # What depths above are not counted goes to the leaves, so that the shares add up to the cap for any tree.
         shares = [*[ABOVE_SHARE] * (tables - 1), left - (tables - 1) * ABOVE_SHARE]
-        return tuple(
-            budget_allocation.noise(self.loss.of(self.loss.amount * share), self.sensitivity)
-            for share in shares
-        )
+        return tuple(map(self.share_noise, shares))
 
     def _opening_share(self, records: float) -> Fraction:
         """A public function of what was paid for. Few leaves say little each, so that they are worth more than their shapes."""
         decades = math.log10(max(records * float(self.loss.amount), 1.0) / _MANY_RECORDS)
         return Fraction(round(100 * min(max(0.225 + 0.075 * decades, 0.15), 0.3)), 100)
 
-    # ---- the run -------------------------------------------------------------------------
-
-    def ask(self, session: Session) -> None:
-        totals = self.ask_total(session)
-        records, halving = self.records(totals), self.hierarchy.joint_halving
-        rule, noise = self.growth_rule(records)
-        grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise, together=halving)
-        if self.measures_after_selection:
-            top = node_selection.cut_off(grown, self.hierarchy)
-            parts = node_selection.parts(top, self.hierarchy)
-            noises = self.counting(len(parts), records)
-            for part, noise in zip(parts, noises, strict=True):
-                session.leaves(part, noise=noise, together=halving)
+    def node_counts(self, grown: Growth, records: float) -> Sequence[NodeCounts]:
+        if not self.measures_after_selection:
+            return []
+        top = node_selection.cut_off(grown, self.hierarchy)
+        parts = node_selection.parts(top, self.hierarchy)
+        noises = self.counting(len(parts), records)
+        return [
+            NodeCounts(nodes=part, noise=noise)
+            for part, noise in zip(parts, noises, strict=True)
+        ]
 
     # ---- the model -----------------------------------------------------------------------
 
     def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
         """Counts of the unopened nodes add up to the number of records."""
         total, total_noise = self.noisy_total(answers), self.total_noise()
-        rule, noise = self.growth_rule(self.records(answers))
-        if len(answers.growths) != 1:
-            raise not_of_this_plan()
-        (grown,), counted = answers.growths, bool(answers.leaves)
-        if (grown.columns, grown.rule) != (self.hierarchy.columns, rule):
-            raise not_of_this_plan()
+        (grown, noise), counted = self.grown(answers), bool(answers.leaves)
         if counted != self.measures_after_selection:
             raise not_of_this_plan()
         try:
@@ -174,11 +162,6 @@ class AdaptiveDepthPlan(TreePlan):
     def kept_leaves(self, leaves: LeafEstimates) -> LeafEstimates:
         occupied = leaves.counts > 0
         return leaves.take(occupied) if occupied.any() else leaves
-
-    def tree(
-        self, leaves: LeafEstimates, *, attached: Covariates | None = None
-    ) -> factory.ModelTree:
-        return factory.tree(self.hierarchy, leaves, placed=self.placed, attached=attached)
 
     # ---- forecasts -----------------------------------------------------------------------
 

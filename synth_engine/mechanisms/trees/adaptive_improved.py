@@ -7,31 +7,9 @@ from typing import ClassVar
 
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import threshold_tree
-from synth_engine.mechanisms.trees.literature import LiteratureTree, schema
-from synth_engine.plans.parameters import ParameterRule, ParameterSchema
-
-DISCOUNT: ParameterRule = {
-    "type": "string",
-    "enum": ["chance", "evenly", "fullest"],
-    "default": "chance",
-    "title": "Set aside",
-    "x-labels": {
-        "chance": "Records by chance, whichever they are",
-        "evenly": "The same number from every place, or text",
-        "fullest": "From the places, or texts, that have most",
-    },
-    "description": "Which records an opened node sets aside before its children are looked at. All three cost the same: by "
-    "chance larger children pay more, evenly rare places and texts go first, from the fullest frequent ones pay for the rest.",
-}
-PARTS: ParameterRule = {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": 100,
-    "default": 1,
-    "title": "Parts of a record",
-    "description": "Each record counts as so many parts, which are set aside one by one, so that less than a record can be. It is "
-    "paid for as that many, so that the noise grows with it.",
-}
+from synth_engine.mechanisms.trees.literature import LiteratureTree
+from synth_engine.mechanisms.trees.parameters import DISCOUNT, PARTS, published
+from synth_engine.plans.parameters import ParameterSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +31,7 @@ class AdaptiveImproved(LiteratureTree):
         "costs the same however deep it is."
     )
     rule: ClassVar[growth.Name] = "improved"
-    parameters: ClassVar[ParameterSchema] = schema(discount=DISCOUNT, parts=PARTS)
+    parameters: ClassVar[ParameterSchema] = published(discount=DISCOUNT, parts=PARTS)
 
     discount: growth.Spread = "chance"
     parts: int = 1

@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import SpecError
-from synth_engine.hierarchy import NodeSet
-from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.error_forecast import ErrorForecast
@@ -32,30 +30,15 @@ from synth_engine.measurement import (
 )
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.pairwise import pairs
-from synth_engine.mechanisms.trees.delegation import DelegatingPlan
-from synth_engine.mechanisms.trees.tree_plan import TreePlan
+from synth_engine.mechanisms.trees.further_counts import FurtherCountsPlan
 from synth_engine.models.model import Model, whole_weights
 from synth_engine.models.trees.covariates import Covariate, Covariates
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.resources import ResourceEstimate
-from synth_engine.privacy.loss import Budget as Loss
 
-TREE_SHARE = Fraction(1, 2)
-"""Of the budget, for the tree."""
 _COLUMNS, _AREAS, _CHOICES, _PAIRS = (Fraction(n, 100) for n in (12, 20, 4, 14))
 MAX_TABLE_CELLS = 500_000
 """Of one table of the model: parts by a column by another one."""
-
-
-def require_small(sizes: Mapping[str, int], *, tree_columns: str) -> None:
-    """Errors: SpecError where a column has too many values to be counted by parts of a tree."""
-    for name, size in sizes.items():
-        if size * max(sizes.values()) > MAX_TABLE_CELLS:
-            raise SpecError(
-                f"an additional column of {tree_columns} has more values than can be counted with others: {size:,}",
-                repair="describe it with fewer values or bins, or leave it out",
-                column=name,
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,27 +52,25 @@ class Noises:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CovariatePlan(DelegatingPlan):
+class CovariatePlan(FurtherCountsPlan):
     """A tree over some columns, half of the budget, and questions about the others."""
 
-    stands_beside: ClassVar[str]
-    """What the further columns stand beside, in words."""
+    tree_share = Fraction(1, 2)
+
+    tree_columns: ClassVar[str]
+    """What the tree divides, in words."""
     max_parts: ClassVar[int]
-    """Parts of the tree by which they are counted."""
+    """Parts of the tree by which the other columns are counted."""
 
-    @classmethod
-    def of(cls, tree: TreePlan, *, cap: Loss) -> Self:
-        """Errors: SpecError where a column beside the tree has too many values to be counted by parts of it."""
-        plan = cls(config=tree.config, domain=tree.domain, spec=tree.spec, cap=cap, tree=tree)
-        require_small(plan.sizes, tree_columns=cls.stands_beside)
-        plan.noises()  # refused here where the budget gives no noise
-        return plan
-
-    # ---- strategies ----------------------------------------------------------------------
-
-    @abstractmethod
-    def parts(self, where: Answers, leaves: LeafEstimates) -> NodeSet:
-        """Parts of the tree in which columns are counted: a function of the tree, which was paid for."""
+    def require_countable(self) -> None:
+        for name, size in self.sizes.items():
+            if size * max(self.sizes.values()) > MAX_TABLE_CELLS:
+                raise SpecError(
+                    f"an additional column of {self.tree_columns} has more values than can be counted with others: {size:,}",
+                    repair="describe it with fewer values or bins, or leave it out",
+                    column=name,
+                )
+        self.noises()
 
     @abstractmethod
     def spread(self, table: Leaves, counts: Floats, oneway: Floats, *, rows: int) -> Floats:

@@ -9,69 +9,52 @@ from fractions import Fraction
 
 import numpy as np
 
-from synth_engine.domain import Domain
 from synth_engine.hierarchy import NodeSet, frequent_prefixes
 from synth_engine.hierarchy.estimate import Floats, LeafEstimates
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
-from synth_engine.mechanisms.trees import threshold_tree
-from synth_engine.mechanisms.trees.delegation import DelegatingPlan
+from synth_engine.mechanisms.trees.further_counts import FurtherCountsPlan
+from synth_engine.mechanisms.trees.threshold_tree import ThresholdPlan
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Budget, Mechanism
 from synth_engine.plans.resources import ResourceEstimate
-from synth_engine.privacy.loss import Pure
-from synth_engine.spec import Spec
 
-SHARE = Fraction(1, 10)
-"""Of the budget, for counting parts. Twice as much is a tenth better at epsilon 10 and a tenth worse at 1."""
 MAX_PARTS = 4_096
 _RECORDS_PER_NOISE = 32
 """A part is divided where it has so many times as many records as its count has noise; half of it makes no difference."""
 
 
-def plan(
-    config: Mechanism,
-    spec: Spec,
-    *,
-    domain: Domain,
-    settings: threshold_tree.Settings,
-    within: Budget | None,
-) -> RemeasuredPlan:
-    """Errors: SpecError, DomainError."""
-    cap = within or Pure(epsilon=spec.epsilon)
-    part = cap.of(cap.amount * (1 - SHARE))
-    tree = threshold_tree.plan(config, spec, domain=domain, settings=settings, within=part)
-    remeasured = RemeasuredPlan(config=config, domain=domain, spec=spec, cap=cap, tree=tree)
-    remeasured.noise()
-    return remeasured
-
-
 @dataclass(frozen=True, kw_only=True)
-class RemeasuredPlan(DelegatingPlan):
+class RemeasuredPlan(FurtherCountsPlan):
     """A tree, most of the budget, and counts of the parts of it that hold many records."""
 
-    tree: threshold_tree.ThresholdPlan
+    tree_share = Fraction(
+        9, 10
+    )  # a tenth less is a tenth better at epsilon 10 and a tenth worse at 1
+
+    tree: ThresholdPlan
+
+    def require_countable(self) -> None:
+        self.noise()
 
     def noise(self) -> Noise:
-        return budget_allocation.noise(
-            self.loss.of(self.loss.amount * SHARE), self.sensitivity, laplace=True
-        )
+        budget = self.loss.of(self.loss.amount * (1 - self.tree_share))
+        return budget_allocation.noise(budget, self.sensitivity, laplace=True)
 
     def ask(self, session: Session) -> None:
         where = self.tree.run(session)
-        session.leaves(self._parts(self.tree.estimated(where)[1]), noise=self.noise())
+        parts = self.parts(where, self.tree.estimated(where)[1])
+        session.leaves(parts, noise=self.noise())
 
-    def _parts(self, leaves: LeafEstimates) -> NodeSet:
-        """A function of the tree, which was paid for."""
+    def parts(self, where: Answers, leaves: LeafEstimates) -> NodeSet:  # noqa: ARG002
         least = _RECORDS_PER_NOISE * math.sqrt(self.noise().variance)
         return frequent_prefixes(self.tree.hierarchy, leaves, least=least, most=MAX_PARTS)
 
     def fit(self, answers: Answers) -> Model:
         where = answers[:-1]
         rows, leaves = self.tree.estimated(where)
-        parts, counted = self._parts(leaves), answers.leaves[-1]
+        parts, counted = self.parts(where, leaves), answers.leaves[-1]
         if (counted.partition.digest, counted.by, counted.threshold) != (
             parts.digest,
             (),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synth_engine.errors import SpecError
 from synth_engine.hierarchy import NodeSet, divide_into_areas
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference.factors import Floats
@@ -23,8 +24,16 @@ quarter of it or less, still say something of that column by themselves."""
 class SpatialCovariatePlan(CovariatePlan):
     """`adaptive` for points and other columns."""
 
-    stands_beside = "points"
+    tree_columns = "points"
     max_parts = 256
+
+    def require_countable(self) -> None:
+        if not self.tree.hierarchy.joint_halving:
+            raise SpecError(
+                "cells halved one coordinate at a time bear no further columns",
+                repair="leave the other columns out, or halve along all coordinates at once",
+            )
+        super().require_countable()
 
     def parts(self, where: Answers, leaves: LeafEstimates) -> NodeSet:
         size = sum(self.sizes.values()) / len(self.sizes)

@@ -26,7 +26,7 @@ small parts, from which large ones are read, hold too much of it."""
 class StringCovariatePlan(CovariatePlan):
     """`adaptive` for texts and other columns."""
 
-    stands_beside = "texts"
+    tree_columns = "texts"
     max_parts = 4_096
 
     def parts(self, where: Answers, leaves: LeafEstimates) -> NodeSet:  # noqa: ARG002 - leaves say it all

@@ -11,29 +11,22 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.codec import prefixes
-from synth_engine.domain import Domain
-from synth_engine.errors import SpecError
-from synth_engine.hierarchy import Growth, Hierarchy, Rule, growth, leaf_nodes
+from synth_engine.hierarchy import Growth, Rule, growth, leaf_nodes
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import oneway
-from synth_engine.measurement import Answers, Noise, Session
+from synth_engine.measurement import Answers, Noise
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import resources
-from synth_engine.mechanisms.trees.columns import resolve_domain, texts_of
-from synth_engine.mechanisms.trees.tree_plan import TreePlan
-from synth_engine.models.trees import factory
-from synth_engine.models.trees.covariates import Covariates
+from synth_engine.mechanisms.trees.columns import resolve_domain
+from synth_engine.mechanisms.trees.tree_plan import NodeCounts, TreePlan
 from synth_engine.models.trees.diagnostics import TreeDiagnostics
-from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Budget, Mechanism
+from synth_engine.plans.plan import Budget
 from synth_engine.privacy import filter as odometer
 from synth_engine.privacy import noise_scale, trees
 from synth_engine.privacy.events import ThresholdTree
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import levels_sensitivity
-from synth_engine.spec import Spec
 
 TOTAL_SHARE = Fraction(2, 100)
 """Of the budget, for the number of records."""
@@ -56,7 +49,6 @@ class Settings:
     growing: the share of epsilon that opens nodes.
     clean: counts under so many noise scales are zero.
     matched: whether as many more of the smallest counts become zero as it takes for the rest not to exceed all records.
-    partial: how prefixes of strings are written.
     """
 
     rule: growth.Name
@@ -67,50 +59,6 @@ class Settings:
     growing: float = 0.5
     clean: float = 2
     matched: bool = False
-    partial: IncompletePrefixes = "completed"
-
-
-def plan(
-    config: Mechanism,
-    spec: Spec,
-    *,
-    domain: Domain,
-    settings: Settings,
-    within: Budget | None,
-    columns: Sequence[str] = (),
-) -> ThresholdPlan:
-    """columns: of the tree; none for all. Errors: SpecError, DomainError."""
-    hierarchy = prefixes.hierarchy(domain, columns or domain.names)
-    require_depth(settings.depth, hierarchy)
-    require_no_constraints(domain, config)
-    tree_plan = ThresholdPlan(
-        config=config,
-        domain=domain,
-        spec=spec,
-        cap=within or Pure(epsilon=spec.epsilon),
-        hierarchy=hierarchy,
-        settings=settings,
-    )
-    # Noise that no budget gives is refused here, before anything is charged.
-    tree_plan.growth_rule()
-    tree_plan.leaf_noise()
-    return tree_plan
-
-
-def require_depth(depth: int, hierarchy: Hierarchy) -> None:
-    if depth > hierarchy.depth:
-        raise SpecError(
-            f"depth is more than the {hierarchy.depth} that the description goes",
-            repair="describe more bins or longer texts, or take a smaller depth",
-        )
-
-
-def require_no_constraints(domain: Domain, config: Mechanism) -> None:
-    if domain.constraints:
-        raise SpecError(
-            f"{config.id} keeps no constraints",
-            repair="take them away, or choose another method",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +84,10 @@ class ThresholdPlan(TreePlan):
     def _laplace(self, share: Fraction, *, levels: int = 1) -> Noise:
         sensitivity = levels_sensitivity(self.sensitivity, levels=levels)
         return budget_allocation.noise(self._part(share), sensitivity, laplace=True)
+
+    def require_noise(self) -> None:
+        self.growth_rule()
+        self.leaf_noise()
 
     def _noise_of_total(self) -> Noise:
         return self._laplace(TOTAL_SHARE)
@@ -175,12 +127,13 @@ class ThresholdPlan(TreePlan):
                 )
                 for index, part in enumerate(hierarchy.components)
             )
-        for depth in range(hierarchy.depth, 1, -1):
+
+        def fits(depth: int) -> bool:
             thresholds = max(records / self._basic(depth)[0].threshold, 1)
             opened = hierarchy.node_count(depth - 1)
-            if math.log(opened) <= BEARABLE_NODES * math.log(thresholds):
-                return depth
-        return 1
+            return math.log(opened) <= BEARABLE_NODES * math.log(thresholds)
+
+        return self.deepest(fits)
 
     def _basic(self, depth: int) -> tuple[Rule, Noise]:
         noise = self._laplace(self._growing, levels=depth)
@@ -256,29 +209,25 @@ class ThresholdPlan(TreePlan):
             f"Take {math.ceil(usual.threshold / rule.parts):,} or more, or 0."
         )
 
-    # ---- the run -------------------------------------------------------------------------
-
-    def ask(self, session: Session) -> None:
-        totals = self.ask_total(session)
-        rule, noise = self.growth_rule(self.records(totals))
-        grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise)
-        session.leaves(
-            leaf_nodes(grown, self.hierarchy),
-            noise=self.leaf_noise(),
-            threshold=self.count_threshold,
-        )
+    def node_counts(self, grown: Growth, records: float) -> Sequence[NodeCounts]:  # noqa: ARG002
+        return [
+            NodeCounts(
+                nodes=leaf_nodes(grown, self.hierarchy),
+                noise=self.leaf_noise(),
+                threshold=self.count_threshold,
+            )
+        ]
 
     # ---- the model -----------------------------------------------------------------------
 
     def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
         total = self.noisy_total(answers)
-        if (len(answers.growths), len(answers.leaves)) != (1, 1 + self.reads_strings):
+        grown, _ = self.grown(answers)
+        if len(answers.leaves) != 1 + self.reads_strings:
             raise not_of_this_plan()
-        (grown,), counted = answers.growths, answers.leaves[-1]
-        rule, _ = self.growth_rule(self.records(answers))
+        counted = answers.leaves[-1]
         if (
-            (grown.columns, grown.rule) != (self.hierarchy.columns, rule)
-            or counted.threshold != self.count_threshold
+            counted.threshold != self.count_threshold
             or counted.partition.digest != self._digest_of_leaves(grown)
         ):
             raise not_of_this_plan()
@@ -309,21 +258,6 @@ class ThresholdPlan(TreePlan):
         values, times = np.unique(counts[counts > 0], return_counts=True)
         from_here_up = np.cumsum((values * times)[::-1])[::-1]
         return int(values[from_here_up <= rows].min(initial=2 * self.count_threshold))
-
-    def tree(
-        self, leaves: LeafEstimates, *, attached: Covariates | None = None
-    ) -> factory.ModelTree:
-        attribute, partial = texts_of(self.domain), self.settings.partial
-        completions = (
-            attribute.completions if attribute is not None and partial == "completed" else None
-        )
-        return factory.tree(
-            self.hierarchy,
-            leaves,
-            incomplete_prefixes=partial,
-            completions=completions,
-            attached=attached,
-        )
 
     def diagnose(self, answers: Answers, ends: LeafEstimates, *, rows: int) -> TreeDiagnostics:
         counted = answers.leaves[-1]  # the clean-up left out nodes that may hold records

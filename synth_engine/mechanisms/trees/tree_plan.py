@@ -1,36 +1,88 @@
-"""The trunk of all plans that grow a tree.
+"""The trunk of all methods that grow a tree.
 
 A plan asks for the number of records, opens nodes by a rule, and has counts of the nodes at which the tree ends. The
-subclasses say which nodes open (`growth_rule`), what is counted (`run`) and how counts are read (`estimated`). The
-model, its diagnostics and the forecasts are the same for all of them, and `covariates` puts further columns beside any.
+subclasses say which nodes open (`growth_rule`), what is counted (`node_counts`) and how counts are read (`estimated`).
+The run, the model, its diagnostics and the forecasts are the same for all of them, and `further_counts` adds counts of
+parts of any tree.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from synth_engine.hierarchy import Hierarchy, NodeSet, Rule, StringHierarchy
+from synth_engine.codec import prefixes
+from synth_engine.domain import Domain, Undeclared
+from synth_engine.errors import SpecError
+from synth_engine.hierarchy import Growth, Hierarchy, NodeSet, Rule, StringHierarchy
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
 from synth_engine.measurement.answers import not_of_this_plan
 from synth_engine.mechanisms.trees import resources
-from synth_engine.mechanisms.trees.columns import resolve_domain, texts_of
+from synth_engine.mechanisms.trees.columns import over_alphabet, resolve_domain, texts_of
 from synth_engine.models.model import Model
 from synth_engine.models.trees import diagnostics, factory
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.diagnostics import TreeDiagnostics
+from synth_engine.models.trees.spatial import Placement
+from synth_engine.models.trees.strings import IncompletePrefixes
 from synth_engine.plans import budget_allocation
-from synth_engine.plans.plan import Plan
+from synth_engine.plans.plan import Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
+from synth_engine.privacy.unit import Relation
+
+
+class TreeMechanism(Mechanism):
+    """What all methods that grow trees are stated for."""
+
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    has_columns: ClassVar[bool] = False
+
+    @classmethod
+    def learns(cls, attribute: Undeclared) -> bool:
+        return over_alphabet(attribute)
+
+    def hierarchy(
+        self,
+        domain: Domain,
+        columns: Sequence[str] = (),
+        *,
+        depth: int = 0,
+        together: bool = True,
+    ) -> Hierarchy:
+        """The public hierarchy of these columns, or of all. Errors: DomainError, and SpecError where it has no such depth
+        or where there are constraints, which no tree keeps."""
+        if domain.constraints:
+            raise SpecError(
+                f"{self.id} keeps no constraints",
+                repair="take them away, or choose another method",
+            )
+        hierarchy = prefixes.hierarchy(domain, columns or domain.names, together=together)
+        if depth > hierarchy.depth:
+            raise SpecError(
+                f"depth is more than the {hierarchy.depth} that the description goes",
+                repair="describe more bins or longer texts, or take a smaller depth",
+            )
+        return hierarchy
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCounts:
+    """A table of counts of nodes that a plan asks for. threshold: counts below it are given as 0."""
+
+    nodes: NodeSet
+    noise: Noise
+    threshold: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +93,25 @@ class TreePlan(Plan):
     """Of the budget, for the number of records."""
 
     hierarchy: Hierarchy
+    partial: IncompletePrefixes = "completed"
+    """How prefixes of strings are written."""
+    placed: Placement = "density"
+    """Where records lie within a cell."""
 
     # ---- strategies ----------------------------------------------------------------------
+
+    @abstractmethod
+    def require_noise(self) -> None:
+        """Errors: SpecError where the budget gives no noise that can be drawn: before anything is charged."""
 
     @abstractmethod
     def growth_rule(self, records: float | None = None) -> tuple[Rule, Noise]:
         """Rule and noise by which nodes open. records: about how many there are, a number that is public or was
         paid for; None: that of a forecast."""
+
+    def node_counts(self, grown: Growth, records: float) -> Sequence[NodeCounts]:
+        """What is counted of a tree. records: as of `growth_rule`."""
+        raise NotImplementedError
 
     @abstractmethod
     def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
@@ -58,15 +122,30 @@ class TreePlan(Plan):
     def counts_per_value(self, records: int) -> tuple[Noise, float]:
         """The noise of a count, and how many counts add up to one value of a column, at most."""
 
-    @abstractmethod
-    def tree(
-        self, leaves: LeafEstimates, *, attached: Covariates | None = None
-    ) -> factory.ModelTree:
-        """The part of a model that is made of leaves. attached: columns beside them."""
-
     def kept_leaves(self, leaves: LeafEstimates) -> LeafEstimates:
         """The leaves of which a model consists."""
         return leaves
+
+    # ---- the budget ----------------------------------------------------------------------
+
+    def checked(self) -> Self:
+        """This plan. Errors: SpecError where the budget gives no noise."""
+        self.require_noise()
+        return self
+
+    def share_noise(self, share: Fraction) -> Noise:
+        """The noise of a table of counts for this share of the budget."""
+        return budget_allocation.noise(self.loss.of(self.loss.amount * share), self.sensitivity)
+
+    @property
+    def share_of_counts(self) -> Fraction:
+        """What the number of records leaves."""
+        return Fraction(1) if self.total_noise() is None else 1 - self.total_share
+
+    def deepest(self, fits: Callable[[int], bool], *, most: int | None = None) -> int:
+        """The largest depth that fits, of the hierarchy or at most so many; 1 where none does."""
+        depth = min(self.hierarchy.depth, most or self.hierarchy.depth)
+        return next((level for level in range(depth, 1, -1) if fits(level)), 1)
 
     # ---- the number of records -----------------------------------------------------------
 
@@ -90,9 +169,7 @@ class TreePlan(Plan):
         return self._noise_of_total()
 
     def _noise_of_total(self) -> Noise:
-        return budget_allocation.noise(
-            self.loss.of(self.loss.amount * self.total_share), self.sensitivity
-        )
+        return self.share_noise(self.total_share)
 
     def ask_total(self, session: Session) -> Answers:
         noise, before = self.total_noise(), len(session.answers)
@@ -128,12 +205,47 @@ class TreePlan(Plan):
         total = self.noisy_total(answers)
         return float(self.domain.rows or 0) if total is None else total
 
+    # ---- the run -------------------------------------------------------------------------
+
+    def ask(self, session: Session) -> None:
+        totals = self.ask_total(session)
+        records, together = self.records(totals), self.hierarchy.joint_halving
+        rule, noise = self.growth_rule(records)
+        grown = session.grow(self.hierarchy.columns, rule=rule, noise=noise, together=together)
+        for table in self.node_counts(grown, records):
+            session.leaves(
+                table.nodes, noise=table.noise, threshold=table.threshold, together=together
+            )
+
+    def grown(self, answers: Answers) -> tuple[Growth, Noise]:
+        """The tree, and the noise by which it was grown. Errors: InputError where it is not of this plan."""
+        rule, noise = self.growth_rule(self.records(answers))
+        if [(one.columns, one.rule) for one in answers.growths] != [
+            (self.hierarchy.columns, rule)
+        ]:
+            raise not_of_this_plan()
+        return answers.growths[0], noise
+
     # ---- the model -----------------------------------------------------------------------
 
     def fit(self, answers: Answers) -> Model:
         rows, leaves = self.estimated(answers)
         tree = self.tree(self.kept_leaves(leaves))
         return self.model(tree, self.diagnose(answers, leaves, rows=rows), rows=rows)
+
+    def tree(
+        self, leaves: LeafEstimates, *, attached: Covariates | None = None
+    ) -> factory.ModelTree:
+        """The part of a model that is made of leaves. attached: columns beside them."""
+        texts = texts_of(self.domain) if self.partial == "completed" else None
+        return factory.tree(
+            self.hierarchy,
+            leaves,
+            incomplete_prefixes=self.partial,
+            completions=None if texts is None else texts.completions,
+            placed=self.placed,
+            attached=attached,
+        )
 
     def model(self, tree: factory.ModelTree, notes: TreeDiagnostics, *, rows: int) -> Model:
         return Model(
