@@ -185,10 +185,10 @@ def _sure(texts: pa.Array, layout: DateLayout, odd: Collection[str]) -> dict[str
     index = int(np.flatnonzero(decisive if decisive.any() else layout.readable)[0])
     example = f"“{texts[index].as_py()}” is {layout.day_in_words(index)}"
     if layout.key in ("day-first", "month-first"):
-        why = f"All values are dates with {order}: some have a number above 12 there, so {example}. The range is in whole years."
+        why = f"All values are dates with {order}: some have a number above 12 there, so {example}."
         certain = int(decisive.sum()) >= _SURE_CELLS
     else:
-        why = f"All values are dates with {order}: {example}. The range is in whole years."
+        why = f"All values are dates with {order}: {example}."
         certain = layout.key != "compact"
     if "%y" in layout.format:
         why += " Years 00 to 68 are taken for 2000 to 2068, and 69 to 99 for 1969 to 1999."

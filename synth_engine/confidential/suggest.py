@@ -1,7 +1,8 @@
 """Suggestions for the description of a column, read off its values: for the steward's eyes, to be confirmed or not.
 
-Bounds are rounded outwards and lists are cut at a hundred, so that a suggestion is a draft rather than a summary; it is
-still made from the data, which is why every fact of it is marked "suggested"."""
+No bound is suggested: the smallest and the largest value are those of single records, so bounds are written somewhere or
+learned within the budget. Lists are cut at a hundred. A suggestion is still made from the data, which is why every fact of it is
+marked "suggested"."""
 
 from __future__ import annotations
 
@@ -50,7 +51,6 @@ _NAMES = {
 _WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
 _LEARNED = "Where they lie is learned within the budget, unless bounds are written somewhere."
 _NUMBERS = ("integer", "number", "scale")
-ONE_BIN_A_VALUE = 200  # whole numbers of a shorter range are suggested with a bin each
 MAX_DECIMALS = 6
 _CONFIRM = (
     "Confirm only what is known without looking at this table, for example from a codebook."
@@ -251,7 +251,7 @@ def _on_a_scale(column: DistinctTexts) -> dict[str, Any] | None:
         return _without_sentinels(column, decimals, _decimals)
     if (moments := numbers.times(column.texts)) is not None:
         if moments.days:
-            return _without_last_day(column) or _days(moments.first, moments.last)
+            return _without_last_day(column) or _days()
         return _span(moments, int(np.gcd.reduce(moments.clocks)))
     for kind in KINDS.values():
         if (draft := kind.suggest(column.texts)) is not None:
@@ -368,7 +368,7 @@ def _draft_of_many(name: str, wide: Wide) -> dict[str, Any]:
     if wide.read == "numbers":
         return _many_numbers(name, wide)
     if wide.read == "times":
-        return _days(wide.first, wide.last) if wide.days else _span(wide, wide.common)
+        return _days() if wide.days else _span(wide, wide.common)
     texts = wide.some_texts()
     if len(texts) and wide.longest <= MAX_TEXT_BYTES:
         counted = texts.value_counts()
@@ -432,16 +432,18 @@ def _pair(times: Counter[str]) -> tuple[str, str] | None:
     )
 
 
-def _days(first: str, last: str) -> dict[str, Any]:
-    why = "All values are dates; the range is in whole years."
-    return {"kind": "date", **rounding.days(first, last), "why": why}
+def _days() -> dict[str, Any]:
+    return {"kind": "scale", "of": "date", "why": f"All values are dates. {_LEARNED}"}
 
 
 def _span(span: numbers.Times | Wide, common: int) -> dict[str, Any]:
     """Moments in the coarsest unit on which all stand, spelled as in the file where all are spelled in one way."""
-    why = "All values are moments; the range is in whole years, the step the coarsest unit that fits. No zone is kept."
-    ends = rounding.moments(span.first, span.last, common=common, spellings=span.spellings)
-    return {"kind": "datetime", **ends, "why": why}
+    why = f"All values are dates with a time; the step is the coarsest unit that fits. No zone is kept. {_LEARNED}"
+    return {
+        "kind": "scale",
+        **rounding.moments(common=common, spellings=span.spellings),
+        "why": why,
+    }
 
 
 def _integer(column: DistinctTexts, values: Any) -> dict[str, Any]:
@@ -569,7 +571,7 @@ def _without_last_day(column: DistinctTexts) -> dict[str, Any] | None:
     moments = numbers.times(column.texts.filter(pa.array(~alone)))
     if moments is None:
         return None
-    draft = _days(moments.first, moments.last)
+    draft = _days()
     draft["why"] = (
         f"{' and '.join(listed)} stands for no day, and is taken for a marker of missing values. {draft['why']}"
     )
@@ -577,10 +579,6 @@ def _without_last_day(column: DistinctTexts) -> dict[str, Any] | None:
 
 
 def _whole(least: int, most: int) -> dict[str, Any]:
-    low, high = (int(bound) for bound in rounding.outwards(least, most))
-    if high - low < ONE_BIN_A_VALUE:
-        why = "All values are whole numbers; the bounds are the smallest and largest, rounded outwards."
-        return {"kind": "integer", "low": low, "high": high, "width": 1, "why": why}
     why = f"All values are whole numbers. {_LEARNED}"
     if least >= CODES and len(str(least)) == len(str(most)):
         why = f"All have {len(str(least))} digits: if they are codes, such as census blocks, make them categories. {why}"

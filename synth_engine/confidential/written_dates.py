@@ -61,14 +61,13 @@ class DateLayout:
         return f"{day.day} {day:%B} {day.year}"
 
     def facts(self) -> dict[str, Any]:
-        """The description of a column that is read so, over whole years."""
-        years, seconds = self.years[self.readable], self.seconds[self.readable]
-        first, last = f"{years.min():04}", f"{years.max():04}"
+        """The description of a column that is read so; where its days lie is not part of it."""
+        seconds = self.seconds[self.readable]
         if not seconds.any():
-            return {"kind": "date", **rounding.days(first, last), "format": self.format}
+            return {"kind": "scale", "of": "date", "format": self.format}
         common = int(np.gcd.reduce(seconds))
-        ends = rounding.moments(first, last, common=common, spellings=set())
-        return {"kind": "datetime", **ends, "format": self.format}
+        step = rounding.moments(common=common, spellings=set())
+        return {"kind": "scale", **step, "format": self.format}
 
 
 def layouts(texts: pa.Array) -> list[DateLayout]:

@@ -340,12 +340,7 @@ def test_labels_and_missing_codes_become_suggestions(survey: Path) -> None:
     )
     assert "“Sex of the person”" in sex["why"]
     assert "1 = male; 2 = female" in sex["why"]
-    assert (age["kind"], age["low"], age["high"], age["missing"]) == (
-        "integer",
-        17,
-        44,
-        ["98", "99"],
-    )
+    assert (age["kind"], age["of"], age["missing"]) == ("scale", "integer", ["98", "99"])
     assert {one["provenance"] for one in drafts.values()} == {"suggested"}
 
 

@@ -70,7 +70,7 @@ def test_a_preview_and_suggestions_are_made_as_for_a_csv(path: Path) -> None:
     reading = ingest.read(path, kind="parquet")
     assert (reading.columns, reading.rows, reading.dialect) == (("age", "sex"), 100, None)
     assert reading.preview[1] == ["19", "m"]
-    assert [each["kind"] for each in reading.suggestions] == ["integer", "categorical"]
+    assert [each["kind"] for each in reading.suggestions] == ["scale", "categorical"]
     assert readers.detect(path, kind="parquet") is None
     assert readers.columns(path) == ("age", "sex")  # recognised by its content
 

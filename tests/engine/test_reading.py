@@ -327,12 +327,12 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         "small whole numbers",
         ["3", "16", "1"],
-        {"kind": "integer", "low": 1, "high": 16, "width": 1},
+        {"kind": "scale", "of": "integer"},
     ),
     (
         "ages",
         ["17", "90", ""],
-        {"kind": "integer", "low": 15, "high": 90, "width": 1, "missing": [""]},
+        {"kind": "scale", "of": "integer", "missing": [""]},
     ),
     ("amounts", ["12285", "1490400"], {"kind": "scale", "of": "integer"}),
     ("skewed amounts", ["0"] * 9 + ["99999"], {"kind": "scale", "of": "integer"}),
@@ -346,7 +346,7 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         "days",
         ["2019-03-01", "2020-02-29"],
-        {"kind": "date", "low": "2019-01-01", "high": "2020-12-31", "step_days": 1},
+        {"kind": "scale", "of": "date"},
     ),
     ("days that are none", ["2019-02-30", "2020-02-29"], {"kind": "categorical"}),
     ("days of an unlikely year", ["0019-03-01", "2020-02-29"], {"kind": "categorical"}),
@@ -354,11 +354,9 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
         "moments",
         ["2019-03-01T10:45:00", "2020-02-29T00:15:00", "NA"],
         {
-            "kind": "datetime",
-            "low": "2019-01-01T00:00:00",
-            "high": "2020-12-31T23:59:59",
-            "step": 1,
-            "unit": "minutes",
+            "kind": "scale",
+            "of": "datetime",
+            "step": 60,
             "format": "%Y-%m-%dT%H:%M:%S",
             "missing": ["NA"],
         },
@@ -366,17 +364,17 @@ SUGGESTED: list[tuple[str, list[str], dict[str, Any]]] = [
     (
         "full hours",
         ["2019-03-01 10:00Z", "2019-03-02 11:00Z"],
-        {"unit": "hours", "format": "%Y-%m-%d %H:%MZ"},
+        {"step": 3_600, "format": "%Y-%m-%d %H:%MZ"},
     ),
     (
         "midnights",
         ["2019-03-01 00:00:00", "2019-03-02T00:00:00"],
-        {"kind": "datetime", "unit": "days"},
+        {"kind": "scale", "of": "datetime", "step": 86_400},
     ),
     (
         "fractions of a second",
         ["2019-03-01 00:00:01.5", "2019-03-02T00:00"],
-        {"kind": "datetime", "unit": "seconds"},
+        {"kind": "scale", "of": "datetime", "step": 1},
     ),
     (
         "moments that are none",
@@ -429,7 +427,7 @@ def test_a_column_gets_a_fitting_suggestion(
 ON_A_SCALE = [
     case
     for case in SUGGESTED
-    if case[2].get("kind") in ("integer", "number", "date", "datetime")
+    if case[2].get("kind") in ("integer", "number", "date", "datetime", "scale")
 ]
 
 
@@ -504,4 +502,4 @@ def test_the_example_is_read_whole() -> None:
     reading = ingest.read(ADULT, kind="csv.gz")
     assert (reading.rows, len(reading.columns)) == (48_842, 15)
     kinds = {each["name"]: each["kind"] for each in reading.suggestions}
-    assert (kinds["age"], kinds["workclass"]) == ("integer", "categorical")
+    assert (kinds["age"], kinds["workclass"]) == ("scale", "categorical")

@@ -65,7 +65,7 @@ NUMBERS: dict[str, tuple[list[str], str, Marks, dict[str, Any]]] = {
     "apostrophes": (["1'234.5", "7"], ",", Marks(thousands="'"), {"kind": "scale", "of": "number"}),
     "dollars": (["$1,200.50", "$3.10", "$0.00", "$2,100,000.00"], ",", Marks(thousands=",", units=("$",)), {"kind": "scale", "of": "number"}),
     "negative dollars": (["-$5.00", "$3.10"], ",", Marks(units=("$",)), {"kind": "scale", "of": "number", "step": 0.1}),
-    "percent": (["12 %", "7%", "100 %"], ",", Marks(units=("%",)), {"kind": "integer", "low": 5, "high": 100}),
+    "percent": (["12 %", "7%", "100 %"], ",", Marks(units=("%",)), {"kind": "scale", "of": "integer"}),
     "euros behind decimal commas": (["1.200,50 €", "3,10 €"], ";", Marks(decimal=",", thousands=".", units=("€",)), {"kind": "scale", "of": "number"}),
     "a dash for missing": (["1,200", "-", "2,385,000"], ",", Marks(thousands=","), {"kind": "scale", "missing": ["-"]}),
 }  # fmt: skip
@@ -184,7 +184,7 @@ def test_units_are_asked_once_for_all_columns(tmp_path: Path) -> None:
         {"a": ["5 kg", "7 kg", "0"], "b": ["12cm", "9cm", "4cm"]},
         units=tuple(choice["form"]["units"]),
     )
-    assert [each["kind"] for each in answered.suggestions] == ["integer", "integer"]
+    assert [each["kind"] for each in answered.suggestions] == ["scale", "scale"]
 
 
 @pytest.mark.parametrize(
@@ -244,19 +244,19 @@ def test_a_form_without_units_is_stored_as_before() -> None:
 
 # --- dates -------------------------------------------------------------------------------------------------------------
 DATES: dict[str, tuple[list[str], dict[str, Any], str]] = {
-    "month first, two digits": (["2/9/21", "2/13/21", "3/14/21", "4/30/21"], {"kind": "date", "format": "%m/%d/%y", "low": "2021-01-01", "high": "2021-12-31"}, "sure"),
-    "one deciding cell": (["2/9/21", "13/2/21"], {"kind": "date", "format": "%d/%m/%y"}, "probable"),
-    "beside a dash": (["2/9/21", "2/13/21", "-", "3/14/21", "4/30/21"], {"kind": "date", "format": "%m/%d/%y", "missing": ["-"]}, "probable"),
-    "beside a day that is none": (["2021-02-09", "2021-12-30", "0000-00-00"], {"kind": "date", "missing": ["0000-00-00"]}, "probable"),
-    "points": (["09.02.2021", "28.02.2021", "13.01.2020", "14.12.1999"], {"kind": "date", "format": "%d.%m.%Y", "low": "1999-01-01"}, "sure"),
-    "two digits of the last century": (["9/2/69", "28/2/68"], {"low": "1969-01-01", "high": "2068-12-31"}, "probable"),
-    "the year first": (["2021/02/09", "2021/12/30"], {"kind": "date", "format": "%Y/%m/%d"}, "sure"),
-    "the same day either way": (["3/3/2021", "4/4/2021"], {"kind": "date"}, "probable"),
-    "names of months": (["9-Feb-21", "28-Dec-20"], {"kind": "date", "format": "%d-%b-%y"}, "sure"),
-    "long names of months": (["February 9, 2021", "May 28, 2020"], {"kind": "date", "format": "%B %d, %Y"}, "sure"),
-    "a midnight behind each": (["02/09/2021 12:00:00 AM", "02/19/2021 12:00:00 AM"], {"kind": "date", "format": "%m/%d/%Y %I:%M:%S %p"}, "probable"),
-    "clocks": (["19.02.2021 14:05", "09.02.2021 00:30"], {"kind": "datetime", "format": "%d.%m.%Y %H:%M", "unit": "minutes"}, "probable"),
-    "eight digits": (["20210209", "20210228", "20201231", "20210101", "20210102"], {"kind": "date", "format": "%Y%m%d"}, "probable"),
+    "month first, two digits": (["2/9/21", "2/13/21", "3/14/21", "4/30/21"], {"kind": "scale", "of": "date", "format": "%m/%d/%y"}, "sure"),
+    "one deciding cell": (["2/9/21", "13/2/21"], {"kind": "scale", "of": "date", "format": "%d/%m/%y"}, "probable"),
+    "beside a dash": (["2/9/21", "2/13/21", "-", "3/14/21", "4/30/21"], {"kind": "scale", "of": "date", "format": "%m/%d/%y", "missing": ["-"]}, "probable"),
+    "beside a day that is none": (["2021-02-09", "2021-12-30", "0000-00-00"], {"kind": "scale", "of": "date", "missing": ["0000-00-00"]}, "probable"),
+    "points": (["09.02.2021", "28.02.2021", "13.01.2020", "14.12.1999"], {"kind": "scale", "of": "date", "format": "%d.%m.%Y"}, "sure"),
+    "two digits of the last century": (["9/2/69", "28/2/68"], {"of": "date", "format": "%d/%m/%y"}, "probable"),
+    "the year first": (["2021/02/09", "2021/12/30"], {"kind": "scale", "of": "date", "format": "%Y/%m/%d"}, "sure"),
+    "the same day either way": (["3/3/2021", "4/4/2021"], {"kind": "scale", "of": "date"}, "probable"),
+    "names of months": (["9-Feb-21", "28-Dec-20"], {"kind": "scale", "of": "date", "format": "%d-%b-%y"}, "sure"),
+    "long names of months": (["February 9, 2021", "May 28, 2020"], {"kind": "scale", "of": "date", "format": "%B %d, %Y"}, "sure"),
+    "a midnight behind each": (["02/09/2021 12:00:00 AM", "02/19/2021 12:00:00 AM"], {"kind": "scale", "of": "date", "format": "%m/%d/%Y %I:%M:%S %p"}, "probable"),
+    "clocks": (["19.02.2021 14:05", "09.02.2021 00:30"], {"kind": "scale", "of": "datetime", "format": "%d.%m.%Y %H:%M", "step": 60}, "probable"),
+    "eight digits": (["20210209", "20210228", "20201231", "20210101", "20210102"], {"kind": "scale", "of": "date", "format": "%Y%m%d"}, "probable"),
 }  # fmt: skip
 
 
@@ -327,7 +327,7 @@ def test_many_dates_with_clocks_are_judged_by_some_of_them(
         f"{i % 28 + 1:02}/{i % 12 + 1:02}/2021 {i % 24:02}:{i % 60:02}" for i in range(500)
     ]
     draft, _ = one(tmp_path, values)
-    assert (draft["kind"], draft["format"]) == ("datetime", "%d/%m/%Y %H:%M")
+    assert (draft["kind"], draft["format"]) == ("scale", "%d/%m/%Y %H:%M")
 
 
 # --- markers and sentinels -----------------------------------------------------------------------------------------------
@@ -375,23 +375,23 @@ def test_markers_among_many_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_padded_numbers_are_numbers(tmp_path: Path) -> None:
     draft, _ = one(tmp_path, [" 5 ", "12", " -  ", "7"])
-    assert (draft["kind"], draft["missing"]) == ("integer", [" -  "])
+    assert (draft["kind"], draft["missing"]) == ("scale", [" -  "])
 
 
 AGES = [str(age) for age in range(91)]
 SENTINELS: dict[str, tuple[list[str], list[str] | None, dict[str, Any]]] = {
-    "999 above ages": ([*AGES, "999", "999"], ["999"], {"kind": "integer", "high": 90}),
-    "998 and 999": ([*AGES, "998", "999"], ["998", "999"], {"high": 90}),
-    "-1 below counts": (["-1"] * 50 + AGES, ["-1"], {"low": 0}),
-    "-1 beside empty cells stays a value": (["-1"] * 50 + AGES + [""], [""], {"low": -5}),
-    "negative values": ([str(value) for value in range(-20, 20)], None, {"low": -20}),
-    "99 among ages": ([*AGES, "99"], None, {"high": 100}),
+    "999 above ages": ([*AGES, "999", "999"], ["999"], {"kind": "scale", "of": "integer"}),
+    "998 and 999": ([*AGES, "998", "999"], ["998", "999"], {"kind": "scale", "of": "integer"}),
+    "-1 below counts": (["-1"] * 50 + AGES, ["-1"], {"kind": "scale", "of": "integer"}),
+    "-1 beside empty cells stays a value": (["-1"] * 50 + AGES + [""], [""], {"kind": "scale", "of": "integer"}),
+    "negative values": ([str(value) for value in range(-20, 20)], None, {"kind": "scale", "of": "integer"}),
+    "99 among ages": ([*AGES, "99"], None, {"kind": "scale", "of": "integer"}),
     "9999 among amounts": ([str(700 * i) for i in range(20)] + ["9999"], None, {}),
-    "0 among years": (["0", *(str(year) for year in range(1950, 2020))], ["0"], {"low": 1950}),
+    "0 among years": (["0", *(str(year) for year in range(1950, 2020))], ["0"], {"kind": "scale", "of": "integer"}),
     "0 among amounts": (["0", *(str(1_600 + 50 * i) for i in range(40))], None, {"kind": "scale"}),
-    "the last day": (["9999-12-31", *(f"201{i}-05-01" for i in range(8))], ["9999-12-31"], {"kind": "date", "high": "2017-12-31"}),
-    "the first day": (["1900-01-01", *(f"201{i}-05-01" for i in range(8))], ["1900-01-01"], {"kind": "date", "low": "2010-01-01"}),
-    "old days": (["1900-01-01", *(f"190{i}-05-01" for i in range(8))], None, {"kind": "date", "low": "1900-01-01"}),
+    "the last day": (["9999-12-31", *(f"201{i}-05-01" for i in range(8))], ["9999-12-31"], {"kind": "scale", "of": "date"}),
+    "the first day": (["1900-01-01", *(f"201{i}-05-01" for i in range(8))], ["1900-01-01"], {"kind": "scale", "of": "date"}),
+    "old days": (["1900-01-01", *(f"190{i}-05-01" for i in range(8))], None, {"kind": "scale", "of": "date"}),
 }  # fmt: skip
 
 
@@ -401,7 +401,7 @@ def test_values_that_stand_for_none_are_markers(tmp_path: Path, name: str) -> No
     draft, hint = one(tmp_path, values)
     assert {key: draft[key] for key in expected} == expected
     assert draft["missing"] == missing
-    if missing and missing != [""] and draft["kind"] == "integer":
+    if missing and missing != [""] and draft.get("of") == "integer":
         assert hint["certainty"] == "probable"
         [choice] = hint["choices"]
         assert choice["key"] == "value"
@@ -419,7 +419,7 @@ CODES: dict[str, tuple[str, list[str], str]] = {
     "German postal codes": ("PLZ", ["80331", "01067", "10115"] * 4, "categorical"),
     "round salaries": ("salary", [str(value) for value in (30_000, 35_000, 60_000, 90_000)] * 10, "scale"),
     "salaries of five digits": ("salary", [str(30_000 + 17 * i) for i in range(500)], "scale"),
-    "years": ("year", [str(year) for year in range(1990, 2020)] * 10, "integer"),
+    "years": ("year", [str(year) for year in range(1990, 2020)] * 10, "scale"),
     "telephone numbers": ("phone", [str(2_000_000_000 + 7_919 * i) for i in range(50)], "identifier"),
     "telephone numbers with signs": ("contact", [f"0{300 + i}/{400_000 + 31 * i}" for i in range(50)], "identifier"),
     "keys": ("order", [str(1_000_000_000 + 7_919_333 * i) for i in range(150)], "identifier"),
@@ -441,9 +441,7 @@ def test_codes_are_no_numbers(tmp_path: Path, case: str) -> None:
         and len({*map(len, values)}) == 1
         and "01067" not in values
     ):
-        # Codes in a short range have a bin each, if they are numbers.
-        number = "integer" if case == "industry codes" else "scale"
-        assert [choice["facts"]["kind"] for choice in hint["choices"]] == [number]
+        assert [choice["facts"]["kind"] for choice in hint["choices"]] == ["scale"]
         assert hint["certainty"] == "probable"
 
 
