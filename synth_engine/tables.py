@@ -21,7 +21,7 @@ from synth_engine.domain import (
 from synth_engine.errors import InputError
 from synth_engine.models.model import Model
 
-FORMATS = (".csv", ".parquet", ".dat", ".dat.gz")
+FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
 
 def write(
@@ -51,8 +51,13 @@ def fill(
 ) -> str:
     """Draws a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file, which is on
     the disk by then. declared: a CSV in the declared form of its file. OSError where the disk does not take it."""
+    if form.endswith(".xlsx"):
+        codec.require_rows(rows, columns=len(model.domain.table_columns))
     if form.endswith(".parquet"):
         _write_parquet(model, rows, seed=seed, path=path)
+    elif form.endswith(".xlsx"):
+        with path.open("wb") as file:
+            codec.write_workbook(model.domain, mechanisms.draw_blocks(model, rows, seed), file)
     elif form.endswith(".dat.gz"):
         # Neither name nor time of day: the same baskets, the same bytes.
         with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:

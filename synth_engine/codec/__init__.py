@@ -26,12 +26,14 @@ from synth_engine.codec.resolving import (
     resolved_positions,
 )
 from synth_engine.codec.units import normal
+from synth_engine.codec.workbook import MEDIA_TYPE as WORKBOOK_MEDIA_TYPE
+from synth_engine.codec.workbook import require_rows, write_workbook
 from synth_engine.kinds.reading import Codes
 
 __all__ = [
-    "Bags", "Codes", "DeclaredFormWriter", "Fit", "GroupSums", "RankCorrelation", "Ranking", "RawColumn", "RawCounter", "RawPairCounter", "RawPairs", "RawTable",
+    "WORKBOOK_MEDIA_TYPE", "Bags", "Codes", "DeclaredFormWriter", "Fit", "GroupSums", "RankCorrelation", "Ranking", "RawColumn", "RawCounter", "RawPairCounter", "RawPairs", "RawTable",
     "as_text", "bags", "count_generated", "decode", "encode",
     "encode_column", "fit", "is_counted", "normal", "positions",
-    "repeat_rows", "repetitions",
-    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_identifiers",
+    "repeat_rows", "repetitions", "require_rows",
+    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_identifiers", "write_workbook",
 ]  # fmt: skip

@@ -66,13 +66,21 @@ class DeclaredFormWriter:
     def _cells(self, name: object, column: pd.Series) -> Sequence[object]:
         attribute = self._domain.attribute(str(name))
         texts = attribute.write_as_declared(column, self._form.marks)
-        written = texts.map({text: self._harmless(text) for text in texts.unique()}).tolist()
+        written = texts.map({text: self._safe(text) for text in texts.unique()}).tolist()
         if not attribute.holds_numbers or self._form.quoting != "texts":
             return written
         missing = column.isna().to_numpy()
         return [
             text if gone else _Number(text) for text, gone in zip(written, missing, strict=True)
         ]
+
+    def _safe(self, text: str) -> str:
+        """A text that a cell of the form can hold: without quotation marks, texts that were made up or learned have
+        blanks for delimiters and line ends."""
+        if not self._form.quote:
+            for sign in {self._form.delimiter, "\n", "\r"} - {" "}:
+                text = text.replace(sign, " ")
+        return self._harmless(text)
 
     def _lines(self, rows: Iterable[Iterable[object]]) -> bytes:
         form, text = self._form, io.StringIO(newline="")

@@ -13,11 +13,8 @@ from synth_engine.domain.constraints import ORIGINS
 from synth_engine.errors import DomainError, TableError
 from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect, Marks
 from synth_engine.kinds.attribute import Attribute
-from synth_engine.kinds.basket import Baskets
 from synth_engine.kinds.facts import Provenance
 from synth_engine.kinds.fields import Fields
-from synth_engine.kinds.text import Text
-from synth_engine.kinds.weak import Weak
 from synth_engine.strict_json import JsonObject
 
 Quoting = Literal["needed", "texts", "all"]
@@ -74,10 +71,7 @@ class FileForm:
         """Refuses declared texts that a file of this form cannot hold. Errors: DomainError naming the column."""
         for attribute in attributes:
             texts = (attribute.name, *(attribute.missing or ()), *attribute.declared_texts)
-            # Texts that are made up or learned may hold any sign.
-            if (not self.quote and isinstance(attribute, Text | Weak | Baskets)) or not all(
-                map(self._can_hold, texts)
-            ):
+            if not all(map(self._can_hold, texts)):
                 raise attribute.error(
                     "a name, value or missing marker that the declared form of the file cannot hold",
                     repair="state another encoding, delimiter or quotation mark of the file",

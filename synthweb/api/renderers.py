@@ -8,6 +8,8 @@ from typing import Any
 
 from rest_framework.renderers import JSONRenderer
 
+from synth_engine import codec
+
 
 class CsvRenderer(JSONRenderer):
     """What is rendered at all here is an error."""
@@ -31,6 +33,13 @@ class ParquetRenderer(CsvRenderer):
 
     media_type = "application/vnd.apache.parquet"
     format = "parquet"
+
+
+class WorkbookRenderer(CsvRenderer):
+    """The same for an Excel workbook."""
+
+    media_type = codec.WORKBOOK_MEDIA_TYPE
+    format = "xlsx"
 
 
 class PemRenderer(CsvRenderer):

@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import path, re_path
 
 from synthweb.api import problems
-from synthweb.api.renderers import CsvRenderer, ParquetRenderer
+from synthweb.api.renderers import CsvRenderer, ParquetRenderer, WorkbookRenderer
 from synthweb.api.views import (
     audit,
     budget,
@@ -248,6 +248,11 @@ urlpatterns = [
         "samples/<slug:code>/table.parquet",
         releases.TableViewSet.as_view({"get": "parquet"}, renderer_classes=[ParquetRenderer]),
         name="sample-parquet",
+    ),
+    path(
+        "samples/<slug:code>/table.xlsx",
+        releases.TableViewSet.as_view({"get": "xlsx"}, renderer_classes=[WorkbookRenderer]),
+        name="sample-xlsx",
     ),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),

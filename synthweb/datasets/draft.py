@@ -87,6 +87,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         **{each: CHECKED if each in (document.get("signs") or ()) else "" for each in CLASSES},
         **{key: plain(document.get(key)) for key in _PLAIN},
         **_bins_or_edges(document),
+        **_cell_form(document.get("written") or {}),
     }
     form = FORMS[str(kind)]
     fields = form.as_typed(document, fields)
@@ -136,6 +137,15 @@ def _in_a_line(texts: Iterable[str]) -> str:
 def markers(missing: Sequence[str]) -> str:
     """Markers of missing values as typed into one line; an empty one that comes first has a box of its own."""
     return _in_a_line(marker for place, marker in enumerate(missing) if marker or place)
+
+
+def _cell_form(written: Mapping[str, Any]) -> Fields:
+    """How the cells of a column are written, as typed."""
+    return {
+        **{key: CHECKED if written.get(key) else "" for key in ("grouped", "unpadded")},
+        **{key: str(written.get(key) or "") for key in ("before", "after", "decimals")},
+        "digits_wide": str(written.get("width") or ""),
+    }
 
 
 def _bins_or_edges(document: Mapping[str, Any]) -> Fields:
@@ -216,7 +226,7 @@ def confirmed_names(draft: Draft) -> list[str]:
     return [name for name, column in columns(draft).items() if column.get("confirmed")]
 
 
-CONTEXT_KEYS = ("points", "partitions", "totals")
+CONTEXT_KEYS = ("points", "partitions", "totals", "file")
 """What a description says beside its columns, their constraints and the table; kept apart from a draft, as in a DOMAIN.json."""
 
 
@@ -231,6 +241,8 @@ def fitting_context(context: Mapping[str, Any], names: Collection[str]) -> dict[
     }
     if (totals := context.get("totals")) and fits(totals):
         matching["totals"] = totals
+    if form := context.get("file"):
+        matching["file"] = form
     return {key: facts for key, facts in matching.items() if facts}
 
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, parse_attribute
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
+
+
+def _cell_form(typed: TypedFields, inputs: Sequence[str]) -> dict[str, object]:
+    """How the cells of a column are written, as typed. A sign keeps the blank between it and the number."""
+    form: dict[str, object] = {
+        key: True for key in ("grouped", "unpadded") if typed.text(key) == CHECKED
+    }
+    form |= {
+        key: str(typed.fields[key]) for key in ("before", "after") if typed.fields.get(key)
+    }
+    counts = {"decimals": "decimals", "digits_wide": "width"}
+    form |= {name: typed.whole(key) for key, name in counts.items() if typed.text(key)}
+    # Inputs of another kind that was chosen before may still hold something.
+    known = {counts.get(key, key) for key in inputs}
+    return {key: value for key, value in form.items() if key in known and value}
 
 
 def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
@@ -26,5 +41,7 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
         document |= {"missing": typed.missing(), "outside": typed.text("outside") or None}
     if kind not in ("categorical", "identifier", "weak") and typed.text("unordered") == CHECKED:
         document["ordered"] = False
+    if written := _cell_form(typed, FORMS[kind].fields):
+        document["written"] = written
     # The parser of DOMAIN.json judges: a page cannot accept what a file may not contain.
     return parse_attribute(document)

@@ -98,6 +98,12 @@ _LABELS = {
     "blanks": ("blanks", ""),
     "punctuation": ("punctuation", ""),
     "leading": ("Keep what kind of sign texts begin with", ""),
+    "grouped": ("Thousands have the sign of the file between them", ""),
+    "decimals": ("Digits after the decimal mark, at least", "Filled with zeros. Empty: none."),
+    "before": ("Written before the number", "As $ or EUR with a blank."),
+    "after": ("Written after the number", "As % or kg."),
+    "digits_wide": ("Digits in front, at least", "Filled with leading zeros: 5 for 01234."),
+    "unpadded": ("Days and months below ten have one digit, as 2/9/21", ""),
     "missing_empty": ("An empty cell means missing", ""),
     "missing": ("Other markers of missing values", "For example ?, NA. Empty: none."),
     "outside": ("A value outside this", ""),
@@ -118,7 +124,16 @@ def of(key: str, kind: str, value: str) -> Input:
             wide=True,
             fills=key == "set_values",
         )
-    if key in ("ordered", "unordered", "missing_empty", "leading", *CLASSES, *sets.SIGNS):
+    if key in (
+        "ordered",
+        "unordered",
+        "missing_empty",
+        "leading",
+        "grouped",
+        "unpadded",
+        *CLASSES,
+        *sets.SIGNS,
+    ):
         return Input(key=key, label=label, value=value, type="box")
     if key == "outside" or key in form.choices:
         options, usual = form.choices.get(key) or (form.outsides, form.usual_outside(False))

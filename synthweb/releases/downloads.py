@@ -18,6 +18,7 @@ from django.utils.text import slugify
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
+from synth_engine import codec
 from synth_engine.errors import InputError
 from synth_engine.verifier import standalone
 from synthweb.accounts.http import SignedInRequest
@@ -27,6 +28,12 @@ from synthweb.datasets.models import Preview
 from synthweb.releases import chain, groups, maps, selectors, services, spool, tables, trees
 from synthweb.releases.models import Release, Sample
 from synthweb.releases.slots import TooManyDrawings
+from synthweb.releases.table_writers import FileFormat
+
+_MEDIA: dict[FileFormat, tuple[str, str]] = {
+    "parquet": ("application/vnd.apache.parquet", "parquet"),
+    "xlsx": (codec.WORKBOOK_MEDIA_TYPE, "xlsx"),
+}
 
 
 def _attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
@@ -40,16 +47,15 @@ def file_name(release: Release, *, what: str, ending: str) -> str:
 
 
 def _download(
-    request: SignedInRequest, sample: Sample, *, parquet: bool = False
+    request: SignedInRequest,
+    sample: Sample,
+    format: FileFormat,
 ) -> HttpResponseBase:
     """A sample as a file, or the page that says that too many are being drawn."""
     try:
-        pieces = spool.Download(
-            sample,
-            parquet=parquet,
-            for_spreadsheets=request.GET.get("for") == "spreadsheets" and not parquet,
-            request=request,
-        )
+        pieces = spool.Download(sample, format=format, request=request)
+    except InputError as error:
+        raise Http404(error.rule) from None
     # Raised before the first byte goes out; afterwards there could be no page that says why.
     except TooManyDrawings as busy:
         page = render(
@@ -57,11 +63,7 @@ def _download(
         )
         page["Retry-After"] = str(busy.wait)
         return page
-    kind, ending = (
-        ("application/vnd.apache.parquet", "parquet")
-        if parquet
-        else ("text/csv; charset=utf-8", "csv")
-    )
+    kind, ending = _MEDIA.get(format, (tables.csv_media_type(sample, format), "csv"))
     response = StreamingHttpResponse(pieces, content_type=kind)
     return _attached(response, file_name(sample.release, what=sample.code, ending=ending))
 
@@ -73,7 +75,10 @@ def _download(
 @cache_control(private=True, no_store=True)
 def sample_csv(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
-    return _download(request, sample)
+    form: FileFormat = "spreadsheets" if request.GET.get("for") == "spreadsheets" else "csv"
+    return _download(
+        request, sample, "declared" if request.GET.get("as") == "declared" else form
+    )
 
 
 @login_required
@@ -81,7 +86,15 @@ def sample_csv(request: SignedInRequest, code: str, sample_code: str) -> HttpRes
 @cache_control(private=True, no_store=True)
 def sample_parquet(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
-    return _download(request, sample, parquet=True)
+    return _download(request, sample, "parquet")
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def sample_xlsx(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
+    sample = selectors.sample_for(request.user, sample_code, release_code=code)
+    return _download(request, sample, "xlsx")
 
 
 @login_required

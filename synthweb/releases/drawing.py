@@ -31,16 +31,12 @@ def main() -> int:
     # are shown to every user of the machine.
     job = json.load(sys.stdin.buffer)
     model = Model.from_json(job["model"])
-    if job["parquet"]:
-        table_writers.write_parquet(
-            model, job["rows"], seed=job["seed"], file=sys.stdout.buffer
-        )
+    table = {"seed": job["seed"], "format": job["format"]}
+    if job["format"] not in table_writers.LINE_FORMATS:
+        table_writers.write_file(model, job["rows"], **table, file=sys.stdout.buffer)
     else:
-        blocks = table_writers.csv_blocks(
-            model, job["rows"], seed=job["seed"], for_spreadsheets=job["for_spreadsheets"]
-        )
-        for block in blocks:
-            sys.stdout.buffer.write(block.encode())
+        for block in table_writers.blocks_below(model, job["rows"], **table):
+            sys.stdout.buffer.write(block)
             sys.stdout.buffer.flush()  # the download goes on while the next block is drawn
     sys.stdout.buffer.flush()
     return 0

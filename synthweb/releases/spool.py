@@ -24,12 +24,14 @@ from typing import IO
 from django.conf import settings
 from django.http import HttpRequest
 
+from synth_engine import codec
 from synth_engine.domain import Domain
 from synth_engine.mechanisms import Model
 from synthweb.lib.errors import SynthwebError
 from synthweb.releases import table_writers
 from synthweb.releases.models import Sample
 from synthweb.releases.slots import Slot
+from synthweb.releases.table_writers import FileFormat
 
 SMALL = 2_000_000
 """Cells of a table that is drawn in the web process: about a second."""
@@ -51,32 +53,32 @@ class Left(BrokenPipeError):
 class Download:
     """The bytes of a sample. Holds a slot of its requester's until it is closed or read to the end.
     `request`: of whoever downloads; where the server can say that they have left, the drawing ends then and not
-    with the first rows that cannot be sent. Raises TooManyDrawings."""
+    with the first rows that cannot be sent. Raises TooManyDrawings, and InputError for more rows than a workbook holds."""
 
     def __init__(
         self,
         sample: Sample,
         *,
-        parquet: bool = False,
-        for_spreadsheets: bool = False,
+        format: FileFormat = "csv",
         request: HttpRequest | None = None,
     ) -> None:
+        domain = Domain.from_json(sample.model_document["domain"])
+        if format == "xlsx":
+            codec.require_rows(sample.rows, columns=len(domain.table_columns))
         self._slot = Slot(sample.requested_by_id)
         self._drawing: _Drawn | None = None
         try:
             if _cells(sample) > SMALL:
-                self._drawing = _Drawn(
-                    sample, parquet=parquet, for_spreadsheets=for_spreadsheets
-                )
+                self._drawing = _Drawn(sample, format)
                 pieces = self._drawing.pieces(_has_gone(request))
             else:
-                pieces = _small(sample, parquet=parquet, for_spreadsheets=for_spreadsheets)
+                pieces = _small(sample, format)
         # Also a KeyboardInterrupt or the time-out of a worker: no slot outlives its download.
         except BaseException:
             self.close()
             raise
         self._pieces = pieces
-        self._first = b"" if parquet else _header(sample, for_spreadsheets=for_spreadsheets)
+        self._first = table_writers.first_line(domain, format)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -118,39 +120,27 @@ def _cells(sample: Sample) -> int:
     )
 
 
-def _header(sample: Sample, *, for_spreadsheets: bool) -> bytes:
-    domain = Domain.from_json(sample.model_document["domain"])
-    return table_writers.header(domain, for_spreadsheets=for_spreadsheets).encode()
-
-
-def _small(sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> Iterator[bytes]:
+def _small(sample: Sample, format: FileFormat) -> Iterator[bytes]:
     model = Model.from_json(sample.model_document)
-    if not parquet:
-        blocks = table_writers.csv_blocks(
-            model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
-        )
-        return (block.encode() for block in blocks)
+    if format in table_writers.LINE_FORMATS:
+        return table_writers.blocks_below(model, sample.rows, seed=sample.seed, format=format)
     # In memory as a whole, because SMALL bounds it.
     file = io.BytesIO()
-    table_writers.write_parquet(model, sample.rows, seed=sample.seed, file=file)
+    table_writers.write_file(model, sample.rows, seed=sample.seed, format=format, file=file)
     return iter([file.getvalue()])
 
 
 class _Drawn:
     """A process that draws, and the file that it fills."""
 
-    def __init__(self, sample: Sample, *, parquet: bool, for_spreadsheets: bool) -> None:
+    def __init__(self, sample: Sample, format: FileFormat) -> None:
         folder = Path(settings.SPOOL_DIR)
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
         job = {"model": sample.model_document, "rows": sample.rows, "seed": sample.seed}
         # A file, not a pipe: a pipe holds less than a model, and would block this thread until
         # the process has loaded its libraries and reads.
         with tempfile.TemporaryFile(dir=folder) as asked:
-            asked.write(
-                json.dumps(
-                    job | {"parquet": parquet, "for_spreadsheets": for_spreadsheets}
-                ).encode()
-            )
+            asked.write(json.dumps(job | {"format": format}).encode())
             asked.seek(0)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "synthweb.releases.drawing"],

@@ -1,11 +1,11 @@
-"""A table drawn from a model as CSV or Parquet, block by block. Nothing here needs Django: a process that only draws
-imports this and the engine (`drawing`)."""
+"""A table drawn from a model as a file, block by block. Nothing here needs Django: a process that only draws imports this
+and the engine (`drawing`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +18,39 @@ from synth_engine.mechanisms import Model
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # What a spreadsheet takes for the start of a formula; the last four are the wide forms of the first.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+FileFormat = Literal["csv", "spreadsheets", "declared", "parquet", "xlsx"]
+"""csv: the clean form. spreadsheets: with an apostrophe before texts that a spreadsheet would run as a formula. declared:
+the form that the description states for the file."""
+LINE_FORMATS: tuple[FileFormat, ...] = ("csv", "spreadsheets", "declared")
+
+
+def first_line(domain: Domain, format: FileFormat) -> bytes:
+    """The first line of a text file, known before anything is drawn; nothing of other files."""
+    if format not in LINE_FORMATS:
+        return b""
+    if format == "declared":
+        return codec.DeclaredFormWriter(domain).header()
+    return header(domain, for_spreadsheets=format == "spreadsheets").encode()
+
+
+def blocks_below(
+    model: Model,
+    rows: int,
+    *,
+    seed: str,
+    format: FileFormat,
+) -> Iterator[bytes]:
+    """The lines of a text file below its first one."""
+    if format == "declared":
+        writer = codec.DeclaredFormWriter(model.domain)
+        writer.header()  # which `first_line` gives; a byte order mark comes once
+        for block in mechanisms.draw_blocks(model, rows, seed):
+            yield writer.block(block)
+    else:
+        spreadsheets = format == "spreadsheets"
+        for text in csv_blocks(model, rows, seed=seed, for_spreadsheets=spreadsheets):
+            yield text.encode()
 
 
 def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
@@ -37,6 +70,21 @@ def csv_blocks(
         if for_spreadsheets:
             written = written.apply(_harmless)
         yield written.to_csv(index=False, header=False, lineterminator="\n")
+
+
+def write_file(
+    model: Model,
+    rows: int,
+    *,
+    seed: str,
+    format: FileFormat,
+    file: IO[bytes],
+) -> None:
+    """The table as Parquet or as a workbook, from beginning to end."""
+    if format == "xlsx":
+        codec.write_workbook(model.domain, mechanisms.draw_blocks(model, rows, seed), file)
+    else:
+        write_parquet(model, rows, seed=seed, file=file)
 
 
 def write_parquet(model: Model, rows: int, *, seed: str, file: IO[bytes]) -> None:

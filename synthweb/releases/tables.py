@@ -15,7 +15,7 @@ from synth_engine.domain import Attribute, Domain, Text
 from synth_engine.mechanisms import Model
 from synthweb.releases import table_writers
 from synthweb.releases.models import Release, Sample
-from synthweb.releases.table_writers import harmless_text
+from synthweb.releases.table_writers import FileFormat, harmless_text
 
 
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
@@ -26,6 +26,18 @@ def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[st
     yield from table_writers.csv_blocks(
         model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
     )
+
+
+def has_form(sample: Sample) -> bool:
+    """Whether the description states how the file is written, as a whole or in some column."""
+    domain = sample.model_document["domain"]
+    return "file" in domain or any("written" in column for column in domain["attributes"])
+
+
+def csv_media_type(sample: Sample, format: FileFormat) -> str:
+    """The media type of a CSV, with the encoding that the description states for the file where it is written so."""
+    stated = sample.model_document["domain"].get("file") if format == "declared" else None
+    return f"text/csv; charset={(stated or {}).get('encoding', 'utf-8')}"
 
 
 def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:

@@ -40,6 +40,11 @@ urlpatterns = [
         name="sample-parquet",
     ),
     path(
+        "<slug:code>/samples/<slug:sample_code>/table.xlsx",
+        downloads.sample_xlsx,
+        name="sample-xlsx",
+    ),
+    path(
         "<slug:code>/samples/<slug:sample_code>/receipt.json",
         downloads.sample_receipt,
         name="sample-receipt",

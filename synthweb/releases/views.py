@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from synth_engine.codec.workbook import MAX_ROWS
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation import style
 from synthweb.accounts.http import SignedInRequest
@@ -28,6 +29,7 @@ from synthweb.releases import (
     selectors,
     services,
     signals,
+    tables,
     trees,
 )
 from synthweb.releases import compare as comparison
@@ -234,6 +236,8 @@ def sample(request: SignedInRequest, code: str, sample_code: str) -> HttpRespons
         "sample": sample,
         "edition": sample.edition,
         "citation": citation.of_sample(sample),
+        "has_form": tables.has_form(sample),
+        "fits_workbook": sample.rows < MAX_ROWS,
     }
     return render(request, "releases/sample.html", context)
 

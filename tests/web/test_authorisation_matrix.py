@@ -122,6 +122,7 @@ POST   releases/<slug:code>/samples/                                 302    404 
 GET    releases/<slug:code>/samples/<slug:sample_code>/              302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.csv     302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.parquet 302    404    404    200    404    403    403    403
+GET    releases/<slug:code>/samples/<slug:sample_code>/table.xlsx    302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/receipt.json  302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/description/                             302    404    404    200    200    403    403    403
 POST   releases/<slug:code>/description/                             302    404    404    403    422    403    403    403
@@ -259,6 +260,7 @@ GET    api/v1/samples/<slug:code>/                                   401    404 
 GET    api/v1/samples/<slug:code>/receipt/                           401    404    404    200    404    404    404    404
 GET    api/v1/samples/<slug:code>/table.csv                          401    404    404    200    404    404    404    404
 GET    api/v1/samples/<slug:code>/table.parquet                      401    404    404    200    404    404    404    404
+GET    api/v1/samples/<slug:code>/table.xlsx                         401    404    404    200    404    404    404    404
 GET    api/v1/schema/                                                401    200    200    200    200    200    200    200
 GET    api/v1/docs/                                                  302    200    200    200    200    200    200    200
 GET    api/v1/^(?P<path>(?s:.*))$                                    404    404    404    404    404    404    404    404

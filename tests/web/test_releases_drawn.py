@@ -80,24 +80,23 @@ def _earlier_csv(sample: Sample, *, for_spreadsheets: bool = False) -> str:
 def test_a_table_drawn_elsewhere_is_byte_for_byte_the_one_drawn_here(
     large: Sample, monkeypatch: pytest.MonkeyPatch, for_spreadsheets: bool
 ) -> None:
+    form: table_writers.FileFormat = "spreadsheets" if for_spreadsheets else "csv"
     for sample in (large, _another(large, 70_000)):  # of one block, and of two
-        elsewhere = b"".join(spool.Download(sample, for_spreadsheets=for_spreadsheets))
+        elsewhere = b"".join(spool.Download(sample, format=form))
         assert elsewhere.decode() == _earlier_csv(sample, for_spreadsheets=for_spreadsheets)
         assert elsewhere.decode() == "".join(
             tables.stream_csv(sample, for_spreadsheets=for_spreadsheets)
         )
         with monkeypatch.context() as patch:
             patch.setattr(spool, "SMALL", 10**9)
-            assert (
-                b"".join(spool.Download(sample, for_spreadsheets=for_spreadsheets)) == elsewhere
-            )
+            assert b"".join(spool.Download(sample, format=form)) == elsewhere
 
 
 @pytest.mark.slow
 def test_parquet_drawn_elsewhere_holds_the_same_table(large: Sample) -> None:
     here = io.BytesIO()
     tables.write_parquet(large, here)
-    elsewhere = io.BytesIO(b"".join(spool.Download(large, parquet=True)))
+    elsewhere = io.BytesIO(b"".join(spool.Download(large, format="parquet")))
     assert elsewhere.getvalue() == here.getvalue()
     assert len(pd.read_parquet(elsewhere)) == large.rows
 

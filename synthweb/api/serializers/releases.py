@@ -151,6 +151,9 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
     parquet = serializers.HyperlinkedIdentityField(
         view_name="api:sample-parquet", lookup_field="code"
     )
+    xlsx = serializers.HyperlinkedIdentityField(
+        view_name="api:sample-xlsx", lookup_field="code"
+    )
     release = serializers.CharField(source="release.code")
     edition = serializers.CharField(
         source="edition.code",
@@ -173,6 +176,7 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             "commitment",
             "csv",
             "parquet",
+            "xlsx",
             "requested_by",
             "created_at",
         ]

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from synth_engine.errors import InputError
 from synthweb.accounts.models import Role
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import holders_of
@@ -23,7 +24,7 @@ from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent
-from synthweb.api.renderers import ParquetRenderer
+from synthweb.api.renderers import ParquetRenderer, WorkbookRenderer
 from synthweb.api.serializers.datasets import NameSerializer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
@@ -44,11 +45,19 @@ from synthweb.releases import chain, selectors, services, spool, tables
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
+from synthweb.releases.table_writers import FileFormat
 
 FOR_SPREADSHEETS = OpenApiParameter(
     "for_spreadsheets",
     bool,
     description="true: an apostrophe before texts that a spreadsheet would run as a formula. Changes those values.",
+)
+
+AS_DECLARED = OpenApiParameter(
+    "as_declared",
+    bool,
+    description="true: in the form that the description states for the file, with its encoding, delimiter, marks of "
+    "numbers and dates as they came in. Not together with for_spreadsheets.",
 )
 
 
@@ -236,15 +245,21 @@ class TableViewSet(GenericViewSet[Sample]):
     makes_files = True
 
     @extend_schema(
-        responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[FOR_SPREADSHEETS]
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        parameters=[FOR_SPREADSHEETS, AS_DECLARED],
     )
     def csv(self, request: Request, code: str) -> StreamingHttpResponse:
-        """The table as CSV (UTF-8, header line, RFC 4180 quoting)."""
+        """The table as CSV (UTF-8, header line, RFC 4180 quoting), or in the declared form of its file."""
         sample = _sample(request, code)
-        safe = _truth(request, "for_spreadsheets")
+        safe, declared = _truth(request, "for_spreadsheets"), _truth(request, "as_declared")
+        if safe and declared:
+            raise ValidationError({"as_declared": "A file has one form; ask for one of both."})
+        form: FileFormat = "spreadsheets" if safe else "declared" if declared else "csv"
         # Django's own request: its environment tells the download when the reader has left.
-        download = spool.Download(sample, for_spreadsheets=safe, request=request._request)
-        response = StreamingHttpResponse(download, content_type="text/csv; charset=utf-8")
+        download = spool.Download(sample, format=form, request=request._request)
+        response = StreamingHttpResponse(
+            download, content_type=tables.csv_media_type(sample, form)
+        )
         response["Content-Disposition"] = (
             f'attachment; filename="{sample.release.code}-{sample.code}.csv"'
         )
@@ -254,9 +269,24 @@ class TableViewSet(GenericViewSet[Sample]):
     def parquet(self, request: Request, code: str) -> StreamingHttpResponse:
         """The table as Parquet, with natural types."""
         sample = _sample(request, code)
-        download = spool.Download(sample, parquet=True, request=request._request)
+        download = spool.Download(sample, format="parquet", request=request._request)
         response = StreamingHttpResponse(download, content_type=ParquetRenderer.media_type)
         name = f"{sample.release.code}-{sample.code}.parquet"
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+        return response
+
+    @extend_schema(responses={(200, WorkbookRenderer.media_type): OpenApiTypes.BINARY})
+    def xlsx(self, request: Request, code: str) -> StreamingHttpResponse:
+        """The table as an Excel workbook of one sheet: numbers and dates as such, and no text is a formula."""
+        sample = _sample(request, code)
+        try:
+            download = spool.Download(sample, format="xlsx", request=request._request)
+        except InputError as error:
+            raise ValidationError(
+                {"rows": f"{error.text[0].upper()}{error.text[1:]}."}
+            ) from None
+        response = StreamingHttpResponse(download, content_type=WorkbookRenderer.media_type)
+        name = f"{sample.release.code}-{sample.code}.xlsx"
         response["Content-Disposition"] = f'attachment; filename="{name}"'
         return response
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synth_engine.domain import Date, parse_attribute
-from synthweb.datasets.kinds.form import SHARED, KindForm, shows_unordered_if_set
+from synthweb.datasets.kinds.form import DAY_CELLS, SHARED, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.typed import TypedFields
 
 _ALL_DAYS = 4_000_000  # more than there are dates
@@ -40,7 +40,7 @@ FORM = KindForm(
     kind="date",
     label="Date",
     position=50,
-    fields=("low", "high", "bins", "step_days", "format", "unordered", *SHARED),
+    fields=("low", "high", "bins", "step_days", "format", "unordered", *DAY_CELLS, *SHARED),
     document=_date,
     summary=_summary,
     outsides={

@@ -5,6 +5,7 @@ from __future__ import annotations
 from synth_engine.domain import DateTime, parse_attribute
 from synth_engine.kinds.date_time import ISO_MOMENT, UNITS
 from synthweb.datasets.kinds.form import (
+    DAY_CELLS,
     SHARED,
     Document,
     Fields,
@@ -55,7 +56,18 @@ FORM = KindForm(
     kind="datetime",
     label="Date and time",
     position=60,
-    fields=("low", "high", "step", "unit", "bins", "width", "format", "unordered", *SHARED),
+    fields=(
+        "low",
+        "high",
+        "step",
+        "unit",
+        "bins",
+        "width",
+        "format",
+        "unordered",
+        *DAY_CELLS,
+        *SHARED,
+    ),
     document=_datetime,
     summary=_moments,
     outsides={

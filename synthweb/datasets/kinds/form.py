@@ -10,6 +10,10 @@ from synthweb.datasets.kinds.typed import TypedFields
 
 Document = Mapping[str, object]
 Fields = dict[str, str]
+NUMBER_CELLS = ("grouped", "decimals", "before", "after", "digits_wide")
+"""Inputs for how numbers are written."""
+DAY_CELLS = ("unpadded",)
+"""Inputs for how days are written."""
 SHARED = ("missing_empty", "missing", "outside")
 """Inputs that most kinds have and mean alike."""
 TO_A_BOUND = {"clamp": "moves to the nearest bound", "missing": "counts as missing"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm
+from synthweb.datasets.kinds.form import NUMBER_CELLS, SHARED, TO_A_BOUND, KindForm
 from synthweb.datasets.kinds.numbers import summary
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import split_numbers
@@ -27,7 +27,7 @@ FORM = KindForm(
     kind="integer",
     label="Whole number",
     position=20,
-    fields=("low", "high", "bins", "width", "edges", "unordered", *SHARED),
+    fields=("low", "high", "bins", "width", "edges", "unordered", *NUMBER_CELLS, *SHARED),
     document=_integer,
     summary=summary,
     outsides=TO_A_BOUND,

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, KindForm, shows_unordered_if_set
+from synthweb.datasets.kinds.form import (
+    NUMBER_CELLS,
+    SHARED,
+    TO_A_BOUND,
+    KindForm,
+    shows_unordered_if_set,
+)
 from synthweb.datasets.kinds.numbers import equal_edges, summary
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import split_numbers
@@ -25,7 +31,7 @@ FORM = KindForm(
     kind="number",
     label="Number",
     position=30,
-    fields=("low", "high", "bins", "edges", "unordered", *SHARED),
+    fields=("low", "high", "bins", "edges", "unordered", *NUMBER_CELLS, *SHARED),
     document=_number,
     summary=summary,
     outsides=TO_A_BOUND,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from synth_engine.domain import Range
-from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, Document, Fields, KindForm
+from synthweb.datasets.kinds.form import (
+    DAY_CELLS,
+    NUMBER_CELLS,
+    SHARED,
+    TO_A_BOUND,
+    Document,
+    Fields,
+    KindForm,
+)
 from synthweb.datasets.kinds.numbers import spaced
 from synthweb.datasets.kinds.typed import TypedFields
 
@@ -38,7 +46,9 @@ def _as_typed(_document: Document, fields: Fields) -> Fields:
 
 
 def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
-    return key != "day_format" or fields.get("of") == "date"
+    if key in NUMBER_CELLS:
+        return fields.get("of") != "date"
+    return key not in ("day_format", *DAY_CELLS) or fields.get("of") == "date"
 
 
 def _summary(attribute: Range) -> str:
@@ -51,7 +61,7 @@ FORM = KindForm(
     kind="range",
     label="Unknown bounds",
     position=80,
-    fields=("of", *WIDEST, *SHARED),
+    fields=("of", *WIDEST, *NUMBER_CELLS, *DAY_CELLS, *SHARED),
     document=_range,
     summary=_summary,
     outsides=TO_A_BOUND,

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from synth_engine.domain import Scale
-from synthweb.datasets.kinds.form import SHARED, TO_A_BOUND, Document, Fields, KindForm
+from synthweb.datasets.kinds.form import (
+    DAY_CELLS,
+    NUMBER_CELLS,
+    SHARED,
+    TO_A_BOUND,
+    Document,
+    Fields,
+    KindForm,
+)
 from synthweb.datasets.kinds.numbers import spaced
 from synthweb.datasets.kinds.typed import TypedFields
 
@@ -43,7 +51,9 @@ def _as_typed(_document: Document, fields: Fields) -> Fields:
 
 
 def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
-    return key != "day_format" or fields.get("of") in _ON_CALENDAR
+    if key in NUMBER_CELLS:
+        return fields.get("of") not in _ON_CALENDAR
+    return key not in ("day_format", *DAY_CELLS) or fields.get("of") in _ON_CALENDAR
 
 
 def _summary(attribute: Scale) -> str:
@@ -59,7 +69,16 @@ FORM = KindForm(
     kind="scale",
     label="Number or date",
     position=15,
-    fields=("of", "widest_low", "widest_high", "step", "day_format", *SHARED),
+    fields=(
+        "of",
+        "widest_low",
+        "widest_high",
+        "step",
+        "day_format",
+        *NUMBER_CELLS,
+        *DAY_CELLS,
+        *SHARED,
+    ),
     document=_scale,
     summary=_summary,
     outsides=TO_A_BOUND,

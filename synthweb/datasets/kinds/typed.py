@@ -35,6 +35,8 @@ _LABELS = {
     "rho": "chance that nothing is invented",
     "min_length": "shortest",
     "max_length": "longest",
+    "decimals": "digits after the decimal mark",
+    "digits_wide": "digits in front",
 }
 
 

@@ -20,7 +20,7 @@ from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.datasets import basis, constraining, points, selectors
+from synthweb.datasets import basis, constraining, file_form, points, selectors
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.bulk_edit import remark_lines
 from synthweb.datasets.domain_cache import newest
@@ -260,7 +260,8 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     dataset.refresh_from_db(fields=["draft"])
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     names = payload["columns"] if payload else selectors.columns_of(dataset)
-    domain = domain_of(dataset.draft, names=names, context=selectors.draft_context(dataset))
+    context = file_form.with_form(selectors.draft_context(dataset), dataset)
+    domain = domain_of(dataset.draft, names=names, context=context)
     typed = drafts.columns(dataset.draft)
     described = {attribute.name: typed[attribute.name] for attribute in domain.attributes}
     return _store(

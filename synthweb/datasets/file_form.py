@@ -1,0 +1,18 @@
+"""The form of a dataset's file as a fact of its description: what was confirmed for reading says how samples are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from synth_engine.domain import FileForm
+from synth_engine.formats import DELIMITED, Dialect
+from synthweb.datasets.models import Dataset
+
+
+def with_form(context: Mapping[str, object], dataset: Dataset) -> dict[str, object]:
+    """What a description says beside its columns, with the form of the file where it is not the clean one. A form that came
+    with a document stays. Confirming a description confirms the form of its file (ADR 11)."""
+    if "file" in context or dataset.file_kind not in DELIMITED or not dataset.dialect:
+        return dict(context)
+    form = FileForm.of_dialect(Dialect.from_json(dataset.dialect))
+    return dict(context) if form == FileForm() else {**context, "file": form.to_json()}
