@@ -114,6 +114,7 @@ def _cells(attribute: Attribute, column: pd.Series) -> list[str]:
     """The cells of a column; a missing value is the text of its marker, as in a CSV."""
     missing = column.isna().to_numpy()
     kind = attribute.arrow_type
+    cells: Iterable[str]
     if attribute.written.width:  # zeros in front of a number are kept by a text alone
         cells = map(_text, attribute.write(column).str.zfill(attribute.written.width))
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):

@@ -73,7 +73,7 @@ def test_numbers_are_numbers_and_no_text_is_a_formula() -> None:
         {
             "a<b": pd.array([5, None], dtype="Int64"),
             "height": [1.5, 2.0],
-            "born": pd.to_datetime(["2000-01-01", None]),
+            "born": pd.to_datetime(pd.Series(["2000-01-01", None])),
             "seen": pd.to_datetime(["2020-01-01 12:00", "2020-01-02 00:00"]),
             "zip": [1234, 99_999],
             "code": ["=1+1", "007"],
