@@ -140,8 +140,9 @@ class Office:
         request = ledger.request_budget(
             steward=self.people["steward"],
             dataset=dataset,
-            rule=Rule.BASIC,
-            amount=Amount(epsilon=100 * 10**9, delta=10**12),
+            terms=ledger.Terms(
+                rule=Rule.BASIC, amount=Amount(epsilon=100 * 10**9, delta=10**12)
+            ),
             reason="To see how pages do.",
         )
         ledger.grant(

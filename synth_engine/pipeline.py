@@ -300,8 +300,10 @@ def report(
         comparison.tally(synthetic),
         domain,
         fits=_fits(table),
-        rows_real=_first_rows(path, domain=domain, **form),
-        rows_synthetic=_records(shown, first[shown].to_numpy().tolist()),
+        rows=comparison.SampleRows(
+            real=_first_rows(path, domain=domain, **form),
+            synthetic=_records(shown, first[shown].to_numpy().tolist()),
+        ),
         unenforced=counting.count_violations(unenforced.__getitem__, domain=domain),
     )
 
@@ -332,8 +334,10 @@ def compare(
         comparison.tally(synthetic, progress=progress),
         domain,
         fits=_fits(real),
-        rows_real=_first_rows(path, domain=domain, dialect=dialect),
-        rows_synthetic=_first_rows(synthetic_path, domain=domain),
+        rows=comparison.SampleRows(
+            real=_first_rows(path, domain=domain, dialect=dialect),
+            synthetic=_first_rows(synthetic_path, domain=domain),
+        ),
     )
 
 

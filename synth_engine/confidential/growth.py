@@ -16,6 +16,7 @@ from synth_engine.hierarchy import (
     Codes,
     Growth,
     Hierarchy,
+    ParentRanges,
     Rule,
     child_level,
     discount_cells,
@@ -72,9 +73,7 @@ def grow_tree(
             codes,
             level.prefixes,
             level=level.level,
-            parents=level.parents,
-            starts=start,
-            ends=end,
+            parents=ParentRanges(of=level.parents, starts=start, ends=end),
             reached=reached,
         )
         # Every child that can exist is counted and gets noise, with records or without: the set

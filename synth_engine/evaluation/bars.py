@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil, floor, log10
 
 from synth_engine.domain import MISSING, OTHER
-from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, Card, CardTable, make_card, make_table
 from synth_engine.evaluation.plots import Figure, Layout, Report, Trace, frame
 from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escape, shorten
 from synth_engine.evaluation.thousands import grouped
@@ -45,13 +45,17 @@ def card(
     entry: Json,
     reading: Mapping[str, object],
     *,
-    caption: str,
-    first: str,
+    table: CardTable,
     figure: Figure,
-    note: str = "",
 ) -> Card:
-    """The card of a histogram, with counts and shares by value; `first`: the head of the column of values; `note`: a
-    sentence below the figure."""
+    """The card of a histogram, with its table of values."""
+    verdict = entry["verdict"]
+    made = make_card(report, key, reading, table, verdict["words"], figure=figure)
+    return replace(made, mark=MARKS[verdict["level"]])
+
+
+def value_table(entry: Json, *, caption: str, first: str) -> CardTable:
+    """Counts and shares by value. first: the head of the column of values."""
     counts, shares = entry["counts"], entry["shares"]
     rows = [
         (
@@ -63,10 +67,7 @@ def card(
         for code, label in enumerate(entry["labels"])
     ]
     head = (first, "Real", "Synthetic", "Real share", "Synthetic share", "Difference")
-    table, verdict = make_table(caption, head, rows), entry["verdict"]
-    mark = MARKS[verdict["level"]]
-    made = make_card(report, key, reading, table, verdict["words"], figure=figure)
-    return replace(made, mark=mark, note=note)
+    return make_table(caption, head, rows)
 
 
 def arrange(entry: Json) -> tuple[Traces, Layout]:

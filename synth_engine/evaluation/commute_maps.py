@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +52,7 @@ def flows(view: CommuteView, side: str) -> CardAndTable:
         view.divided,
         side=side,
         widest=widest,
-        outlines=view.outlines,
-        box=view.box,
-        unit=view.unit,
+        base=view.base_map,
     )
     total = int(tables[side].sum())
     share = sum(n for _, _, n in largest) / max(1, total)
@@ -116,11 +113,13 @@ def _density_traces(
         # A circle must be seen where either side has records, or what was lost would not be on
         # the map.
         values = np.maximum(values, counts["real"])
-    where: dict[str, Any] = {"outlines": view.outlines, "box": view.box, "unit": view.unit}
     if few:
-        return maps.circles(values, squares, moved=moved, **where)
+        return maps.circles(values, squares, moved=moved, base=view.base_map)
     return maps.raster(
-        values if moved is None else moved, squares, difference=moved is not None, **where
+        values if moved is None else moved,
+        squares,
+        difference=moved is not None,
+        base=view.base_map,
     )
 
 

@@ -13,8 +13,9 @@ from synth_engine.evaluation import commute_wording, regions, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.curves import Unit
+from synth_engine.evaluation.maps import BaseMap
 from synth_engine.evaluation.plots import Figure, Layout, Trace, frame
-from synth_engine.evaluation.regions import Regions, Ring
+from synth_engine.evaluation.regions import Regions
 
 Row = tuple[str, ...]
 
@@ -79,8 +80,9 @@ class CommuteView:
         return regions.divide(self.commute, self.domain, self.choice)
 
     @cached_property
-    def outlines(self) -> list[Ring]:
-        return regions.outlines(self.commute, self.domain)
+    def base_map(self) -> BaseMap:
+        outlines = regions.outlines(self.commute, self.domain)
+        return BaseMap(outlines=outlines, box=self.box, unit=self.unit)
 
     @cached_property
     def box(self) -> tuple[float, float, float, float]:

@@ -4,6 +4,7 @@ Nothing is fetched from a server of maps."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import cos, floor, log10, radians
 
 import numpy as np
@@ -30,6 +31,19 @@ DIFFERENCE = {"tickformat": ".2~%", "nticks": 5}
 _COLOURS = {"real": style.REAL, "synthetic": style.SYNTHETIC}
 
 
+@dataclass(frozen=True, kw_only=True)
+class BaseMap:
+    """What every map of a commute has: public outlines, the box that it shows, and the unit of its scale."""
+
+    outlines: Sequence[Ring]
+    box: Box
+    unit: Unit
+
+    def below(self, traces: Sequence[Trace]) -> tuple[list[Trace], Layout]:
+        """The traces over the outlines, with a scale."""
+        return [ground(self.outlines), *traces, _scale(self.box, self.unit)], layout(self.box)
+
+
 def bar(title: str) -> dict[str, object]:
     """A colour bar above a map, with what its numbers are."""
     return {
@@ -49,18 +63,16 @@ def flows(
     *,
     side: str,
     widest: int,
-    outlines: Sequence[Ring],
-    box: Box,
-    unit: Unit,
+    base: BaseMap,
 ) -> tuple[list[Trace], Layout]:
-    """Lines from part to part, as wide as the root of what goes there, and circles for what stays; `most`: the records of the
-    widest line."""
+    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest: the records
+    of the widest line."""
     between = [flow for flow in largest if _is_between(flow, parts)]
     staying = [flow for flow in largest if not _is_between(flow, parts)]
     widths = [max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)) for _, _, n in between]
     # A Plotly trace has one line width, so widths are rounded to a few levels: a trace for each
     # flow would make a page of hundreds.
-    traces = [ground(outlines)]
+    traces: list[Trace] = []
     for level in range(1, LINE_WIDTHS + 1):
         lines = [flow for flow, width in zip(between, widths, strict=True) if width == level]
         if lines:
@@ -69,7 +81,7 @@ def flows(
             )
     traces.append(_circles(staying, parts, side=side, widest=widest))
     traces.append(_pointers(between, parts, side=side))
-    return [*traces, _scale(box, unit)], layout(box)
+    return base.below(traces)
 
 
 def raster(
@@ -77,9 +89,7 @@ def raster(
     squares: Regions,
     *,
     difference: bool,
-    outlines: Sequence[Ring],
-    box: Box,
-    unit: Unit,
+    base: BaseMap,
 ) -> tuple[list[Trace], Layout]:
     """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour."""
     # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
@@ -111,7 +121,8 @@ def raster(
             "ticktext": [grouped(10**tick) for tick in ticks],
         }
         trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
-    return [ground(outlines), trace, _scale(box, unit)], layout(box) | {"showlegend": False}
+    traces, made = base.below([trace])
+    return traces, made | {"showlegend": False}
 
 
 def circles(
@@ -119,9 +130,7 @@ def circles(
     regions: Regions,
     *,
     moved: NDArray[np.float64] | None,
-    outlines: Sequence[Ring],
-    box: Box,
-    unit: Unit,
+    base: BaseMap,
 ) -> tuple[list[Trace], Layout]:
     """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
@@ -162,7 +171,7 @@ def circles(
         "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
     }
-    return [ground(outlines), trace, _scale(box, unit)], layout(box)
+    return base.below([trace])
 
 
 def ground(outlines: Sequence[Ring]) -> Trace:

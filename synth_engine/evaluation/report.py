@@ -6,6 +6,7 @@ Definitions in docs/comparison.md. A report on real data is *not* differentially
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
@@ -65,13 +66,20 @@ def tally(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampleRows:
+    """Rows of both sides, shown as given, the first 20 of each; None for a side without any."""
+
+    real: Sequence[Mapping[str, object]] | None = None
+    synthetic: Sequence[Mapping[str, object]] | None = None
+
+
 def compare(
     real: Tallies,
     synthetic: Tallies,
     domain: Domain,
     *,
-    rows_real: Sequence[Mapping[str, object]] | None = None,
-    rows_synthetic: Sequence[Mapping[str, object]] | None = None,
+    rows: SampleRows | None = None,
     unenforced: Sequence[int] = (),
     fits: Mapping[str, Fit] | None = None,
 ) -> Report:
@@ -80,7 +88,7 @@ def compare(
     Tables that one side lacks are left out, so that noisy answers, which are never complete, can take the place of the real
     side: with `private` tallies on both sides the report is private as well.
 
-    rows_real, rows_synthetic: shown as given, the first 20 of each, and only with tallies that are not private.
+    rows: only with tallies that are not private.
     unenforced: violations of each constraint in the same synthetic table without its constraints enforced.
     fits: how the cells of each real column fit its description, exact counts, for a report that is not private; a column
     of which many cells do not fit is not judged as kept.
@@ -88,7 +96,7 @@ def compare(
     private = real.private and synthetic.private
     # `private` claims that only released answers went in. Real rows or exact counts in the
     # report would make the claim false.
-    if (rows_real or fits) and real.private:
+    if ((rows and rows.real) or fits) and real.private:
         raise ValueError("real rows do not belong in a private report")
     wanted = list(_workload(domain))
     known = [clique for clique in wanted if clique in real and clique in synthetic]
@@ -126,7 +134,7 @@ def compare(
             "triples_of": comb(len(domain.names), 3),
             "seed": SEED,
         },
-        "side_by_side": _side_by_side(domain, rows_real, rows_synthetic),
+        "side_by_side": _side_by_side(domain, rows),
         "reading": {**explanations, **wording.PAGE_EXPLANATIONS},
     }
 
@@ -212,20 +220,19 @@ def _left_out(
 
 def _side_by_side(
     domain: Domain,
-    rows_real: Sequence[Mapping[str, object]] | None,
-    rows_synthetic: Sequence[Mapping[str, object]] | None,
+    rows: SampleRows | None,
 ) -> Json | None:
-    if rows_real is None and rows_synthetic is None:
+    if rows is None or (rows.real is None and rows.synthetic is None):
         return None
 
-    def texts(rows: Sequence[Mapping[str, object]] | None) -> list[list[str]]:
+    def texts(side: Sequence[Mapping[str, object]] | None) -> list[list[str]]:
         return [
             ["" if row.get(n) is None else str(row[n]) for n in domain.names]
-            for row in (rows or [])[:MAX_ROWS]
+            for row in (side or [])[:MAX_ROWS]
         ]
 
     return {
         "columns": list(domain.names),
-        "real": texts(rows_real),
-        "synthetic": texts(rows_synthetic),
+        "real": texts(rows.real),
+        "synthetic": texts(rows.synthetic),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -137,15 +138,13 @@ def place_card(
     share_map: Map, *, name: str, key: str, rows: int, chosen: Square | None = None
 ) -> Card:
     """Makes the map of where records have a place."""
-    return _map(
-        share_map,
-        rows=rows,
-        chosen=chosen,
+    words = _MapWords(
         key=key,
         title=f"Records by {name}",
         what=f"The box of {name}, cut into squares as finely as chosen, with the records that the model has in each.",
         none=f"No record lies anywhere in {name}.",
     )
+    return _map(share_map, words, rows=rows, chosen=chosen)
 
 
 def conditional_place_card(
@@ -153,43 +152,42 @@ def conditional_place_card(
 ) -> Card:
     """Makes the map of where records have a second place, of those with a first one in a chosen
     square."""
-    return _map(
-        share_map,
-        rows=rows,
-        chosen=None,
+    words = _MapWords(
         key=key,
         title=f"Records by {name}, of those with {start} in the square",
         what=f"Of the records whose {start} lies in the chosen square, the squares of {name}. A cell of the tree that is "
         f"larger than the square counts by the part of it that lies inside.",
         none=f"No record has its {start} in this square: choose a darker one.",
     )
+    return _map(share_map, words, rows=rows)
 
 
-def _map(
-    share_map: Map,
-    *,
-    rows: int,
-    chosen: Square | None,
-    key: str,
-    title: str,
-    what: str,
-    none: str,
-) -> Card:
+@dataclass(frozen=True, kw_only=True)
+class _MapWords:
+    """The texts of a map. none: where it has no records."""
+
+    key: str
+    title: str
+    what: str
+    none: str
+
+
+def _map(share_map: Map, words: _MapWords, *, rows: int, chosen: Square | None = None) -> Card:
     records = share_map.shares * rows
     density = records / share_map.areas_km2
     total = float(records.sum())
-    verdict = _where(share_map, density) if total >= 0.5 else none
+    verdict = _where(share_map, density) if total >= 0.5 else words.none
     numbers = f"About {number(total)} records. {verdict}" if total >= 0.5 else verdict
     return Card(
-        key=key,
-        title=title,
-        what=what,
+        key=words.key,
+        title=words.title,
+        what=words.what,
         how=_MAP_HOW,
         table=_squares(share_map, records, density),
         figure=plots.frame_release(
             [_heat(share_map, records, density)],
             _ground(share_map, chosen),
-            words=f"{title}. {numbers}",
+            words=f"{words.title}. {numbers}",
         ),
         verdict=numbers,
     )

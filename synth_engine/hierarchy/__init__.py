@@ -15,7 +15,7 @@ from synth_engine.hierarchy.growth import Growth, Level, Rule, child_level, draw
 from synth_engine.hierarchy.partition import NodeSet, leaf_nodes, sort_nodes
 from synth_engine.hierarchy.points import SpatialHierarchy
 from synth_engine.hierarchy.product import ProductHierarchy
-from synth_engine.hierarchy.search import ranges
+from synth_engine.hierarchy.search import ParentRanges, ranges
 from synth_engine.hierarchy.supported import GazetteerHierarchy, Support
 from synth_engine.hierarchy.taxonomy import TaxonomyHierarchy
 from synth_engine.hierarchy.words import StringHierarchy
@@ -27,6 +27,7 @@ __all__ = [
     "Hierarchy",
     "Level",
     "NodeSet",
+    "ParentRanges",
     "Prefixes",
     "ProductHierarchy",
     "Rule",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -16,19 +17,26 @@ _FEW = 32
 """Codes for each child of a node: so many are tallied as fast as they would be searched."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParentRanges:
+    """Ranges of codes, from starts to ends, shape (parents,), and to which of them each node belongs; what is above its nodes,
+    the codes of a range share."""
+
+    of: Places
+    starts: Places
+    ends: Places
+
+
 def ranges(
     codes: Codes,
     prefixes: Prefixes,
     *,
     level: int,
-    parents: Places,
-    starts: Places,
-    ends: Places,
+    parents: ParentRanges,
     reached: Places | None = None,
 ) -> tuple[Places, Places, Places]:
     """The place of the first code of each node and of the first one beyond it, as `np.searchsorted` has them, faster; and how many
-    records lie between. prefixes: of nodes of that depth, increasing; parents: which range of codes, from starts to ends, each belongs
-    to; what is above them they share. reached: records before each place; one a code, where that is left out."""
+    records lie between. prefixes: of nodes of that depth, increasing. reached: records before each place; one a code, where that is left out."""
     if codes.dtype != np.uint64:  # of a sequence of symbols the next one tells
         codes, prefixes = (
             one.view(np.uint8).reshape(one.size, one.dtype.itemsize)[:, level - 1]
@@ -37,9 +45,9 @@ def ranges(
     places: tuple[Places, Places, Places] = _ranges(
         codes,
         prefixes,
-        parents,
-        starts,
-        ends,
+        parents.of,
+        parents.starts,
+        parents.ends,
         np.empty(0, dtype=np.int64) if reached is None else reached,
     )
     return places

@@ -9,6 +9,7 @@ at most the largest, over x, of the expectation of (1 - exp(epsilon) a / (M + a)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -83,14 +84,15 @@ def _delta_of_group(
     mass = _none_drawn(n, others + unit * (n - 1), all_of_them, unit)
     for x in range(1, n + 1):
         own, rest = unit * x + weight, unit * (n - x) + others
+        group = _Group(n=n, own=own, rest=rest, unit=unit)
         first = (
             _whole_units(grown * (own - unit), unit) + 1
         )  # the least m at which the expectation has a part
         if first > n:
             break
         while m < first:
-            mass, m = _next_mass(mass, n, m, own, rest, unit), m + 1
-        excess, more = _expected_excess(mass, n, m, own, rest, unit, power)
+            mass, m = _mass_times(mass, *_step(m, group)), m + 1
+        excess, more = _expected_excess(mass, m, group, power)
         largest, steps = max(largest, excess), steps + more
         if steps > max_steps:
             return largest, steps
@@ -105,21 +107,29 @@ def _delta_of_group(
     return largest, steps
 
 
-def _expected_excess(
-    mass: _Mass, n: int, m: int, own: int, rest: int, unit: int, power: Fraction
-) -> tuple[int, int]:
+@dataclass(frozen=True)
+class _Group:
+    """n: records. own, rest: the posterior of one origin and of the others, in parts of 1 / unit."""
+
+    n: int
+    own: int
+    rest: int
+    unit: int
+
+
+def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tuple[int, int]:
     """The sum from m on, in 2^-160. The ratio of masses falls with m, so that a geometric series bounds what is cut off."""
     total = steps = 0
-    a = own - unit
+    unit, a = group.unit, group.own - group.unit
     num, den = power.numerator * a, power.denominator
     while True:
         below = unit * m + a
         part = max(0, below * den - num)
         total += _mass_in_grid(_mass_times(mass, part, below * den)) if part else 0
         steps += 1
-        if m == n:
+        if m == group.n:
             return total, steps
-        up, down = (n - m) * (own + unit * m), (m + 1) * (rest + unit * (n - m - 1))
+        up, down = _step(m, group)
         mass, m = _mass_times(mass, up, down), m + 1
         if up < down:
             tail = _mass_in_grid(_mass_times(mass, down, down - up))
@@ -135,8 +145,10 @@ def _none_drawn(n: int, rest: int, everything: int, unit: int) -> _Mass:
     return mass
 
 
-def _next_mass(mass: _Mass, n: int, m: int, own: int, rest: int, unit: int) -> _Mass:
-    return _mass_times(mass, (n - m) * (own + unit * m), (m + 1) * (rest + unit * (n - m - 1)))
+def _step(m: int, group: _Group) -> tuple[int, int]:
+    """The ratio of the masses of M = m + 1 and M = m."""
+    left = group.n - m
+    return left * (group.own + group.unit * m), (m + 1) * (group.rest + group.unit * (left - 1))
 
 
 def _mass_times(mass: _Mass, up: int, down: int) -> _Mass:

@@ -42,20 +42,28 @@ State = BudgetRequest.State
 
 
 # --- asking and deciding ----------------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What is asked for: so much under this rule, for as many releases as are planned."""
+
+    rule: str
+    amount: Amount
+    releases: int | None = None
+
+
 @transaction.atomic
 def request_budget(
     *,
     steward: User,
     dataset: Dataset,
-    rule: str,
-    amount: Amount,
+    terms: Terms,
     reason: str,
     account: BudgetAccount | None = None,
-    releases: int | None = None,
 ) -> BudgetRequest:
-    """Ask for `amount` under `rule`, from the account that covers the dataset, from `account` of the same people, or
-    (neither) from a new one. The dataset needs a confirmed description: unit and relation come from it. `releases`: how many
-    are planned. An account that is there may get more of one currency alone."""
+    """Ask for budget from the account that covers the dataset, from `account` of the same people, or (neither) from a new
+    one. The dataset needs a confirmed description: unit and relation come from it. An account that is there may get more of
+    one currency alone."""
+    rule, amount = terms.rule, terms.amount
     account = selectors.account_of(dataset) or account
     _require_amount(amount, rule=rule, adds=account is not None)
     _require_reason(reason)
@@ -71,7 +79,7 @@ def request_budget(
                 requested_by=steward,
                 reason=reason,
                 rule=rule,
-                releases=releases,
+                releases=terms.releases,
                 **amount.as_dict,
             )
     except IntegrityError:

@@ -193,11 +193,13 @@ def _ask(
         return services.request_budget(
             steward=request.user,
             dataset=dataset_for(request.user, dataset_code, Need.SPEND),
-            rule=form.cleaned_data["rule"],
-            amount=form.cleaned_data["amount"],
+            terms=services.Terms(
+                rule=form.cleaned_data["rule"],
+                amount=form.cleaned_data["amount"],
+                releases=form.cleaned_data["releases"],
+            ),
             reason=form.cleaned_data["reason"],
             account=form.chosen,
-            releases=form.cleaned_data["releases"],
         )
     except Refused as refusal:
         forms.add_refusal(form, refusal)

@@ -16,6 +16,7 @@ from synth_engine.errors import DomainError
 from synth_engine.hierarchy import (
     Growth,
     Hierarchy,
+    ParentRanges,
     Rule,
     SpatialHierarchy,
     StringHierarchy,
@@ -327,7 +328,11 @@ def test_nodes_begin_and_end_where_a_search_of_all_codes_says(
         nodes[rng.integers(nodes.size)] += np.uint64(rng.integers(1 << shift))
     for reached in (None, weights):
         first, last, tally = ranges(
-            codes, nodes, level=1, parents=of, starts=starts, ends=ends, reached=reached
+            codes,
+            nodes,
+            level=1,
+            parents=ParentRanges(of=of, starts=starts, ends=ends),
+            reached=reached,
         )
         assert (first == np.clip(np.searchsorted(codes, nodes), starts[of], ends[of])).all()
         assert (

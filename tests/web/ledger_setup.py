@@ -88,8 +88,7 @@ def asked(
     return ledger.request_budget(
         steward=who.steward,
         dataset=made,
-        rule=rule,
-        amount=amount,
+        terms=ledger.Terms(rule=rule, amount=amount),
         reason="To publish.",
         **extra,
     )

@@ -108,8 +108,7 @@ def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
     return ledger.request_budget(
         steward=steward,
         dataset=dataset,
-        rule=Rule.BASIC,
-        amount=amount,
+        terms=ledger.Terms(rule=Rule.BASIC, amount=amount),
         reason="To publish a synthetic table.",
     )
 

@@ -154,8 +154,7 @@ def test_steward_and_custodian_see_the_count_and_the_auditor_does_not(
     request = ledger.request_budget(
         steward=cast.steward,
         dataset=desk.dataset,
-        rule="basic",
-        amount=scene.Amount(epsilon=10**9),
+        terms=ledger.Terms(rule="basic", amount=scene.Amount(epsilon=10**9)),
         reason="To publish.",
     )
     for person in (cast.steward, cast.custodian):

@@ -37,8 +37,7 @@ def granted(cast: Cast, dataset: Dataset, amount: Amount) -> None:
     asked = ledger.request_budget(
         steward=cast.steward,
         dataset=dataset,
-        rule=Rule.BASIC,
-        amount=amount,
+        terms=ledger.Terms(rule=Rule.BASIC, amount=amount),
         reason="To publish.",
     )
     ledger.grant(custodian=cast.custodian, request=asked, reason="Agreed.")

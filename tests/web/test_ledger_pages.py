@@ -102,8 +102,7 @@ def test_a_custodian_is_refused_their_own_request_by_page(cast, who, browser, ma
     asked = ledger.request_budget(
         steward=cast.custodian,
         dataset=made,
-        rule=Rule.BASIC,
-        amount=Amount(epsilon=1),
+        terms=ledger.Terms(rule=Rule.BASIC, amount=Amount(epsilon=1)),
         reason="Mine.",
     )
     client = browser(cast.custodian)

@@ -273,8 +273,7 @@ def test_nobody_decides_their_own_request_whatever_roles_they_hold(who):
     request = ledger.request_budget(
         steward=both,
         dataset=dataset(who),
-        rule=Rule.BASIC,
-        amount=Amount(epsilon=1),
+        terms=ledger.Terms(rule=Rule.BASIC, amount=Amount(epsilon=1)),
         reason="Mine.",
     )
     with pytest.raises(ledger.OwnRequest):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from synth_engine.domain import Attribute, Integer, Number
@@ -39,18 +41,16 @@ class ColumnsFigure(ComparisonFigure):
         return [
             value_cards.column_card(report, f"column-{index}", entry, values[entry["name"]])
             if entry["name"] in values
-            else bars.card(
-                report,
-                f"column-{index}",
-                entry,
-                {**report["reading"]["histogram"], "title": entry["name"]},
-                caption=f"Records by {entry['name']}",
-                first="Value",
-                figure=bars.histogram(report, entry, of="records"),
-                note=notes.get(entry["name"], ""),
-            )
+            else replace(_bars(report, entry, index), note=notes.get(entry["name"], ""))
             for index, entry in enumerate(report["attributes"])
         ]
+
+
+def _bars(report: Report, entry: Json, index: int) -> Card:
+    reading = {**report["reading"]["histogram"], "title": entry["name"]}
+    table = bars.value_table(entry, caption=f"Records by {entry['name']}", first="Value")
+    figure = bars.histogram(report, entry, of="records")
+    return bars.card(report, f"column-{index}", entry, reading, table=table, figure=figure)
 
 
 def histogram(report: Report, attribute: str) -> Figure:

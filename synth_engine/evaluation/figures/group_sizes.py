@@ -52,8 +52,9 @@ class GroupSizesFigure(ComparisonFigure):
             "group-sizes",
             entry,
             report["reading"][self.field],
-            caption="Persons by how many rows they have",
-            first="Rows",
+            table=bars.value_table(
+                entry, caption="Persons by how many rows they have", first="Rows"
+            ),
             figure=histogram(report),
         )
         return [card]

@@ -208,7 +208,8 @@ def _frequency_card(report: Report, entry: Json, index: int, end: _FrequencyAxis
     way = {"autorange": "reversed"} if end.backwards else {}
     x = {"type": "log", **way, "title": {"text": end.axis}, "dtick": 1}
     table = make_table(end.caption, head, rows[::-1] if end.backwards else rows)
-    return _card(report, entry, f"{end.key}-{index}", end.reading, table, traces, x)
+    shown = _Shown(f"{end.key}-{index}", end.reading, table, traces, x)
+    return _card(report, entry, shown)
 
 
 _READ = {
@@ -252,18 +253,23 @@ def _length_card(report: Report, entry: Json, index: int) -> Card:
     }
     table = make_table("Texts by length", ("Signs", "Real records", "Found again"), rows)
     x = {"title": {"text": "signs of a text"}, "showgrid": False}
-    return _card(report, entry, f"lengths-{index}", "texts_lengths", table, [trace], x)
+    shown = _Shown(f"lengths-{index}", "texts_lengths", table, [trace], x)
+    return _card(report, entry, shown)
 
 
-def _card(
-    report: Report,
-    entry: Json,
-    key: str,
-    reading: str,
-    table: CardTable,
-    traces: list[Json],
-    x: Json,
-) -> Card:
+@dataclass(frozen=True)
+class _Shown:
+    """Shares of records along an axis. reading: the key of its explanation; x: the layout of the axis."""
+
+    key: str
+    reading: str
+    table: CardTable
+    traces: list[Json]
+    x: Json
+
+
+def _card(report: Report, entry: Json, shown: _Shown) -> Card:
+    reading = report["reading"][shown.reading]
     quiet = {"gridcolor": style.QUIET, "zeroline": False}
     y = {
         **quiet,
@@ -272,21 +278,18 @@ def _card(
         "title": {"text": "share of records"},
         "automargin": True,
     }
-    text = {
-        **report["reading"][reading],
-        "title": f"{report['reading'][reading]['title']}: {entry['column']}",
-    }
+    text = {**reading, "title": f"{reading['title']}: {entry['column']}"}
     verdict = f"{entry['found']:.1%} of the texts are found again. {entry['verdict']['words']}"
     words = f"{text['title']}. {verdict}"
     figure = frame(
         report,
-        traces,
-        {"xaxis": {**quiet, **x}, "yaxis": y, "hovermode": "x unified"},
+        shown.traces,
+        {"xaxis": {**quiet, **shown.x}, "yaxis": y, "hovermode": "x unified"},
         words=words,
     )
     price = "" if report["private"] else wording.PRICE_OF_COMPARISON
     mark = MARKS[entry["verdict"]["level"]]
-    made = make_card(report, key, text, table, verdict, figure=figure)
+    made = make_card(report, shown.key, text, shown.table, verdict, figure=figure)
     return replace(made, mark=mark, price=price)
 
 

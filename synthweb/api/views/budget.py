@@ -72,9 +72,9 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
         asked = services.request_budget(
             steward=caller(request),
             dataset=dataset,
-            rule=data["rule"],
-            amount=amount_from(data),
-            releases=data.get("releases"),
+            terms=services.Terms(
+                rule=data["rule"], amount=amount_from(data), releases=data.get("releases")
+            ),
             reason=data["reason"],
             account=selectors.account_for(caller(request), data["account"])
             if "account" in data

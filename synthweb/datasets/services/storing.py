@@ -83,17 +83,14 @@ def store_stream(
     file_kind: Kind,
     chunks: Iterable[bytes],
     description: str = "",
-    expected_bytes: int | None = None,
 ) -> Dataset:
-    """The same from a stream of bytes. `expected_bytes` is what was announced: a stream that ends early is refused.
+    """The same from a stream of bytes.
 
     Raises TableError when the table is refused; then nothing was kept.
     """
     with intake_of(file_kind) as intake:
         for chunk in chunks:
             intake.receive(chunk)
-        if expected_bytes is not None and intake.size_bytes != expected_bytes:
-            raise cut_short()
         return store_upload(
             steward=steward,
             organisation=organisation,

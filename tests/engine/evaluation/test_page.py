@@ -9,10 +9,13 @@ from html.parser import HTMLParser
 import plotly.offline
 
 from synth_engine.evaluation import page, report
+from synth_engine.evaluation.report import SampleRows
 from tests.engine.evaluation.tables import DOMAIN, HOSTILE, codes, compared, tally
 
 ROWS = [{"colour": HOSTILE, "age": 4}]
-MADE = compared(codes(100, seed=1), codes(80, seed=2), rows_real=ROWS, rows_synthetic=ROWS)
+MADE = compared(
+    codes(100, seed=1), codes(80, seed=2), rows=SampleRows(real=ROWS, synthetic=ROWS)
+)
 TEXT = page.html(MADE, title="Colours & ages")
 
 

@@ -146,7 +146,9 @@ def test_one_side_on_real_data_is_enough_to_make_a_report_not_private() -> None:
 def test_rows_are_shown_in_the_order_of_the_domain_twenty_a_side() -> None:
     rows = [{"age": 5, "colour": "red", "key": "secret", "member": None}] * 30
     made = compared(
-        codes(30, seed=1), codes(30, seed=2), rows_real=rows, rows_synthetic=rows[:1]
+        codes(30, seed=1),
+        codes(30, seed=2),
+        rows=report.SampleRows(real=rows, synthetic=rows[:1]),
     )
     assert made["side_by_side"]["columns"] == list(DOMAIN.names)
     assert len(made["side_by_side"]["real"]) == 20
@@ -156,7 +158,7 @@ def test_rows_are_shown_in_the_order_of_the_domain_twenty_a_side() -> None:
 def test_real_rows_are_refused_in_a_private_report() -> None:
     noisy = tally(codes(30, seed=1), private=True)
     with pytest.raises(ValueError, match="real rows"):
-        report.compare(noisy, noisy, DOMAIN, rows_real=[{"age": 5}])
+        report.compare(noisy, noisy, DOMAIN, rows=report.SampleRows(real=[{"age": 5}]))
 
 
 @pytest.mark.slow

@@ -170,8 +170,7 @@ class Command(BaseCommand):
         request = request or ledger.request_budget(
             steward=steward,
             dataset=dataset,
-            rule=Rule.BASIC,
-            amount=CAP,
+            terms=ledger.Terms(rule=Rule.BASIC, amount=CAP),
             reason="To show how a table is released; the example is public.",
         )
         ledger.grant(
