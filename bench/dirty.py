@@ -67,9 +67,7 @@ def verdict(path: Path, clean: Path, *, answer: bool) -> str:
         dialect = dialect and replace(dialect, asked=())
         shape = readers.Shape()
         cells: dict[str, list[str]] = {}
-        for block in readers.blocks(
-            path, kind="csv", dialect=dialect, limits=readers.Limits(), shape=shape
-        ):
+        for block in readers.blocks(path, kind="csv", dialect=dialect, shape=shape):
             for name, texts in block.items():
                 cells.setdefault(name, []).extend(texts.to_pylist())
     except TableError:

@@ -90,7 +90,9 @@ def look(path: Path, answers: Connection) -> None:
         limits = readers.Limits()
         count = sum(
             len(next(iter(one.values())))
-            for one in readers.blocks(path, kind="xlsx", limits=limits)
+            for one in readers.blocks(
+                path, kind="xlsx", options=readers.ReadOptions(limits=limits)
+            )
         )
         said = f"{count:,} rows read"
     except TableError as error:

@@ -16,7 +16,7 @@ from synth_engine.confidential.cell_sample import CellsDocument, cells_of_each
 from synth_engine.confidential.hints import FormQuestionDocument, HintDocument
 from synth_engine.confidential.summary import Column
 from synth_engine.formats import Dialect, Kind, Marks
-from synth_engine.readers import Block, Limits, Progress, Shape, blocks, silent
+from synth_engine.readers import Block, Limits, Progress, ReadOptions, Shape, blocks, silent
 from synth_engine.strict_json import JsonObject
 
 PREVIEW_ROWS = 20
@@ -107,7 +107,11 @@ def read(
     rows: relations.RowSample | None = None
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
         for block in blocks(
-            path, kind=kind, dialect=dialect, limits=limits, shape=shape, progress=progress
+            path,
+            kind=kind,
+            dialect=dialect,
+            shape=shape,
+            options=ReadOptions(limits=limits, progress=progress),
         ):
             # A form that was not stated is guessed before the first block.
             form = dialect or shape.dialect
@@ -192,7 +196,10 @@ def head(
     """The first rows of some columns, as text; of a table that a run has read, which may have none."""
     limits = Limits(block_rows=PREVIEW_ROWS)
     first_blocks = blocks(
-        path, kind=kind, dialect=dialect, limits=limits, wanted=names, mode="total"
+        path,
+        kind=kind,
+        dialect=dialect,
+        options=ReadOptions(limits=limits, wanted=names, mode="total"),
     )
     block = next(first_blocks, None)
     if block is None:

@@ -19,7 +19,7 @@ from synth_engine.codec import Bags, Codes
 from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
-from synth_engine.readers import Block, Limits, Progress, Shape
+from synth_engine.readers import Block, Progress, Shape
 
 Ranked = tuple[NDArray[np.int32], list[int]]
 """The values of a weak attribute: for each record an index into a list, and the list: different
@@ -162,7 +162,6 @@ def open_table(
     *,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
-    limits: Limits | None = None,
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
@@ -177,7 +176,6 @@ def open_table(
         [domain],
         kind=kind,
         dialect=dialect,
-        limits=limits,
         progress=progress,
         random_bytes=random_bytes,
     )
@@ -190,7 +188,6 @@ def open_tables(
     *,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
-    limits: Limits | None = None,
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> list[Rows]:
@@ -204,11 +201,8 @@ def open_tables(
         path,
         kind=kind,
         dialect=dialect,
-        limits=limits or Limits(),
-        wanted=wanted,
         shape=shape,
-        progress=progress,
-        mode="total",
+        options=readers.ReadOptions(wanted=wanted, progress=progress, mode="total"),
     )
     for block in blocks:
         _require(wanted, names=block)
@@ -340,7 +334,6 @@ def count_raw_columns(
     *,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
-    limits: Limits | None = None,
     progress: Progress = readers.silent,
 ) -> codec.RawTable:
     """Counts the uncoded cells of each column, how they fit its description, and how two columns go together, over all
@@ -363,10 +356,9 @@ def count_raw_columns(
         path,
         kind=kind,
         dialect=dialect,
-        limits=limits or Limits(),
-        wanted=list(dict.fromkeys([*wanted, *counters])),
-        progress=progress,
-        mode="total",
+        options=readers.ReadOptions(
+            wanted=list(dict.fromkeys([*wanted, *counters])), progress=progress, mode="total"
+        ),
     ):
         _require(wanted, names=block)
         times = codec.repetitions(domain, block, marks=marks)

@@ -6,7 +6,7 @@ never a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from synth_engine import formats
@@ -21,13 +21,24 @@ from synth_engine.readers import (
     workbook,
     zipped,
 )
-from synth_engine.readers.source import Block, Limits, Meter, Mode, Progress, ReadOptions, Shape
+from synth_engine.readers.source import (
+    CHECKED,
+    Block,
+    Limits,
+    Meter,
+    Mode,
+    Progress,
+    ReadOptions,
+    Shape,
+    silent,
+)
 
 __all__ = [
     "Block",
     "Limits",
     "Mode",
     "Progress",
+    "ReadOptions",
     "Shape",
     "blocks",
     "columns",
@@ -37,10 +48,6 @@ __all__ = [
     "is_delimited",
     "silent",
 ]
-
-
-def silent(_stage: str, _fraction: float) -> None:
-    """Ignore progress."""
 
 
 def detect(
@@ -132,34 +139,24 @@ def blocks(
     path: Path | str,
     *,
     kind: Kind | None,
-    limits: Limits,
     dialect: Dialect | None = None,
-    wanted: Sequence[str] | None = None,
     shape: Shape | None = None,
-    progress: Progress = silent,
-    mode: Mode = "checked",
+    options: ReadOptions = CHECKED,
 ) -> Iterator[Block]:
     """A table as blocks of text columns; those wanted that it has, or all. Fills `shape` meanwhile. Nothing about the
-    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header. `mode`: see `Mode`; in a total
+    form of a CSV is guessed from its rows here: without a dialect it is UTF-8 with a header. In a total
     reading a table may have no rows, and then there are no blocks."""
     path, shape = Path(path), shape or Shape()
+    limits, mode = options.limits, options.mode
     kind = kind or _kind_for(path, limits=limits, dialect=dialect, mode=mode)
     if kind not in formats.KINDS:
         raise TableError(
             "unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}"
         )
-    options = ReadOptions(limits=limits, wanted=wanted, progress=progress, mode=mode)
     if kind == "zip":
         with zipped.opened(path, limits=limits) as (inside, its_kind):
             yield from blocks(
-                inside,
-                kind=its_kind,
-                limits=limits,
-                dialect=dialect,
-                wanted=wanted,
-                shape=shape,
-                progress=progress,
-                mode=mode,
+                inside, kind=its_kind, dialect=dialect, shape=shape, options=options
             )
         return
     if kind == "parquet":

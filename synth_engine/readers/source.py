@@ -44,15 +44,22 @@ class Limits:
         return max(1, min(self.block_rows, BLOCK_CELLS // max(1, columns)))
 
 
+def silent(_stage: str, _fraction: float) -> None:
+    """Ignore progress."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """How a table is read, whatever its kind. wanted: columns that are read, None for all; progress: is told the stage and
     the fraction of the file that was read; mode: see `Mode`."""
 
-    limits: Limits
-    wanted: Sequence[str] | None
-    progress: Progress
-    mode: Mode
+    limits: Limits = Limits()
+    wanted: Sequence[str] | None = None
+    progress: Progress = silent
+    mode: Mode = "checked"
+
+
+CHECKED = ReadOptions()
 
 
 @dataclass(kw_only=True)

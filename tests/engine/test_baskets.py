@@ -37,7 +37,9 @@ def written(folder: Path, text: str | bytes, name: str = "baskets.dat") -> Path:
 
 
 def lines_of(path: Path, **limits: int) -> list[str]:
-    found = readers.blocks(path, kind=None, limits=Limits(**limits))  # type: ignore[arg-type]
+    found = readers.blocks(
+        path, kind=None, options=readers.ReadOptions(limits=Limits(**limits))
+    )  # type: ignore[arg-type]
     return [line for block in found for line in block["items"].to_pylist()]
 
 
@@ -109,7 +111,13 @@ def test_a_file_that_is_no_list_of_baskets_is_refused_with_its_line(
     path.write_bytes(content)
     kind = "baskets.gz" if name.endswith(".gz") else None
     with pytest.raises(TableError, match=rule) as error:
-        list(readers.blocks(path, kind=kind, limits=Limits(line_characters=100, rows=100)))  # type: ignore[arg-type]
+        list(
+            readers.blocks(
+                path,
+                kind=kind,
+                options=readers.ReadOptions(limits=Limits(line_characters=100, rows=100)),
+            )
+        )  # type: ignore[arg-type]
     assert error.value.line == line
 
 

@@ -200,7 +200,7 @@ DAMAGES: dict[str, Callable[[Table, random.Random], str]] = {
 def outcome(path: Path, dialect: Dialect | None) -> Table | TableError:
     cells: dict[str, list[str]] = {}
     try:
-        for block in readers.blocks(path, kind="csv", dialect=dialect, limits=readers.Limits()):
+        for block in readers.blocks(path, kind="csv", dialect=dialect):
             for name, texts in block.items():
                 cells.setdefault(name, []).extend(texts.to_pylist())
     except TableError as error:

@@ -90,9 +90,7 @@ def read_again(content: bytes, described: Domain, folder: Path) -> dict[str, np.
         path,
         kind=kind_of(path.name),
         dialect=form,
-        limits=readers.Limits(),
-        wanted=list(columns),
-        mode="total",
+        options=readers.ReadOptions(wanted=list(columns), mode="total"),
     ):
         for name, texts in columns.items():
             attribute = described.attribute(name)

@@ -14,7 +14,6 @@ from synth_engine.confidential import ingest
 from synth_engine.domain import Domain
 from synth_engine.errors import TableError
 from synth_engine.formats import DELIMITERS, ENCODINGS, QUOTES, Dialect, Encodings, kind_of
-from synth_engine.readers import Limits
 
 UMLAUTS = "name;Größe\nÄsop;1,5\nZoë;2,5\n"
 
@@ -26,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 
 def cells(path: Path, dialect: Dialect | None, **options: object) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for block in readers.blocks(path, kind="csv", limits=Limits(), dialect=dialect):
+    for block in readers.blocks(path, kind="csv", dialect=dialect):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found

@@ -212,11 +212,9 @@ def read(
         assert dialect.asked == case.asked
         if case.asked:
             with pytest.raises(TableError, match="does not tell for certain"):
-                list(readers.blocks(path, kind="csv", dialect=dialect, limits=readers.Limits()))
+                list(readers.blocks(path, kind="csv", dialect=dialect))
         dialect = replace(dialect, asked=(), **case.answer)
-    for block in readers.blocks(
-        path, kind="csv", dialect=dialect, limits=readers.Limits(), shape=shape
-    ):
+    for block in readers.blocks(path, kind="csv", dialect=dialect, shape=shape):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found, shape

@@ -53,10 +53,7 @@ def test_every_kind_is_read_from_a_file_without_a_name(kind: Kind, tmp_path: Pat
 
 
 def _cells(path: Path, kind: Kind) -> list[list[str | None]]:
-    frames = [
-        pd.DataFrame(block)
-        for block in readers.blocks(path, kind=kind, limits=readers.Limits())
-    ]
+    frames = [pd.DataFrame(block) for block in readers.blocks(path, kind=kind)]
     found: list[list[str | None]] = pd.concat(frames).to_numpy().tolist()
     assert found
     return found

@@ -24,11 +24,16 @@ CELL = "SECRET"
 PLAIN = [["a", "b"], [1, "x"], [2, "y"]]
 
 
-def cells(path: Path, kind: Kind, **options: Any) -> dict[str, list[str | None]]:
+def cells(
+    path: Path, kind: Kind, *, dialect: Dialect | None = None, **options: Any
+) -> dict[str, list[str | None]]:
     """Every cell of a table."""
     found: dict[str, list[str | None]] = {}
     for block in readers.blocks(
-        path, kind=kind, limits=options.pop("limits", readers.Limits()), **options
+        path,
+        kind=kind,
+        dialect=dialect,
+        options=readers.ReadOptions(**options),
     ):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())

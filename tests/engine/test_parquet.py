@@ -24,7 +24,9 @@ def path(tmp_path: Path) -> Path:
 
 def cells(path: Path, **limits: int) -> dict[str, list[str | None]]:
     found: dict[str, list[str | None]] = {}
-    for block in readers.blocks(path, kind="parquet", limits=Limits(**limits)):
+    for block in readers.blocks(
+        path, kind="parquet", options=readers.ReadOptions(limits=Limits(**limits))
+    ):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found
@@ -56,7 +58,11 @@ def test_every_plain_type_is_read_as_text(
 
 def test_row_groups_are_read_in_blocks(path: Path) -> None:
     pq.write_table(pa.table({"a": list(range(1_000))}), path, row_group_size=300)
-    blocks = list(readers.blocks(path, kind="parquet", limits=Limits(block_rows=64)))
+    blocks = list(
+        readers.blocks(
+            path, kind="parquet", options=readers.ReadOptions(limits=Limits(block_rows=64))
+        )
+    )
     assert max(len(block["a"]) for block in blocks) <= 64
     assert [text for block in blocks for text in block["a"].to_pylist()] == [
         str(i) for i in range(1_000)

@@ -60,9 +60,7 @@ def outcome(path: Path, **options: Any) -> Any:
     """All cells, the notes and the number of lines; or the refusal."""
     shape, found = readers.Shape(), {}
     try:
-        for block in readers.blocks(
-            path, kind="csv", limits=readers.Limits(), shape=shape, **options
-        ):
+        for block in readers.blocks(path, kind="csv", shape=shape, **options):
             for name, texts in block.items():
                 found.setdefault(name, []).extend(texts.to_pylist())
     except TableError as error:
@@ -225,7 +223,10 @@ def test_a_reading_that_is_given_up_waits_for_nobody(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_text("a,b\n" + "1,2\n" * 3_000_000)
     reading = readers.blocks(
-        path, kind="csv", dialect=None, limits=readers.Limits(block_rows=1_000)
+        path,
+        kind="csv",
+        dialect=None,
+        options=readers.ReadOptions(limits=readers.Limits(block_rows=1_000)),
     )
     next(reading)
 

@@ -29,7 +29,9 @@ def cells(path: Path, **options: Any) -> dict[str, list[str | None]]:
     """Every cell of a table."""
     found: dict[str, list[str | None]] = {}
     kind, limits = options.pop("kind", "csv"), options.pop("limits", Limits())
-    for block in readers.blocks(path, kind=kind, limits=limits, **options):
+    for block in readers.blocks(
+        path, kind=kind, options=readers.ReadOptions(limits=limits), **options
+    ):
         for name, texts in block.items():
             found.setdefault(name, []).extend(texts.to_pylist())
     return found

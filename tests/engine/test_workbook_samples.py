@@ -52,9 +52,7 @@ def test_a_sample_as_a_workbook_is_read_again_as_the_same_codes(tmp_path: Path) 
         path,
         kind=kind_of(path.name),
         dialect=Dialect(),
-        limits=readers.Limits(),
-        wanted=list(texts),
-        mode="total",
+        options=readers.ReadOptions(wanted=list(texts), mode="total"),
     ):
         for name, cells in texts.items():
             cells.extend(block[name].to_pylist())

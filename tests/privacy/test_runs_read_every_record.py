@@ -44,7 +44,12 @@ def read(
     """All records of a file, as a run reads them."""
     found: list[Record] = []
     limits = limits or source.Limits()
-    for block in readers.blocks(path, kind=kind, dialect=dialect, limits=limits, mode="total"):
+    for block in readers.blocks(
+        path,
+        kind=kind,
+        dialect=dialect,
+        options=readers.ReadOptions(limits=limits, mode="total"),
+    ):
         found += list(zip(*(column.to_pylist() for column in block.values()), strict=True))
     return found
 
@@ -118,7 +123,7 @@ def test_a_run_takes_what_an_upload_asks_about(tmp_path: Path, name: str, packed
     kind: Kind = "csv.gz" if packed else "csv"
     assert read(path, kind) == expected
     with pytest.raises(TableError):
-        for _ in readers.blocks(path, kind=kind, limits=source.Limits()):
+        for _ in readers.blocks(path, kind=kind):
             pass
 
 
@@ -136,7 +141,7 @@ def test_without_a_header_the_first_record_decides_no_kind(tmp_path: Path, first
     found = [
         tuple(column[0].as_py() for column in block.values())
         for block in readers.blocks(
-            path, kind=None, dialect=dialect, limits=source.Limits(), mode="total"
+            path, kind=None, dialect=dialect, options=readers.ReadOptions(mode="total")
         )
     ]
     assert found == [(first, "2")]
