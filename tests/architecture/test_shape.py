@@ -14,6 +14,15 @@ WEB = sorted(
     path for path in (ROOT / "synthweb").rglob("*.py") if "migrations" not in path.parts
 )
 LONGEST_VIEW = 40
+MOST_ARGUMENTS = 6
+# Compiled functions take plain arrays and numbers; the engine's two calls are called by people's own scripts.
+MANY_ARGUMENTS = {
+    "synth_engine/hierarchy/search.py": {"_tallied"},
+    "synth_engine/inference/donor_kernels.py": {"take_from_neighbours"},
+    "synth_engine/inference/flow.py": {"_change"},
+    "synth_engine/inference/topological.py": {"_fill"},
+    "synth_engine/pipeline.py": {"synthesize", "report"},
+}
 
 # Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.
 NUMPY_RANDOMNESS = {
@@ -108,6 +117,23 @@ def mentions(path: Path, *, chains: tuple[str, ...], modules: tuple[str, ...]) -
             ):
                 return True
     return False
+
+
+def with_many_arguments(path: Path) -> set[str]:
+    """Functions with more arguments than one remembers, `self` and `cls` left out."""
+    many = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            named = [one.arg for one in arguments if one.arg not in ("self", "cls")]
+            if len(named) > MOST_ARGUMENTS:
+                many.add(node.name)
+    return many
+
+
+def test_a_function_has_at_most_six_arguments() -> None:
+    many = {name(path): with_many_arguments(path) for path in [*ENGINE, *WEB]}
+    assert {path: names for path, names in many.items() if names} == MANY_ARGUMENTS
 
 
 @pytest.mark.parametrize(
