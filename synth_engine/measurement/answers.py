@@ -247,10 +247,3 @@ class Answers:
         if self.resampled is not None:
             header["resampled"] = self.resampled.header()
         return header
-
-
-def not_of_this_plan() -> InputError:
-    """The error of a plan that is given the answers of another one."""
-    return InputError(
-        "these answers are not of this plan", repair="use the answers of this release"
-    )

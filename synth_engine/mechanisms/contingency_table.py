@@ -19,14 +19,13 @@ from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import Margin, fit_margins
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
-    Answers,
     Call,
     Measurement,
     Noise,
     Query,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning, resources
 from synth_engine.plans.forecast import by_formula
@@ -297,12 +296,10 @@ class ContingencyTablePlan(Plan):
     def ask(self, session: Session) -> None:
         session.measure(tuple(self.domain.sizes), noise=self.noise)
 
-    def fit(self, answers: Answers) -> Model:
-        if [m.clique for m in answers.measurements] != [tuple(self.domain.sizes)]:
-            raise not_of_this_plan()
-        (measurement,) = answers.measurements
+    def fit_replay(self, given: Replay) -> Model:
+        measurement = given.measurement(tuple(self.domain.sizes))
         public = self.domain.rows
-        rows = public if public is not None else oneway.estimate_rows(answers.measurements)
+        rows = public if public is not None else oneway.estimate_rows([measurement])
         table = Table(
             clique=measurement.clique, weights=whole_weights(self._counts(measurement, rows))
         )

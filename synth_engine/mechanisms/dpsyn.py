@@ -17,8 +17,8 @@ from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.view_design import AssessedDesign, Design
-from synth_engine.measurement import Answers, Call, Clique, Noise, Query, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Call, Clique, Noise, Query, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model, Synthesis, Table, generator, whole_weights
 from synth_engine.plans import budget_allocation, resources, two_stage
@@ -258,9 +258,8 @@ class DPSynPlan(Plan):
         for clique, noise in zip(self.cliques, self.noises, strict=True):
             session.measure(clique, noise=noise)
 
-    def fit(self, answers: Answers) -> Model:
-        if tuple(m.clique for m in answers.measurements) != self.cliques:
-            raise not_of_this_plan()
+    def fit_replay(self, given: Replay) -> Model:
+        measurements = [given.measurement(clique) for clique in self.cliques]
         axis_of = {name: axis for axis, name in enumerate(self.domain.sizes)}
         noisy = [
             View(
@@ -268,11 +267,11 @@ class DPSynPlan(Plan):
                 values=m.values.astype(np.float64),
                 variance=m.noise.variance,
             )
-            for m in answers.measurements
+            for m in measurements
         ]
         public = self.domain.rows
         views = ripple.nonnegative_views(noisy, total=None if public is None else float(public))
-        rows = public if public is not None else oneway.estimate_rows(answers.measurements)
+        rows = public if public is not None else oneway.estimate_rows(measurements)
         targets = tuple(
             Table(clique=c, weights=whole_weights(v.values))
             for c, v in zip(self.cliques, views, strict=True)

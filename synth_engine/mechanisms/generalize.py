@@ -16,8 +16,8 @@ from synth_engine.hierarchy import estimate
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.suppression import Group, suppress_small_groups
-from synth_engine.measurement import Answers, Measurement, Noise, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Answers, Measurement, Noise, Selection, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.parameters import ParameterSchema
@@ -179,29 +179,22 @@ class GeneralizePlan(Plan):
             else oneway.clip_rows(int(totals[0].values))
         )
 
-    def _split_answers(
-        self, answers: Answers
-    ) -> tuple[int, list[str], tuple[Measurement, ...]]:
-        """About how many records there are, the columns chosen, and the tables that were measured."""
-        totals = answers.measurements[: self.domain.rows is None]
-        if [m.clique for m in totals] == [()] * (self.domain.rows is None):
-            records, chosen = self._records(totals), list[str]()
-            for index in answers.selections:
-                candidates = self.candidates(chosen, records)
-                chosen += candidates[index : index + 1]
-            tables = answers.measurements[len(totals) :]
-            if len(chosen) == len(answers.selections) and [m.clique for m in tables] == list(
-                self.noises(chosen)
-            ):
-                return records, chosen, tables
-        raise not_of_this_plan()
+    def _read(self, given: Replay) -> tuple[int, list[str], list[Measurement]]:
+        """The number of records, the columns chosen, and the tables that were measured."""
+        totals = [given.measurement(())] if self.domain.rows is None else []
+        records, chosen = self._records(totals), list[str]()
+        while given.comes(Selection):
+            candidates = self.candidates(chosen, records)
+            chosen.append(candidates[given.selection(len(candidates))])
+        tables = [given.measurement(clique) for clique in self.noises(chosen)]
+        return self._rows([*totals, *tables]), chosen, tables
 
     def groups(self, answers: Answers) -> tuple[list[str], list[Group]]:
         """The published table: the columns chosen, in their order, and the groups; none where no column was chosen."""
-        _, chosen, tables = self._split_answers(answers)
+        rows, chosen, tables = self._read(Replay(answers))
         if not chosen:
             return [], []
-        return chosen, self._published(tables[0], rows=self._rows(answers))[1]
+        return chosen, self._published(tables[0], rows=rows)[1]
 
     def published(self, answers: Answers) -> JsonObject | None:
         """The columns chosen, and of each group: codes of the first of them, codes of the next that are put together, and its
@@ -212,11 +205,11 @@ class GeneralizePlan(Plan):
         ]
         return {"columns": chosen, "groups": lines}
 
-    def _rows(self, answers: Answers) -> int:
+    def _rows(self, measurements: Sequence[Measurement]) -> int:
         return (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.estimate_rows(answers.measurements)
+            else oneway.estimate_rows(measurements)
         )
 
     def _published(
@@ -231,9 +224,8 @@ class GeneralizePlan(Plan):
         least = max(float(self.config.k), MIN_DEVIATIONS * math.sqrt(table.noise.variance))
         return suppress_small_groups(projected.reshape(table.values.shape), least=least)
 
-    def fit(self, answers: Answers) -> Model:
-        _, chosen, tables = self._split_answers(answers)
-        rows = self._rows(answers)
+    def fit_replay(self, given: Replay) -> Model:
+        rows, chosen, tables = self._read(given)
         network, weights = [], []
         if chosen:
             published, _ = self._published(tables[0], rows=rows)

@@ -18,7 +18,8 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Call, Measurement, Noise, Query, Session
+from synth_engine.measurement import Call, Measurement, Noise, Query, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.forecast import by_formula
@@ -221,20 +222,21 @@ class IndependentPlan(Plan):
         for attribute, noise in zip(self.domain.modelled, self.noises, strict=True):
             session.measure((attribute.name,), noise=noise)
 
-    def fit(self, answers: Answers) -> Model:
-        rows = self._rows(answers)
+    def fit_replay(self, given: Replay) -> Model:
+        measurements = [given.measurement((name,)) for name in self.domain.names]
+        rows = self._rows(measurements)
         tables = tuple(
             Table(clique=m.clique, weights=whole_weights(self._histogram(m, rows=rows)))
-            for m in answers.measurements
+            for m in measurements
         )
         return Model(mechanism=self.mechanism, domain=self.domain, rows=rows, tables=tables)
 
-    def _rows(self, answers: Answers) -> int:
+    def _rows(self, measurements: Sequence[Measurement]) -> int:
         """The public number of records, else the mean of the noisy totals weighted by their precision."""
         return (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.estimate_rows(answers.measurements)
+            else oneway.estimate_rows(measurements)
         )
 
     def _histogram(self, measurement: Measurement, *, rows: int) -> npt.NDArray[np.float64]:

@@ -12,7 +12,8 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Call, Noise, Query, Session
+from synth_engine.measurement import Call, Noise, Query, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.parameters import ParameterSchema
@@ -115,8 +116,8 @@ class RandomPlan(Plan):
     def ask(self, session: Session) -> None:
         session.measure((), noise=self.noise)
 
-    def fit(self, answers: Answers) -> Model:
-        return model(self.domain, rows=oneway.clip_rows(int(answers.measurements[0].values)))
+    def fit_replay(self, given: Replay) -> Model:
+        return model(self.domain, rows=oneway.clip_rows(int(given.measurement(()).values)))
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         return error_forecast.uniform(sizes=self.domain.sizes, rows=self._guess(rows))

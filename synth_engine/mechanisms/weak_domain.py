@@ -14,14 +14,14 @@ from synth_engine.domain import Attribute, Domain, Range, Scale, Undeclared, Wea
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
 from synth_engine.measurement import (
-    Answers,
     Call,
     Discovery,
+    Measurement,
     Noise,
     Query,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import budget_allocation, domain_learning
 from synth_engine.plans.domain_learning import Answer, LearningQuestion
@@ -154,6 +154,10 @@ class CountQuestion:
     def ask(self, session: Session) -> Answer:
         return session.measure(self.clique, noise=self.noise)
 
+    def take(self, given: Replay) -> Answer:
+        """The stored answer. Errors: InputError."""
+        return given.measurement(self.clique)
+
 
 def _step(domain: Domain, name: str | None, noise: Noise) -> LearningQuestion | CountQuestion:
     if name is None:
@@ -183,26 +187,26 @@ class WeakDomainPlan(Plan):
         for step in self.steps:
             step.ask(session)
 
-    def fit(self, answers: Answers) -> Model:
-        given = {a.attribute: a for a in answers.discoveries} | {
-            a.clique[0]: a for a in answers.measurements if a.clique
+    def fit_replay(self, given: Replay) -> Model:
+        answers = [step.take(given) for step in self.steps]
+        measurements = [answer for answer in answers if isinstance(answer, Measurement)]
+        answer_of = {a.attribute: a for a in answers if isinstance(a, Discovery)} | {
+            m.clique[0]: m for m in measurements if m.clique
         }
-        if set(given) != set(self.domain.names):
-            raise not_of_this_plan()
         learned = domain_learning.learn_attributes(
-            self.questions, [given[question.attribute.name] for question in self.questions]
+            self.questions, [answer_of[question.attribute.name] for question in self.questions]
         )
         domain = self.domain.resolve(learned)
         rows = (
             self.domain.rows
             if self.domain.rows is not None
-            else oneway.estimate_rows(answers.measurements)
+            else oneway.estimate_rows(measurements)
         )
         tables = tuple(
             Table(
                 clique=(name,),
                 weights=whole_weights(
-                    self._counts(domain.attribute(name), given[name], rows=rows)
+                    self._counts(domain.attribute(name), answer_of[name], rows=rows)
                 ),
             )
             for name in domain.names

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -29,7 +29,6 @@ from synth_engine.errors import SpecError
 from synth_engine.inference import oneway
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.measurement import (
-    AnsweredCall,
     Call,
     Counts,
     Discovery,
@@ -38,7 +37,7 @@ from synth_engine.measurement import (
     Query,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.plans import budget_allocation, scale_learning
 from synth_engine.plans.plan import Budget
 from synth_engine.plans.scale_learning import IntervalRounds
@@ -138,13 +137,11 @@ class LearningQuestion:
     def described(self) -> LearnedColumn:
         return LearnedColumn(cells=self.query.cells, threshold=self.threshold)
 
-    def take(self, given: Iterator[AnsweredCall]) -> Answer:
-        """The answer to this question, from the beginning of all stored ones. Errors: InputError."""
-        line = next(given, None)
-        answer = line and line.answer
-        if not isinstance(answer, Measurement | Discovery) or not self.is_answered_by(answer):
-            raise not_of_this_plan()
-        return answer
+    def take(self, given: Replay) -> Answer:
+        """The stored answer to this question. Errors: InputError."""
+        if self.threshold is None:
+            return given.next(Measurement, self.is_answered_by)
+        return given.next(Discovery, self.is_answered_by)
 
     def is_answered_by(self, answer: Answer) -> bool:
         if isinstance(answer, Discovery):
@@ -201,9 +198,7 @@ def learn_attributes(
     questions: Sequence[AnyQuestion], answers: Sequence[AnyAnswer], *, most: int = MAX_CODES
 ) -> dict[str, Attribute]:
     """Returns the attributes that the answers make of the undeclared ones, with so many values found
-    at most. Errors: InputError if these are not the answers to the questions."""
-    if len(questions) != len(answers):
-        raise not_of_this_plan()
+    at most."""
     return {
         question_.attribute.name: _resolved(question_, answer, most=most)
         for question_, answer in zip(questions, answers, strict=True)
@@ -214,9 +209,7 @@ def _resolved(question_: AnyQuestion, answer: AnyAnswer, *, most: int) -> Attrib
     if isinstance(question_, IntervalRounds) and isinstance(answer, tuple):
         return question_.resolve(answer, most=most)
     if isinstance(question_, IntervalRounds) or isinstance(answer, tuple):
-        raise not_of_this_plan()
-    if not question_.is_answered_by(answer):
-        raise not_of_this_plan()
+        raise TypeError("a column that is learned in rounds has an answer for each")
     return resolve(question_.attribute, answer, most=most)
 
 
@@ -240,7 +233,7 @@ def resolve(attribute: Undeclared, answer: Answer, *, most: int = MAX_CODES) -> 
                 bins=attribute.bins,
             )
         )
-    raise not_of_this_plan()
+    raise TypeError("a column is learned from an answer of its own kind")
 
 
 def expected_domain(domain: Domain) -> Domain:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from synth_engine.domain import Domain
-from synth_engine.measurement import Answers, Call, Noise, Query, Session
+from synth_engine.measurement import Call, Noise, Query, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.plans.plan import Budget, Mechanism, Plan
@@ -68,5 +69,6 @@ class GroupedPlan(MultiStagePlan):
         session.group_sizes(noise=self.sizes)
         self.inner.ask(session)
 
-    def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
-        return self.inner, answers[1:]
+    def second_stage(self, given: Replay) -> Plan:
+        del given  # nothing else is asked before
+        return self.inner

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, GroupSizes, Noise
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, whole_weights
 from synth_engine.plans.plan import Plan
@@ -29,27 +29,27 @@ class MultiStagePlan(Plan):
     def outlook(self) -> Plan: ...
 
     @abstractmethod
-    def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
-        """The mechanism's plan after the first stage was answered, and the answers to its own calls."""
+    def second_stage(self, given: Replay) -> Plan:
+        """The mechanism's plan after the first stage was answered. given: from the answers to that stage on."""
 
-    def fit(self, answers: Answers) -> Model:
-        sizes = None if self.sizes is None else self._group_sizes(answers)
-        mechanism, rest = self.second_stage(answers)
-        model = mechanism.fit(rest)
+    def fit_replay(self, given: Replay) -> Model:
+        sizes = self._group_sizes(given)
+        model = self.second_stage(given).fit(given.rest())
         if sizes is None:
             return model
         return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))
 
-    def _group_sizes(self, answers: Answers) -> GroupSizes:
-        sizes = answers.group_sizes
-        # Answers come from a file: those of another plan must not become a model of this one.
-        if sizes is None or sizes.values.size != self.domain.unit.max_records:
-            raise not_of_this_plan()
-        return sizes
-
     def published(self, answers: Answers) -> JsonObject | None:
-        mechanism, rest = self.second_stage(answers)
-        return mechanism.published(rest)
+        given = Replay(answers)
+        self._group_sizes(given)
+        return self.second_stage(given).published(given.rest())
+
+    def _group_sizes(self, given: Replay) -> GroupSizes | None:
+        """They are asked for first, if at all."""
+        if self.sizes is None:
+            return None
+        most = self.domain.unit.max_records
+        return given.next(GroupSizes, lambda sizes: sizes.values.size == most)
 
     @property
     def advice(self) -> str:

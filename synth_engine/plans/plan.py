@@ -19,6 +19,7 @@ from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Call, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model
 from synth_engine.plans import parameters as schemas
 from synth_engine.plans import resources
@@ -204,9 +205,16 @@ class Plan(ABC):
     def ask(self, session: Session) -> None:
         """Ask the room, which records the answers. Nothing else of a plan meets rows."""
 
-    @abstractmethod
     def fit(self, answers: Answers) -> Model:
-        """Post-processing: the same answers give the same model."""
+        """Post-processing: the same answers give the same model. Errors: InputError for answers of another plan."""
+        given = Replay(answers)
+        model = self.fit_replay(given)
+        given.finish()
+        return model
+
+    @abstractmethod
+    def fit_replay(self, given: Replay) -> Model:
+        """Fits a model to the answers, which are read in the order in which `ask` asks."""
 
     def published(self, answers: Answers) -> JsonObject | None:
         """Post-processing, too: a table that is itself what the method publishes, as JSON; None where the model says it all."""

@@ -5,7 +5,7 @@ stored answers asks the same questions again (docs/proofs/intervals.md). What is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -18,9 +18,9 @@ from synth_engine.domain import Scale, ScaleBins
 from synth_engine.inference import bins, round_numbers, scale_tree
 from synth_engine.inference.error_forecast import LearnedColumn
 from synth_engine.inference.scale_tree import CountedCells, Cuts, Pieces
-from synth_engine.measurement import AnsweredCall, Measurement, Noise, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Measurement, Noise, Session
 from synth_engine.measurement.question import partition_digest
+from synth_engine.measurement.replay import Replay
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.plan import Budget
 from synth_engine.privacy.unit import Sensitivity
@@ -68,22 +68,20 @@ class IntervalRounds:
         self._learn(ask)
         return tuple(answers)
 
-    def take(self, given: Iterator[AnsweredCall]) -> tuple[Measurement, ...]:
-        """The answers to these questions, from the beginning of all stored ones. Errors: InputError."""
+    def take(self, given: Replay) -> tuple[Measurement, ...]:
+        """The stored answers to these questions. Errors: InputError."""
         taken: list[Measurement] = []
 
         def stored(cuts: Cuts, divisors: Sequence[int], noise: Noise) -> Measurement:
-            line = next(given, None)
-            answer = line and line.answer
             cells = (len(cuts) - 1) * len(divisors) + (self.attribute.missing is not None)
             partition = partition_digest(self.attribute.lattice, cuts, divisors)
-            if (
-                not isinstance(answer, Measurement)
-                or answer.clique != (self.attribute.name,)
-                or answer.values.shape != (cells,)
-                or (answer.noise, answer.partition) != (noise, partition)
-            ):
-                raise not_of_this_plan()
+            answer = given.next(
+                Measurement,
+                lambda one: (
+                    (one.clique, one.values.shape, one.noise, one.partition)
+                    == ((self.attribute.name,), (cells,), noise, partition)
+                ),
+            )
             taken.append(answer)
             return answer
 
@@ -91,11 +89,11 @@ class IntervalRounds:
         return tuple(taken)
 
     def resolve(self, answers: Sequence[Measurement], *, most: int) -> ScaleBins:
-        """The attribute that the answers make of the column, with so many bins at most. Errors: InputError."""
+        """The attribute that the answers make of the column, with so many bins at most."""
         remaining = iter(answers)
         resolved = self._learn(lambda *_: next(remaining), most=most)
         if next(remaining, None) is not None:
-            raise not_of_this_plan()
+            raise TypeError("there are more answers than rounds")
         return resolved
 
     def _learn(self, ask: Ask, *, most: int = MAX_BINS) -> ScaleBins:

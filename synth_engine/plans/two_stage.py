@@ -19,7 +19,8 @@ from typing import Literal
 from synth_engine.domain import MAX_CODES, Domain, WeakBasket
 from synth_engine.errors import SpecError
 from synth_engine.inference.error_forecast import ErrorForecast, LearningForecast
-from synth_engine.measurement import Answers, Noise, Session
+from synth_engine.measurement import Noise, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.plans import domain_learning, group_size_stage
 from synth_engine.plans.domain_learning import AnyAnswer, AnyQuestion
 from synth_engine.plans.multi_stage import MultiStagePlan
@@ -178,15 +179,8 @@ class StagedPlan(MultiStagePlan):
             session.resolve(mechanism.domain)
         mechanism.ask(session)
 
-    def second_stage(self, answers: Answers) -> tuple[Plan, Answers]:
-        first, rest = self._split_stages(answers)
-        return self._mechanism_after(first), rest
-
-    def _split_stages(self, answers: Answers) -> tuple[list[AnyAnswer], Answers]:
-        """The answers to the questions in their order, and the rest."""
-        given = iter(answers.answered[self.sizes is not None :])
-        first = [question.take(given) for question in self.questions]
-        return first, Answers(tuple(given))
+    def second_stage(self, given: Replay) -> Plan:
+        return self._mechanism_after([question.take(given) for question in self.questions])
 
     def _mechanism_after(self, first: Sequence[AnyAnswer]) -> Plan:
         """The mechanism's plan for what was learned. The run has been paid for, so that it is too late to refuse what needs

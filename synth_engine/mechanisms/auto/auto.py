@@ -13,8 +13,8 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Measurement, Noise, Scores, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Measurement, Noise, Scores, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.auto import fitting, selection
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model
@@ -211,35 +211,25 @@ class AutoPlan(Plan):
     def _of_interaction(self, shape: Sequence[int]) -> Sensitivity:
         return interaction_sensitivity(self.domain.unit, self.domain.relation, sizes=shape)
 
-    def fit(self, answers: Answers) -> Model:
-        """From the answers alone: which pairs were measured is read there, and that they can be of this plan checked."""
-        count = len(self.domain.modelled)
-        oneways, tables = answers.measurements[:count], answers.measurements[count:]
-        if [m.clique for m in oneways] != [(name,) for name in self.domain.names]:
-            raise not_of_this_plan()
+    def fit_replay(self, given: Replay) -> Model:
+        """From the answers alone: which pairs were measured is read there."""
+        oneways = [given.measurement((name,)) for name in self.domain.names]
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
-        scored = bool(answers.scores)
-        if scored != (self._score_noise(len(pairs)) is not None) or len(answers.scores) > 1:
-            raise not_of_this_plan()
-        if scored and answers.scores[0].values.size != len(pairs):
-            raise not_of_this_plan()
-        distances: list[float] = (
-            columns.distances(pairs, answers.scores[0]).tolist() if scored else []
-        )
+        distances: list[float] = []
+        if self._score_noise(len(pairs)) is not None:
+            scores = given.next(Scores, lambda one: one.values.size == len(pairs))
+            distances = columns.distances(pairs, scores).tolist()
+        tables = given.all_of(Measurement)
         pair_of = {columns.clique(pair): pair for pair in pairs}
         answered: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
         again = [answer for answer in tables if len(answer.clique) == 1]
-        if again and [m.clique for m in tables] != [m.clique for m in oneways]:
-            raise not_of_this_plan()
+        given.require(not again or [m.clique for m in tables] == [m.clique for m in oneways])
         for answer in tables[len(again) :]:
-            pair = pair_of.pop(answer.clique, None)
-            if pair is None:
-                raise not_of_this_plan()
-            try:
+            given.require(answer.clique in pair_of)
+            pair = pair_of.pop(answer.clique)
+            with given.fitting_together():
                 answered[pair] = answer, columns.levels_of(answer, pair)
-            except ValueError as error:
-                raise not_of_this_plan() from error
         return fitting.model(
             columns,
             fitting.SortedAnswers(

@@ -15,8 +15,8 @@ from synth_engine.domain.resolution import VALUES, named, parting, parting_of, p
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Call, Query, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Call, Query, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.on_the_map import disaggregation, resolution
 from synth_engine.mechanisms.on_the_map.resolution import Priors
 from synth_engine.models.model import Model, Table, whole_weights
@@ -317,11 +317,12 @@ class OnTheMapPlan(Plan):
     def ask(self, session: Session) -> None:
         session.resample(self.clique[1], event=self.event, parting=self.calls[0].query.parting)
 
-    def fit(self, answers: Answers) -> Model:
-        resampled, domain = answers.resampled, self.domain
+    def fit_replay(self, given: Replay) -> Model:
+        domain = self.domain
         shape = (domain.sizes[self.clique[0]], self.event.origins)
-        if resampled is None or resampled.clique != self.clique or resampled.shape != shape:
-            raise not_of_this_plan()
+        resampled = given.next(
+            Resampled, lambda one: (one.clique, one.shape) == (self.clique, shape)
+        )
         groups, origins = self._origins(resampled)
         # Only non-empty cells: a table of all pairs of places would not fit in memory.
         cells, counts = np.unique(

@@ -16,13 +16,13 @@ from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
-    Answers,
     Clique,
     Measurement,
     Noise,
+    Selection,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
 from synth_engine.models.model import Model
@@ -188,14 +188,13 @@ class AimPlan(Plan):
             if c in measured or self.domain.cells(c) <= room
         }
 
-    def fit(self, answers: Answers) -> Model:
-        names, cliques = self.domain.names, [m.clique for m in answers.measurements]
-        rest = cliques[len(names) :]
-        if cliques[: len(names)] != [(name,) for name in names] or not set(rest) <= set(
-            self.candidates
-        ):
-            raise not_of_this_plan()
-        return final_model(self.mechanism, self.domain, answers.measurements)
+    def fit_replay(self, given: Replay) -> Model:
+        columns = pairs.read_columns(given, self.domain)
+        tables, candidates = [], self.candidates
+        while given.comes(Selection):
+            tables.append(given.measurement(given.selected()))
+            given.require(tables[-1].clique in candidates)
+        return final_model(self.mechanism, self.domain, (*columns, *tables))
 
     def _spent(self, columns: Sequence[Measurement]) -> Fraction:
         return sum(

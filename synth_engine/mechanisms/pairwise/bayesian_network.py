@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -12,8 +11,8 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Clique, Measurement, Noise, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Measurement, Noise, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.pairwise.network_search import NetworkLimits, NetworkSearch
 from synth_engine.models.model import Model
@@ -194,21 +193,14 @@ class BayesianNetworkPlan(Plan):
                 budget_left -= budget_allocation.price(noise, self.loss, self.sensitivity)
             growth.learn(node, answer)
 
-    def fit(self, answers: Answers) -> Model:
-        """The same steps as in `run`, with the answers that it got."""
-        given = iter(answers.measurements)
-        columns = [_next(given, (name,)) for name in self.domain.names]
-        growth = self._growth(columns)
-        for index in answers.selections:
+    def fit_replay(self, given: Replay) -> Model:
+        """The same steps as in `ask`, with the answers that it got."""
+        growth = self._growth(pairs.read_columns(given, self.domain))
+        while growth.unplaced:
             choices = growth.choices()
-            if not 0 <= index < len(choices):
-                raise not_of_this_plan()
-            node = choices[index]
-            growth.learn(
-                node, _next(given, (*node.parents, node.attribute)) if node.parents else None
-            )
-        if growth.unplaced or next(given, None) is not None:
-            raise not_of_this_plan()
+            node = choices[given.selection(len(choices))]
+            table = (*node.parents, node.attribute)
+            growth.learn(node, given.measurement(table) if node.parents else None)
         return growth.model(self.mechanism)
 
     def _growth(self, oneways: list[Measurement]) -> NetworkSearch:
@@ -253,10 +245,3 @@ class BayesianNetworkPlan(Plan):
         return error_forecast.network(
             self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows)
         )
-
-
-def _next(given: Iterator[Measurement], clique: Clique) -> Measurement:
-    measurement = next(given, None)
-    if measurement is None or measurement.clique != clique:
-        raise not_of_this_plan()
-    return measurement

@@ -14,14 +14,13 @@ from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
-    Answers,
     Candidate,
     Clique,
     Measurement,
     Noise,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
@@ -162,24 +161,16 @@ class MstPlan(Plan):
             forest.take(choices[index])
         return forest
 
-    def fit(self, answers: Answers) -> Model:
-        self._require_own(answers)
-        known = pairs.denoise(self.domain, answers.measurements)
+    def fit_replay(self, given: Replay) -> Model:
+        columns = pairs.read_columns(given, self.domain)
+        taken = pairs.read_forest(given, self.domain.names)
+        given.require(
+            len(taken) == self.parts.edges and set(taken) <= set(pairs.of(self.domain))
+        )
+        tables = [given.measurement(pair) for pair in taken]
+        known = pairs.denoise(self.domain, (*columns, *tables))
         order = pairs.network(known.tables, known.oneways, total=known.total)
         return pairs.model(self.mechanism, self.domain, rows=known.total, order=order)
-
-    def _require_own(self, answers: Answers) -> None:
-        """Errors: InputError for the answers of another plan."""
-        names, cliques = self.domain.names, [m.clique for m in answers.measurements]
-        forest, of_pairs = pairs.Forest(names), set(pairs.of(self.domain))
-        for pair in cliques[len(names) :]:
-            if pair in of_pairs and forest.connects(pair):
-                forest.take(pair)
-        if (
-            cliques != [*((name,) for name in names), *forest.taken]
-            or len(forest.taken) != self.parts.edges
-        ):
-            raise not_of_this_plan()
 
     def _candidates(self, columns: Sequence[Measurement]) -> dict[Clique, Candidate]:
         """Every pair with the product of its columns: what they let one expect if it does not matter."""

@@ -23,8 +23,10 @@ from synth_engine.measurement import (
     Clique,
     Measurement,
     Noise,
+    Selection,
     Session,
 )
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.models.model import Model, Node, Table, whole_weights
 from synth_engine.plans import budget_allocation
@@ -117,6 +119,11 @@ def measure_columns(session: Session, noises: Mapping[str, Noise]) -> list[Measu
     return [session.measure((name,), noise=noise) for name, noise in noises.items()]
 
 
+def read_columns(given: Replay, domain: Domain) -> list[Measurement]:
+    """The stored answers to `measure_columns`. Errors: InputError."""
+    return [given.measurement((name,)) for name in domain.names]
+
+
 def along(domain: Domain) -> dict[str, int]:
     """How many codes of each attribute stand in an order."""
     return {a.name: a.value_count for a in domain.modelled}
@@ -163,6 +170,16 @@ class Forest:
             name: new if group == old else group for name, group in self._groups.items()
         }
         self.taken.append(pair)
+
+
+def read_forest(given: Replay, names: Sequence[str]) -> list[Clique]:
+    """The pairs that stored selections take, each of which connects two parts. Errors: InputError."""
+    forest = Forest(names)
+    while given.comes(Selection):
+        pair = given.selected()
+        given.require(len(pair) == 2 and set(pair) <= set(names) and forest.connects(pair))
+        forest.take(pair)
+    return forest.taken
 
 
 def network(

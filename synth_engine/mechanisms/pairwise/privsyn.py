@@ -12,14 +12,14 @@ from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import (
-    Answers,
     Candidate,
     Clique,
+    Measurement,
     Noise,
     Scores,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pair_selection, pairs
 from synth_engine.mechanisms.pairwise.network_search import Expectation
 from synth_engine.mechanisms.pairwise.rounds import final_model
@@ -203,18 +203,15 @@ class PrivSynPlan(Plan):
             deviation=self._deviation,
         )
 
-    def fit(self, answers: Answers) -> Model:
-        cliques, columns = (
-            [m.clique for m in answers.measurements],
-            [(name,) for name in self.domain.names],
+    def fit_replay(self, given: Replay) -> Model:
+        columns = pairs.read_columns(given, self.domain)
+        tables = given.rest().of(Measurement)
+        cliques, names = [table.clique for table in tables], set(self.domain.names)
+        groups = len(set(cliques)) == len(cliques) and all(
+            2 <= len(group) <= 3 and set(group) <= names for group in cliques
         )
-        rest, known = cliques[len(columns) :], set(self.domain.names)
-        groups = len(set(rest)) == len(rest) and all(
-            2 <= len(group) <= 3 and set(group) <= known for group in rest
-        )
-        if cliques[: len(columns)] != columns or not (groups or rest == columns):
-            raise not_of_this_plan()
-        return final_model(self.mechanism, self.domain, answers.measurements)
+        given.require(groups or cliques == [column.clique for column in columns])
+        return final_model(self.mechanism, self.domain, (*columns, *tables))
 
     def _column_noises(self) -> dict[str, Noise]:
         return pairs.column_noises(

@@ -12,8 +12,8 @@ from synth_engine.codec import prefixes
 from synth_engine.hierarchy import Growth, Rule, estimate
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import oneway
-from synth_engine.measurement import Answers, Noise
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Answers, Leaves, Noise
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.trees import node_selection
 from synth_engine.mechanisms.trees.tree_plan import NodeCounts, TreePlan
 from synth_engine.plans import budget_allocation
@@ -123,18 +123,18 @@ class AdaptiveDepthPlan(TreePlan):
 
     def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
         """Counts of the unopened nodes add up to the number of records."""
-        total, total_noise = self.noisy_total(answers), self.total_noise()
-        (grown, noise), counted = self.grown(answers), bool(answers.leaves)
-        if counted != self.measures_after_selection:
-            raise not_of_this_plan()
-        try:
-            grown = node_selection.cut_off(grown, self.hierarchy) if counted else grown
+        given = Replay(answers)
+        total, total_noise = self.read_total(given), self.total_noise()
+        grown, noise = self.read_growth(given, total)
+        tables = given.all_of(Leaves)
+        given.require(bool(tables) == self.measures_after_selection)
+        with given.fitting_together():
+            grown = node_selection.cut_off(grown, self.hierarchy) if tables else grown
             # Records that lie nowhere are in the number of all, and in no cell.
             everywhere = not prefixes.partial(self.domain, self.hierarchy.columns)
             own = None
             if total is not None and total_noise is not None and everywhere:
                 own = (total, total_noise.variance)
-            tables = answers.leaves
             rows = self.domain.rows
             if rows is None:
                 rows = oneway.clip_rows(
@@ -155,8 +155,6 @@ class AdaptiveDepthPlan(TreePlan):
                 variance=noise.variance,
                 counted=tables,
             )
-        except ValueError as error:
-            raise not_of_this_plan() from error
         return rows, leaves
 
     def kept_leaves(self, leaves: LeafEstimates) -> LeafEstimates:

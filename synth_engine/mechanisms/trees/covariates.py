@@ -14,21 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import SpecError
+from synth_engine.hierarchy import NodeSet
 from synth_engine.inference import error_forecast, factors
 from synth_engine.inference.denoising import Denoised, denoise_tables
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.inference.factors import Floats
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import (
-    Answers,
     Candidate,
     Clique,
     Leaves,
     Measurement,
     Noise,
+    Query,
     Session,
 )
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.mechanisms.trees.further_counts import FurtherCountsPlan
 from synth_engine.models.model import Model, whole_weights
@@ -179,13 +180,15 @@ class CovariatePlan(FurtherCountsPlan):
 
     # ---- the model -----------------------------------------------------------------------
 
-    def fit(self, answers: Answers) -> Model:
-        where, whole, within = self._split(answers)
+    def fit_replay(self, given: Replay) -> Model:
+        where = given.take_while(lambda line: not self._is_of_columns(line.call.query))
+        columns = [self._read(given, (name,)) for name in self.sizes]
         rows, leaves = self.tree.estimated(where)
         parts = self.parts(where, leaves)
-        self._require_asked([table.clique for table in whole], [table.by for table in within])
-        if any(table.partition.digest != parts.digest for table in within):
-            raise not_of_this_plan()
+        within = [self._read_within(given, parts, name) for name in self.sizes]
+        forest = pairs.read_forest(given, tuple(self.sizes))
+        given.require(len(forest) == len(self.sizes) - 1)
+        whole = [*columns, *(self._read(given, pair) for pair in forest)]
         hierarchy, cells = self.tree.hierarchy, self.tree.kept_leaves(leaves)
         areas = parts.places(hierarchy, cells.prefixes)
         weights = cells.counts
@@ -201,43 +204,20 @@ class CovariatePlan(FurtherCountsPlan):
         tree = self.tree.tree(cells, attached=attached)
         return self.tree.model(tree, self.tree.diagnose(where, leaves, rows=rows), rows=rows)
 
-    def _split(self, answers: Answers) -> tuple[Answers, list[Measurement], list[Leaves]]:
-        """The answers to the tree, the tables of all records, and those of columns by parts."""
-        within = [table for table in answers.leaves if table.by]
-        totals = 0 if self.tree.reads_strings or self.tree.total_noise() is None else 1
-        whole = list(answers.measurements[totals:])
-        if self.tree.reads_strings:
-            first, last = len(self.sizes), 2 * len(self.sizes)
-            of_root = [*within[:first], *within[last:]]
-            whole += [_of_all(table) for table in of_root if len(table.partition) == 1]
-            within = within[first:last]
-        return answers[: self._tree_calls(answers)], whole, within
+    def _is_of_columns(self, query: Query) -> bool:
+        """Whether the first of the questions about columns, and none about the tree."""
+        return bool(query.by) or not self.sizes.keys().isdisjoint(query.clique)
 
-    def _tree_calls(self, answers: Answers) -> int:
-        """How many of the answers are those to the tree: what comes before the tables of columns."""
-        return next(
-            (
-                number
-                for number, line in enumerate(answers.answered)
-                if line.call.query.by or set(line.call.query.clique) & set(self.sizes)
-            ),
-            len(answers),
-        )
+    def _read(self, given: Replay, columns: Clique) -> Measurement:
+        """The stored answer to `_ask`, as a table of columns alone. Errors: InputError."""
+        if not self.tree.reads_strings:
+            return given.measurement(columns)
+        asked = self.tree.root.digest, columns
+        return _of_all(given.next(Leaves, lambda one: (one.partition.digest, one.by) == asked))
 
-    def _require_asked(self, whole: Sequence[Clique], within: Sequence[Clique]) -> None:
-        """Errors: InputError unless these are columns and a forest of their pairs, and one table by parts for each column."""
-        names = tuple(self.sizes)
-        forest = pairs.Forest(names)
-        for pair in whole[len(names) :]:
-            if len(pair) == 2 and set(pair) <= set(names) and forest.connects(pair):
-                forest.take(pair)
-        columns = [(name,) for name in names]
-        if (
-            [*whole] != [*columns, *forest.taken]
-            or len(forest.taken) != len(names) - 1
-            or [*within] != columns
-        ):
-            raise not_of_this_plan()
+    def _read_within(self, given: Replay, parts: NodeSet, name: str) -> Leaves:
+        asked = parts.digest, (name,)
+        return given.next(Leaves, lambda one: (one.partition.digest, one.by) == asked)
 
     def _covariates(
         self,

@@ -13,7 +13,7 @@ from synth_engine.hierarchy import NodeSet, frequent_prefixes
 from synth_engine.hierarchy.estimate import Floats, LeafEstimates
 from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Answers, Leaves, Noise, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.trees.further_counts import FurtherCountsPlan
 from synth_engine.mechanisms.trees.threshold_tree import ThresholdPlan
 from synth_engine.models.model import Model
@@ -51,16 +51,14 @@ class RemeasuredPlan(FurtherCountsPlan):
         least = _RECORDS_PER_NOISE * math.sqrt(self.noise().variance)
         return frequent_prefixes(self.tree.hierarchy, leaves, least=least, most=MAX_PARTS)
 
-    def fit(self, answers: Answers) -> Model:
-        where = answers[:-1]
+    def fit_replay(self, given: Replay) -> Model:
+        answers = given.rest()
+        where, last = answers[:-1], Replay(answers[-1:])
         rows, leaves = self.tree.estimated(where)
-        parts, counted = self.parts(where, leaves), answers.leaves[-1]
-        if (counted.partition.digest, counted.by, counted.threshold) != (
-            parts.digest,
-            (),
-            None,
-        ):
-            raise not_of_this_plan()
+        asked = self.parts(where, leaves).digest, (), None
+        counted = last.next(
+            Leaves, lambda one: (one.partition.digest, one.by, one.threshold) == asked
+        )
         tree = self.tree.tree(replace(leaves, counts=self._consistent(leaves, counted)))
         return self.tree.model(tree, self.tree.diagnose(where, leaves, rows=rows), rows=rows)
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from synth_engine.hierarchy import Growth, Rule, growth, leaf_nodes
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import oneway
-from synth_engine.measurement import Answers, Noise
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Answers, Leaves, Noise
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.trees import resources
 from synth_engine.mechanisms.trees.columns import resolve_domain
 from synth_engine.mechanisms.trees.tree_plan import NodeCounts, TreePlan
@@ -221,16 +221,13 @@ class ThresholdPlan(TreePlan):
     # ---- the model -----------------------------------------------------------------------
 
     def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
-        total = self.noisy_total(answers)
-        grown, _ = self.grown(answers)
-        if len(answers.leaves) != 1 + self.reads_strings:
-            raise not_of_this_plan()
-        counted = answers.leaves[-1]
-        if (
-            counted.threshold != self.count_threshold
-            or counted.partition.digest != self._digest_of_leaves(grown)
-        ):
-            raise not_of_this_plan()
+        given = Replay(answers)
+        total = self.read_total(given)
+        grown, _ = self.read_growth(given, total)
+        with given.fitting_together():
+            asked = leaf_nodes(grown, self.hierarchy).digest, self.count_threshold
+        counted = given.next(Leaves, lambda one: (one.partition.digest, one.threshold) == asked)
+        given.finish()
         rows = (self.domain.rows or 0) if total is None else oneway.clip_rows(int(total))
         nodes, counts = counted.partition, counted.values
         large = np.flatnonzero(counts >= self._least_kept(counts, rows))
@@ -242,12 +239,6 @@ class ThresholdPlan(TreePlan):
             prefixes=nodes.prefixes[large],
             counts=counts[large].astype(np.float64),
         )
-
-    def _digest_of_leaves(self, grown: Growth) -> str:
-        try:
-            return leaf_nodes(grown, self.hierarchy).digest
-        except ValueError as error:
-            raise not_of_this_plan() from error
 
     def _least_kept(self, counts: npt.NDArray[np.int64], rows: int) -> int:
         """The least count that stays beyond the clean-up. Noise that passes it adds records that nobody has. Where

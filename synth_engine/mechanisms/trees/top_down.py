@@ -15,7 +15,7 @@ from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import oneway
 from synth_engine.inference.topdown_allocation import Allocation
 from synth_engine.measurement import Answers, Leaves, Noise, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.trees import columns, parameters, resources
 from synth_engine.mechanisms.trees.tree_plan import TreePlan
 from synth_engine.models.model import generator
@@ -77,7 +77,7 @@ class TopDownPlan(TreePlan):
     # ---- the run -------------------------------------------------------------------------
 
     def ask(self, session: Session) -> None:
-        total = self.noisy_total(self.ask_total(session))
+        total = self.read_total(Replay(self.ask_total(session)))
         self._hand_down(total, lambda nodes, noise: session.leaves(nodes, noise=noise))
 
     def _hand_down(
@@ -117,17 +117,14 @@ class TopDownPlan(TreePlan):
     # ---- the model -----------------------------------------------------------------------
 
     def estimated(self, answers: Answers) -> tuple[int, LeafEstimates]:
-        total = self.noisy_total(answers)
-        left = list(answers.leaves[self.reads_strings :])
+        given = Replay(answers)
 
         def repeat(nodes: NodeSet, noise: Noise) -> Leaves:
-            if not left or left[0].partition.digest != nodes.digest or left[0].noise != noise:
-                raise not_of_this_plan()
-            return left.pop(0)
+            asked = nodes.digest, noise
+            return given.next(Leaves, lambda one: (one.partition.digest, one.noise) == asked)
 
-        allocation = self._hand_down(total, repeat)
-        if left:
-            raise not_of_this_plan()
+        allocation = self._hand_down(self.read_total(given), repeat)
+        given.finish()
         levels, leaves, counts = allocation.leaves()
         return allocation.total, LeafEstimates(
             levels=levels, prefixes=leaves, counts=counts.astype(np.float64)

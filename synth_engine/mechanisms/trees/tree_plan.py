@@ -24,8 +24,8 @@ from synth_engine.hierarchy import Growth, Hierarchy, NodeSet, Rule, StringHiera
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Answers, Leaves, Measurement, Noise, Session
-from synth_engine.measurement.answers import not_of_this_plan
+from synth_engine.measurement import Answers, Leaves, Noise, Session
+from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.trees import resources
 from synth_engine.mechanisms.trees.columns import over_alphabet, resolve_domain, texts_of
 from synth_engine.models.model import Model
@@ -181,28 +181,24 @@ class TreePlan(Plan):
                 session.measure((), noise=noise)
         return session.answers[before:]
 
-    def noisy_total(self, answers: Answers) -> float | None:
-        """The answer to `ask_total`. Errors: InputError where there is another one."""
+    def read_total(self, given: Replay) -> float | None:
+        """The stored answer to `ask_total`; None where the number is public. Errors: InputError."""
         noise = self.total_noise()
-        cliques = [measurement.clique for measurement in answers.measurements]
-        if cliques != [()] * (noise is not None and not self.reads_strings):
-            raise not_of_this_plan()
         if noise is None:
             return None
-        asked: Sequence[Measurement | Leaves] = answers.measurements
-        if self.reads_strings:
-            asked = [
-                one
-                for one in answers.leaves[:1]
-                if (one.partition.digest, one.noise) == (self.root.digest, noise)
-            ]
-        if not asked:
-            raise not_of_this_plan()
-        return float(asked[0].values.sum())
+        if not self.reads_strings:
+            return float(given.measurement(()).values.sum())
+        root = self.root.digest
+        total = given.next(
+            Leaves, lambda one: (one.partition.digest, one.noise) == (root, noise)
+        )
+        return float(total.values.sum())
 
     def records(self, answers: Answers) -> float:
-        """The public number of records, or a noisy one."""
-        total = self.noisy_total(answers)
+        """The public number of records, or a noisy one, which comes first."""
+        return self._records(self.read_total(Replay(answers)))
+
+    def _records(self, total: float | None) -> float:
         return float(self.domain.rows or 0) if total is None else total
 
     # ---- the run -------------------------------------------------------------------------
@@ -217,18 +213,16 @@ class TreePlan(Plan):
                 table.nodes, noise=table.noise, threshold=table.threshold, together=together
             )
 
-    def grown(self, answers: Answers) -> tuple[Growth, Noise]:
-        """The tree, and the noise by which it was grown. Errors: InputError where it is not of this plan."""
-        rule, noise = self.growth_rule(self.records(answers))
-        if [(one.columns, one.rule) for one in answers.growths] != [
-            (self.hierarchy.columns, rule)
-        ]:
-            raise not_of_this_plan()
-        return answers.growths[0], noise
+    def read_growth(self, given: Replay, total: float | None) -> tuple[Growth, Noise]:
+        """The stored tree, and the noise by which it was grown. Errors: InputError."""
+        rule, noise = self.growth_rule(self._records(total))
+        asked = self.hierarchy.columns, rule
+        return given.next(Growth, lambda one: (one.columns, one.rule) == asked), noise
 
     # ---- the model -----------------------------------------------------------------------
 
-    def fit(self, answers: Answers) -> Model:
+    def fit_replay(self, given: Replay) -> Model:
+        answers = given.rest()
         rows, leaves = self.estimated(answers)
         tree = self.tree(self.kept_leaves(leaves))
         return self.model(tree, self.diagnose(answers, leaves, rows=rows), rows=rows)
