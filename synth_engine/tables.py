@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from synth_engine import codec, mechanisms, outputs
 from synth_engine.domain import (
     Baskets,
+    Derived,
     Domain,
 )
 from synth_engine.errors import InputError
@@ -133,7 +134,11 @@ def arrow_schema(domain: Domain) -> pa.Schema:
     """Column types of a drawn table; a missing value is null."""
     return pa.schema(
         [
-            pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
+            pa.field(
+                a.name,
+                domain.written_like(a).arrow_type,
+                nullable=a.missing is not None or isinstance(a, Derived),
+            )
             for a in domain.table_columns
         ]
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from synth_engine.codec.baskets import Bags, bags, resolved_items
 from synth_engine.codec.declared_form import DeclaredFormWriter
 from synth_engine.codec.decoding import as_text, decode
+from synth_engine.codec.derived import with_derived
 from synth_engine.codec.encoding import encode, encode_column, positions
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
@@ -35,5 +36,5 @@ __all__ = [
     "as_text", "bags", "count_generated", "decode", "encode",
     "encode_column", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions", "require_rows",
-    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_identifiers", "write_workbook",
+    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "write_workbook",
 ]  # fmt: skip

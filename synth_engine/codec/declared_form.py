@@ -64,7 +64,7 @@ class DeclaredFormWriter:
         return self._lines(zip(*columns, strict=True))
 
     def _cells(self, name: object, column: pd.Series) -> Sequence[object]:
-        attribute = self._domain.attribute(str(name))
+        attribute = self._domain.written_like(self._domain.attribute(str(name)))
         texts = attribute.write_as_declared(column, self._form.marks)
         written = texts.map({text: self._safe(text) for text in texts.unique()}).tolist()
         if not attribute.holds_numbers or self._form.quoting != "texts":

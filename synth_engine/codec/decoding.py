@@ -11,21 +11,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.codec import baskets
-from synth_engine.domain import Basket, Domain, Identifier
+from synth_engine.domain import Basket, Derived, Domain, Identifier
 
 
 def decode(
     domain: Domain, codes: Mapping[str, NDArray[np.integer[Any]]], rng: np.random.Generator
 ) -> pd.DataFrame:
     """The table that codes stand for; a missing value is NA. Columns come in the domain's order, identifiers are
-    absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
+    and derived columns are absent, baskets are texts unless they are wide. `rng` places numbers, days and moments inside their bins: post-processing, nothing secret hangs on it."""
     return pd.DataFrame(
         {
             a.name: baskets.join_items(a, codes)
             if isinstance(a, Basket)
             else a.sample(np.asarray(codes[a.name], dtype=np.intp), rng)
             for a in domain.table_columns
-            if not isinstance(a, Identifier)
+            if not isinstance(a, Identifier | Derived)
         }
     )
 
@@ -34,5 +34,9 @@ def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
     Encoding these texts gives back the codes."""
     return pd.DataFrame(
-        {a.name: a.write(frame[a.name]) for a in domain.table_columns if a.name in frame}
+        {
+            a.name: domain.written_like(a).write(frame[a.name])
+            for a in domain.table_columns
+            if a.name in frame
+        }
     )

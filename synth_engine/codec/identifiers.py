@@ -46,7 +46,11 @@ def with_identifiers(
     if not made:
         return frame
     return pd.DataFrame(
-        {a.name: made.get(a.name, frame.get(a.name)) for a in domain.table_columns}
+        {
+            a.name: made[a.name] if a.name in made else frame[a.name]
+            for a in domain.table_columns
+            if a.name in made or a.name in frame
+        }
     )
 
 

@@ -30,6 +30,7 @@ from synth_engine.domain import (
     Attribute,
     Boolean,
     Categorical,
+    Derived,
     Domain,
     Identifier,
     Integer,
@@ -76,7 +77,7 @@ class RawColumn:
 
 def is_counted(attribute: Attribute) -> bool:
     """Return whether the uncoded cells of a column are compared."""
-    if isinstance(attribute, Identifier):
+    if isinstance(attribute, Identifier | Derived):
         return attribute.in_table  # one that is left out of synthetic tables has no other side
     return bool(attribute.size) and (
         is_on_ladder(attribute) or isinstance(attribute, Categorical | Boolean | Text)

@@ -101,7 +101,7 @@ def _sheet(domain: Domain, blocks: Iterable[pd.DataFrame]) -> Iterator[str]:
     yield f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>'
     yield _row([_text(column.name) for column in columns])
     for block in blocks:
-        cells = [_cells(column, block[column.name]) for column in columns]
+        cells = [_cells(domain.written_like(column), block[column.name]) for column in columns]
         yield "".join(map(_row, zip(*cells, strict=True)))
     yield "</sheetData></worksheet>"
 

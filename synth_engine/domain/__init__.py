@@ -11,6 +11,7 @@ from __future__ import annotations
 from synth_engine.domain.constraints import (
     Constraint,
     Dependency,
+    ExistingPairs,
     Impossible,
     MissingIff,
     Order,
@@ -31,6 +32,7 @@ from synth_engine.kinds.boolean import Boolean
 from synth_engine.kinds.categorical import MAX_PLACED_CODES, Categorical
 from synth_engine.kinds.date import Date
 from synth_engine.kinds.date_time import DateTime
+from synth_engine.kinds.derived import Derived
 from synth_engine.kinds.facts import PROVENANCES, Provenance
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
@@ -59,7 +61,9 @@ __all__ = [
     "Date",
     "DateTime",
     "Dependency",
+    "Derived",
     "Domain",
+    "ExistingPairs",
     "FileForm",
     "Identifier",
     "Impossible",

@@ -23,6 +23,7 @@ from synth_engine.kinds.number import Number
 from synth_engine.strict_json import JsonObject
 
 MAX_CONSTRAINTS = 200
+MAX_PAIRS = 200_000
 # Not "suggested" or "learned": that no record breaks a rule is a fact about all records, which
 # nobody has paid for.
 ORIGINS: tuple[Provenance, ...] = ("declared", "public-file")
@@ -188,6 +189,54 @@ class Dependency(Constraint):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExistingPairs(Constraint):
+    """Values of `first` and `second` occur together only as the table lists them, as a public register of what exists does.
+    Missing and other values may stand beside any."""
+
+    kind: ClassVar[str] = "existing-pairs"
+
+    first: str
+    second: str
+    table: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.first, self.second
+
+    @property
+    def sentence(self) -> str:
+        count = len(self.table)
+        return f"{self.first} and {self.second} occur together only as listed ({count} {'pair' if count == 1 else 'pairs'})"
+
+    def check(self, known: Mapping[str, Attribute]) -> None:
+        if self.first == self.second:
+            raise known[self.first].error(
+                "pairs of a column and itself", repair="name two columns"
+            )
+        if not all(isinstance(value, str) for pair in self.table for value in pair):
+            raise known[self.first].error(
+                "a pair that exists has a missing value or a range",
+                repair="list two values or bins; missing values may stand beside any",
+            )
+        self.pairs(known)
+
+    def pairs(self, known: Mapping[str, Attribute]) -> frozenset[tuple[int, int]]:
+        """The table in codes."""
+        sides = [
+            list(conditions.each(known[name], [pair[side] for pair in self.table]))
+            for side, name in enumerate(self.columns)
+        ]
+        return frozenset(zip(*sides, strict=True))
+
+    def details(self) -> JsonObject:
+        return {
+            "first": self.first,
+            "second": self.second,
+            "table": [list(pair) for pair in self.table],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class MissingIff(Constraint):
     """`column` is missing exactly where `when` has one of the values."""
 
@@ -222,7 +271,7 @@ class MissingIff(Constraint):
 
 
 KINDS: dict[str, type[Constraint]] = {
-    kind.kind: kind for kind in (Impossible, Order, Dependency, MissingIff)
+    kind.kind: kind for kind in (Impossible, Order, Dependency, ExistingPairs, MissingIff)
 }
 
 
@@ -262,6 +311,13 @@ def _one(document: object) -> Constraint:
             return Dependency(
                 **names, table=_table(fields.list("table"), column=names["given"]), **origin
             )
+        case "existing-pairs":
+            fields.only(*shared, "first", "second", "table")
+            names = {"first": fields.text("first"), "second": fields.text("second")}
+            rows = _table(
+                fields.list("table"), column=names["first"], most=MAX_PAIRS, what=kind
+            )
+            return ExistingPairs(**names, table=rows, **origin)  # type: ignore[arg-type]  # `check` refuses others
         case "missing-iff":
             fields.only(*shared, "column", "when", "values")
             when = fields.text("when")
@@ -283,10 +339,12 @@ def _combination(document: object) -> dict[str, tuple[Value, ...]]:
     return {name: conditions.parse(values, column=name) for name, values in document.items()}
 
 
-def _table(documents: Sequence[object], *, column: str) -> tuple[tuple[Value, Value], ...]:
-    if not 1 <= len(documents) <= MAX_CODES:
+def _table(
+    documents: Sequence[object], *, column: str, most: int = MAX_CODES, what: str = "dependency"
+) -> tuple[tuple[Value, Value], ...]:
+    if not 1 <= len(documents) <= most:
         raise DomainError(
-            f"a dependency has no pairs, or more than {MAX_CODES:,}",
+            f"a {what} has no pairs, or more than {most:,}",
             repair="list them",
             column=column,
         )
@@ -298,8 +356,8 @@ def _table(documents: Sequence[object], *, column: str) -> tuple[tuple[Value, Va
             or len(document) != 2
         ):
             raise DomainError(
-                f"pair {place} of a dependency is not two values",
-                repair='write ["value", "what it gives"]',
+                f"pair {place} of a {what} is not two values",
+                repair='write ["value", "the value beside it"]',
                 column=column,
             )
         given, gives = conditions.parse(document, column=column)

@@ -33,6 +33,7 @@ from synth_engine.errors import DomainError
 from synth_engine.kinds import parse_attribute
 from synth_engine.kinds.attribute import MAX_CODES, Attribute
 from synth_engine.kinds.basket import Baskets
+from synth_engine.kinds.derived import Derived
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
@@ -76,26 +77,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        seen: set[str] = set()
-        for attribute in self.attributes:
-            if attribute.name in seen:
-                raise DomainError(
-                    "two columns have this name",
-                    repair="rename one of them",
-                    column=attribute.name,
-                )
-            seen.add(attribute.name)
-        columns = {
-            id(attribute) for attribute in self.attributes
-        }  # comparing each with all would take a square of them
-        # An item of a basket becomes a column of its own, whose name must be free.
-        for part in self.modelled:
-            if part.name in seen and id(part) not in columns:
-                raise DomainError(
-                    "an item and a column have this name",
-                    repair="rename the column",
-                    column=part.name,
-                )
+        self._check_names()
         if not self.modelled and not self.undeclared:
             raise DomainError(
                 "no column to model",
@@ -112,6 +94,7 @@ class Domain:
             each.check(by_name, self.places)
         self._check_sizes()
         public_partitions.check(self.partitions, by_name)
+        self._check_derived(by_name)
         self._check_form()
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self._check_constraints_know_their_columns()
@@ -142,6 +125,34 @@ class Domain:
         if self.rows not in (None, self.totals.rows):
             raise DomainError("rows is not the sum of the totals", repair="leave rows out")
         object.__setattr__(self, "rows", self.totals.rows)
+
+    def _check_names(self) -> None:
+        """Refuse names that occur twice."""
+        seen: set[str] = set()
+        for attribute in self.attributes:
+            if attribute.name in seen:
+                raise DomainError(
+                    "two columns have this name",
+                    repair="rename one of them",
+                    column=attribute.name,
+                )
+            seen.add(attribute.name)
+        columns = {
+            id(attribute) for attribute in self.attributes
+        }  # comparing each with all would take a square of them
+        # An item of a basket becomes a column of its own, whose name must be free.
+        for part in self.modelled:
+            if part.name in seen and id(part) not in columns:
+                raise DomainError(
+                    "an item and a column have this name",
+                    repair="rename the column",
+                    column=part.name,
+                )
+
+    def _check_derived(self, by_name: Mapping[str, Attribute]) -> None:
+        for attribute in self.attributes:
+            if isinstance(attribute, Derived):
+                attribute.result(by_name)
 
     def _check_form(self) -> None:
         form = self.file or FileForm()
@@ -222,11 +233,11 @@ class Domain:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of a file that are read: all but identifiers."""
+        """Names of the columns of a file that are read: all but identifiers and derived columns."""
         return tuple(
             attribute.name
             for attribute in self.attributes
-            if not isinstance(attribute, Identifier)
+            if not isinstance(attribute, Identifier | Derived)
         )
 
     @cached_property
@@ -268,6 +279,12 @@ class Domain:
         return tuple(
             column for attribute in self.attributes for column in attribute.table_columns
         )
+
+    def written_like(self, attribute: Attribute) -> Attribute:
+        """The column by whose kind the values of a column are written: of a copy its source, else itself."""
+        while isinstance(attribute, Derived) and attribute.rule == "copy":
+            attribute = self._by_name[attribute.of[0]]
+        return attribute
 
     @property
     def grouped(self) -> Identifier | None:

@@ -18,6 +18,7 @@ from synth_engine.domain import conditions
 from synth_engine.domain.constraints import (
     Constraint,
     Dependency,
+    ExistingPairs,
     Impossible,
     MissingIff,
     Order,
@@ -70,6 +71,30 @@ class Gives(CodeRelation):
             return ALL
         wanted = self.target[codes[self.columns[0]]]
         true: Truth = (wanted < 0) | (wanted == codes[self.columns[1]])
+        return true
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Listed(CodeRelation):
+    """The codes of two columns stand together in a list. Codes from `values` on, of other and missing values, are not
+    judged. `keys`: ascending, the code of the first column times `factor` plus that of the second."""
+
+    columns: tuple[str, ...]
+    values: tuple[int, int]
+    factor: int
+    keys: NDArray[np.int64]
+
+    def holds(self, codes: Codes) -> Truth:
+        if any(name not in codes for name in self.columns):
+            return ALL
+        first, second = (codes[name].astype(np.int64) for name in self.columns)
+        wanted = first * self.factor + second
+        place = np.minimum(np.searchsorted(self.keys, wanted), self.keys.size - 1)
+        true: Truth = (
+            (self.keys[place] == wanted)
+            | (first >= self.values[0])
+            | (second >= self.values[1])
+        )
         return true
 
 
@@ -174,6 +199,15 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRela
             for given, gives in constraint.pairs(known).items():
                 target[given] = gives
             return Gives(columns=constraint.columns, target=target)
+        case ExistingPairs():
+            first, second = (known[name] for name in constraint.columns)
+            pairs = sorted(constraint.pairs(known))
+            return Listed(
+                columns=constraint.columns,
+                values=(first.value_count, second.value_count),
+                factor=second.size,
+                keys=np.array([a * second.size + b for a, b in pairs], dtype=np.int64),
+            )
         case MissingIff():
             missing = _set(known[constraint.column], (None,))
             return Exactly(

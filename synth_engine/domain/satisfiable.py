@@ -126,7 +126,8 @@ def _check_column(name: str, known: Mapping[str, Attribute]) -> None:
         )
     if not known[name].size:
         raise known[name].error(
-            "a constraint is about an identifier", repair="describe the column, or take it away"
+            "a constraint is about an identifier or a derived column, which is not modelled",
+            repair="describe the column by its values, or take the constraint away",
         )
 
 

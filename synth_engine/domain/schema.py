@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from synth_engine.domain.constraints import (
     MAX_CONSTRAINTS,
+    MAX_PAIRS,
     ORIGINS,
     Constraint,
     Dependency,
+    ExistingPairs,
     Impossible,
     MissingIff,
     Order,
@@ -81,6 +83,24 @@ _CONSTRAINTS: tuple[Schema, ...] = (
                 "items": {"type": "array", "items": _PLAIN_VALUE, "minItems": 2, "maxItems": 2},
                 "minItems": 1,
                 "maxItems": MAX_CODES,
+            },
+        },
+    ),
+    _constraint(
+        ExistingPairs,
+        {
+            "first": NAME,
+            "second": NAME,
+            "table": {
+                "type": "array",
+                "items": {
+                    "type": "array",
+                    "items": {"type": ["string", "integer"]},
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
+                "minItems": 1,
+                "maxItems": MAX_PAIRS,
             },
         },
     ),

@@ -151,7 +151,7 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
             frame[name] = pd.Series(labels[places[start : start + BLOCK]], dtype="str")
         again = generator(seed, purpose=("order", str(number)))
         frame = values.enforce_order(model.domain, frame, codes=block, rng=again)
-        yield codec.with_identifiers(
+        identified = codec.with_identifiers(
             model.domain,
             frame,
             start=start,
@@ -160,6 +160,7 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
             if ends is None
             else group_sizes.members(ends, start=start, rows=len(frame)),
         )
+        yield codec.with_derived(model.domain, identified)
 
 
 def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:

@@ -31,8 +31,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "impossible": tuple(f"{what}{part}" for part in PARTS for what in ("column", "values")),
     "order": ("first", "second", "strict"),
     "dependency": ("from", "to", "table"),
+    "existing-pairs": ("first", "second", "table"),
     "missing-iff": ("column", "when", "values"),
 }
+WITH_TABLE = ("dependency", "existing-pairs")
+"""Kinds whose list may be uploaded."""
 _TO = ".."
 
 
@@ -144,6 +147,15 @@ def _document(kind: str, typed: Typed, *, draft: drafts.Draft, table: bytes | No
                 _text(table) if table else typed["table"], names=(typed["from"], typed["to"])
             )
             return document | {"from": typed["from"], "to": typed["to"], "table": rows}
+        case "existing-pairs":
+            named_columns = (typed["first"], typed["second"])
+            text = _text(table) if table else typed["table"]
+            rows = _pairs(text, names=named_columns, most=rules.MAX_PAIRS, what="list of pairs")
+            return document | {
+                "first": named_columns[0],
+                "second": named_columns[1],
+                "table": rows,
+            }
     parts = [(typed.get(f"column{part}", ""), typed.get(f"values{part}", "")) for part in PARTS]
     named = [(name, text) for name, text in parts if name]
     if len({name for name, _ in named}) != len(named):
@@ -184,7 +196,9 @@ def _number(text: str) -> float | str:
         return text  # the engine says what is wrong with it
 
 
-def _pairs(text: str, *, names: tuple[str, str]) -> list[list[str | None]]:
+def _pairs(
+    text: str, *, names: tuple[str, str], most: int = MAX_CODES, what: str = "dependency"
+) -> list[list[str | None]]:
     """Two columns of a CSV, with or without a header of the two names."""
     first = text.partition("\n")[0]
     delimiter = next((sign for sign in (",", ";", "\t") if sign in first), ",")
@@ -192,10 +206,10 @@ def _pairs(text: str, *, names: tuple[str, str]) -> list[list[str | None]]:
     for number, row in enumerate(_rows(text, delimiter=delimiter, column=names[0]), start=1):
         if not any(row) or (number == 1 and tuple(map(str.strip, row)) == names):
             continue
-        if len(row) != 2 or len(pairs) >= MAX_CODES:
+        if len(row) != 2 or len(pairs) >= most:
             raise DomainError(
-                f"line {number} of a dependency is not two values, or there are more than {MAX_CODES:,}",
-                repair="write a value and what it gives, one pair a line, with a comma between",
+                f"line {number} of a {what} is not two values, or there are more than {most:,}",
+                repair="write two values, one pair a line, with a comma between",
                 column=names[0],
             )
         pairs.append([None if cell.strip() == MISSING else cell.strip() for cell in row])
@@ -208,7 +222,7 @@ def _rows(text: str, *, delimiter: str, column: str) -> Iterator[list[str]]:
         yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     except csv.Error:
         raise DomainError(
-            "a dependency is no CSV of two short texts a line", repair="look for a quotation mark without its other one",
+            "a list of pairs is no CSV of two short texts a line", repair="look for a quotation mark without its other one",
             column=column,
         ) from None  # fmt: skip
 
@@ -218,5 +232,5 @@ def _text(raw: bytes) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DomainError(
-            "the file of a dependency is not CSV in UTF-8", repair="save it as UTF-8"
+            "the file of a list of pairs is not CSV in UTF-8", repair="save it as UTF-8"
         ) from None

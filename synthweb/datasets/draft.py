@@ -274,7 +274,11 @@ def placed_columns(draft: Draft) -> frozenset[str]:
 
 def count_sharing_columns(draft: Draft, *, total: int) -> int:
     """How many of `total` columns share a release's ε, as far as is said: all but those left out."""
-    out = [column for column in columns(draft).values() if column.get("kind") == "identifier"]
+    out = [
+        column
+        for column in columns(draft).values()
+        if column.get("kind") in ("identifier", "derived")
+    ]
     return max(1, total - len(out))
 
 

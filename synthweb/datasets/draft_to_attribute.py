@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import Attribute, parse_attribute
+from synth_engine.kinds import KINDS
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 
@@ -37,9 +38,12 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
         "provenance": column.get("origin") or "declared",
     }
     document |= FORMS[kind].document(typed)
-    if kind != "identifier":
+    if not KINDS[kind].bare:
         document |= {"missing": typed.missing(), "outside": typed.text("outside") or None}
-    if kind not in ("categorical", "identifier", "weak") and typed.text("unordered") == CHECKED:
+    if (
+        kind not in ("categorical", "identifier", "derived", "weak")
+        and typed.text("unordered") == CHECKED
+    ):
         document["ordered"] = False
     if written := _cell_form(typed, FORMS[kind].fields):
         document["written"] = written

@@ -98,6 +98,11 @@ _LABELS = {
     "blanks": ("blanks", ""),
     "punctuation": ("punctuation", ""),
     "leading": ("Keep what kind of sign texts begin with", ""),
+    "function": ("In a synthetic table it is", "The column is not read, and costs nothing."),
+    "sources": ("Columns", "Their names, one a line or separated by commas."),
+    "rounded": ("Decimals of the result", "Empty: whole numbers."),
+    "beside": ("Public list", "One pair a line: a value, a comma, what stands beside it."),
+    "marker": ("Written where there is no result", "Empty: an empty cell."),
     "grouped": ("Thousands have the sign of the file between them", ""),
     "decimals": ("Digits after the decimal mark, at least", "Filled with zeros. Empty: none."),
     "before": ("Written before the number", "As $ or EUR with a blank."),
@@ -114,7 +119,7 @@ def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     form = FORMS[kind]
     label, hint = form.labels.get(key) or _LABELS[key]
-    if key in ("values", "set_values", "set_replace", "document"):
+    if key in ("values", "beside", "set_values", "set_replace", "document"):
         return Input(
             key=key,
             label=label,

@@ -108,7 +108,7 @@ def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpRes
     """Add a constraint to the draft, or take one away."""
     kind = verb.removeprefix(constraining.ADD)
     typed = constraining.typed_of(request.POST.dict(), kind)
-    file = request.FILES.get("rule-dependency-file") if kind == "dependency" else None
+    file = request.FILES.get(f"rule-{kind}-file") if kind in constraining.WITH_TABLE else None
     try:
         services.constrain(
             actor=request.user,

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from synth_engine.domain import Attribute, Domain, Text
+from synth_engine.domain import Attribute, Derived, Domain, Text
 from synth_engine.mechanisms import Model
 from synthweb.releases import table_writers
 from synthweb.releases.models import Release, Sample
@@ -77,6 +77,8 @@ def _describe(attribute: Attribute) -> dict[str, object]:
 def _values(attribute: Attribute) -> str:
     """Bounds of a scale, or the declared list: at most fifty of it, the whole stands in the domain document."""
     document = attribute.to_json()
+    if isinstance(attribute, Derived):
+        return attribute.sentence
     if isinstance(attribute, Text):
         return attribute.words
     if "low" in document:

@@ -256,3 +256,24 @@ def test_a_whole_document_declares_constraints(cast: Cast, dataset: Dataset) -> 
     dataset.refresh_from_db()
     assert dataset.draft["constraints"] == version.document["constraints"]
     assert AuditEntry.objects.filter(action="domain.confirmed").count() == 1
+
+
+def test_a_public_list_of_pairs_that_exist_is_declared(desk: Desk, dataset: Dataset) -> None:
+    file = SimpleUploadedFile("pairs.csv", b"zip,county\n02139,Middlesex\n01002,Hampshire\n")
+    fields = desk.inputs() | {
+        "do": "rule-add-existing-pairs",
+        "rule-existing-pairs-first": "zip",
+        "rule-existing-pairs-second": "county",
+        "rule-existing-pairs-origin": "public-file",
+    }
+    answer = desk.client.post(desk.address, fields | {"rule-existing-pairs-file": file})
+    assert answer.status_code == 302
+    dataset.refresh_from_db()
+    (kept,) = dataset.draft["constraints"]
+    assert kept["kind"] == "existing-pairs"
+    assert kept["table"] == [["02139", "Middlesex"], ["01002", "Hampshire"]]
+    typed = {"first": "zip", "second": "zip", "table": "02139,02139"}
+    refused = add(desk, "existing-pairs", **typed)
+    assert refused.status_code == 422
+    dataset.refresh_from_db()
+    assert len(dataset.draft["constraints"]) == 1

@@ -11,13 +11,16 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.domain import Domain
+from synth_engine.formats import Dialect
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.releases import services, spool
 from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
 from tests.cast import Cast
 from tests.web import scene
+from tests.web.desk import Desk, ready
 
 Open = Callable[..., Client]
 pytestmark = pytest.mark.django_db
@@ -115,3 +118,53 @@ def test_a_sample_as_a_workbook(sample: Sample, cast: Cast, browser: Open) -> No
 def test_the_editor_keeps_how_cells_are_written(document: dict[str, object]) -> None:
     column = drafts.typed_from({"name": "a", **document})
     assert attribute_of("a", column).to_json()["written"] == document["written"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"rule": "sum", "of": ["net", "a, b"], "decimals": 2, "written": {"grouped": True}},
+        {"rule": "weekday", "of": ["sold"], "marker": "?"},
+        {"rule": "lookup", "of": ["block"], "table": [["1", "Rome, Italy"], ["2", "Paris"]]},
+    ],
+)
+def test_the_editor_keeps_how_a_column_is_computed(document: dict[str, object]) -> None:
+    column = drafts.typed_from({"name": "a", "kind": "derived", **document})
+    again = attribute_of("a", column).to_json()
+    assert {key: again[key] for key in document} == document
+
+
+def test_a_column_that_is_computed_costs_nothing_and_is_in_the_sample(
+    cast: Cast, browser: Open
+) -> None:
+    columns = [
+        {"name": "net", "kind": "integer", "low": 0, "high": 9, "width": 1},
+        {"name": "tax", "kind": "integer", "low": 0, "high": 9, "width": 1},
+        {"name": "total", "kind": "integer", "low": 0, "high": 18, "width": 1},
+    ]
+    desk = Desk(browser(cast.steward), ready(cast, columns))
+    desk.press("confirm-open")
+    desk.press(
+        "confirm:2", edit="2", _2_kind="derived", _2_function="sum", _2_sources="net, tax"
+    )
+    desk.press("finish")
+    version = DomainVersion.objects.get()
+    (total,) = (one for one in version.document["attributes"] if one["name"] == "total")
+    assert (total["kind"], total["of"]) == ("derived", ["net", "tax"])
+    assert Domain.from_json(version.document).names == ("net", "tax")
+
+
+def test_confirming_a_description_confirms_the_form_of_its_file(
+    cast: Cast, browser: Open
+) -> None:
+    columns = [{"name": "net", "kind": "integer", "low": 0, "high": 9999, "width": 99}]
+    dataset = ready(cast, columns)
+    form = Dialect(delimiter=";", encoding="cp1252", thousands="'", quote="'")
+    Dataset.objects.filter(pk=dataset.pk).update(dialect=form.to_json())
+    desk = Desk(browser(cast.steward), Dataset.objects.get())
+    desk.press("confirm:0", edit="0", _0_grouped="on")
+    desk.press("finish")
+    document = DomainVersion.objects.get().document
+    assert document["file"]["thousands"] == "'"
+    assert document["file"]["encoding"] == "cp1252"
+    assert document["attributes"][0]["written"] == {"grouped": True}

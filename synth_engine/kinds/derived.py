@@ -1,0 +1,246 @@
+"""Columns that are functions of other columns: neither read nor modelled, and computed when records are generated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+import pandas as pd
+import pyarrow as pa
+
+from synth_engine.errors import DomainError
+from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
+from synth_engine.kinds.basket import Baskets
+from synth_engine.kinds.cell_form import SCHEMA as CELL_FORM
+from synth_engine.kinds.cell_form import CellForm
+from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fragments import NAME, TEXT, Schema, optional
+
+Rule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+_OF_NUMBERS, _OF_DAYS = ("sum", "difference"), ("year", "month", "weekday")
+MAX_SOURCES = 100
+MAX_DECIMALS = 15
+Result = Literal["number", "day", "text"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derived(Attribute):
+    """A function of other columns, `of`: their sum, the first less the second, a copy, the year, month or weekday (1 is
+    Monday) of a day, or what a public `table` lists beside a value. No record is read for it. Sums and differences have
+    `decimals`; `marker` is written where a source is missing, or the table does not list its value."""
+
+    kind: ClassVar[str] = "derived"
+    schema_position: ClassVar[int] = 130
+    bare: ClassVar[bool] = True
+    fact_names: ClassVar[tuple[str, ...]] = ("kind",)
+
+    rule: Rule
+    of: tuple[str, ...]
+    decimals: int = 0
+    table: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    marker: str = ""
+
+    def check(self) -> None:
+        object.__setattr__(self, "of", tuple(self.of))
+        if self.rule not in RULES:
+            raise self.error("unknown rule", repair=f"use one of {', '.join(RULES)}")
+        most = MAX_SOURCES if self.rule == "sum" else 2 if self.rule == "difference" else 1
+        if not min(most, 2) <= len(self.of) <= most or len(set(self.of)) < len(self.of):
+            raise self.error(
+                f"a {self.rule} of this number of columns, or of one column twice",
+                repair="name the columns in order, each once: two or more for a sum, two for a difference, else one",
+            )
+        if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
+            raise self.error(
+                f"decimals are not from 0 to {MAX_DECIMALS}", repair="give a whole number"
+            )
+        if self.decimals and self.rule not in _OF_NUMBERS:
+            raise self.error("decimals of what is no sum", repair="leave decimals out")
+        self._check_table()
+
+    def _check_table(self) -> None:
+        object.__setattr__(self, "table", tuple(tuple(pair) for pair in self.table))
+        if bool(self.table) != (self.rule == "lookup"):
+            raise self.error(
+                "a lookup without a table, or a table without a lookup",
+                repair='give "table" with the rule "lookup", and with no other',
+            )
+        if len(self.table) > MAX_CODES or not all(
+            len(pair) == 2 and all(isinstance(text, str) for text in pair)
+            for pair in self.table
+        ):
+            raise self.error(
+                f"the table has more than {MAX_CODES:,} pairs, or one that is not two texts",
+                repair='list pairs like ["value", "what stands beside it"]',
+            )
+        if len({value for value, _ in self.table}) < len(self.table):
+            raise self.error("the table lists a value twice", repair="list each value once")
+
+    def result(self, known: Mapping[str, Attribute], *, above: tuple[str, ...] = ()) -> Result:
+        """What its values are. Refuses sources that are not there, not in a generated table, of another kind, or computed
+        from this column. Errors: DomainError naming the column.
+
+        known: all columns. above: the derived columns that are computed from this one."""
+        if self.name in above:
+            raise self.error(
+                "derived columns are computed from each other in a circle",
+                repair="describe one of them by its values",
+            )
+        results = {self._source(name, known, above=(*above, self.name)) for name in self.of}
+        if self.rule in _OF_NUMBERS and results != {"number"}:
+            raise self.error(
+                f"a {self.rule} of columns that are no numbers",
+                repair="name columns of numbers, or choose another rule",
+            )
+        if self.rule in _OF_DAYS and results != {"day"}:
+            raise self.error(
+                f"the {self.rule} of a column that has no days",
+                repair="name a column of dates or date-times, or choose another rule",
+            )
+        if self.rule == "copy":
+            return results.pop()
+        return "text" if self.rule == "lookup" else "number"
+
+    def _source(
+        self, name: str, known: Mapping[str, Attribute], *, above: tuple[str, ...]
+    ) -> Result:
+        source = known.get(name)
+        if source is None or isinstance(source, Baskets) or not source.in_table:
+            raise DomainError(
+                "a derived column is computed from a column that a generated table does not have",
+                repair="describe that column, or take it off the list",
+                column=self.name,
+            )
+        if isinstance(source, Derived):
+            return source.result(known, above=above)
+        if source.holds_numbers:
+            return "number"
+        return "text" if source.day_format is None else "day"
+
+    @property
+    def value_labels(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def in_table(self) -> bool:
+        return True
+
+    @property
+    def missing_text(self) -> str:
+        return self.marker
+
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        return (self.marker, *(text for _, text in self.table))
+
+    @property
+    def holds_numbers(self) -> bool:
+        return self.rule not in ("copy", "lookup")
+
+    @property
+    def sentence(self) -> str:
+        """The function in words."""
+        match self.rule:
+            case "sum":
+                return " + ".join(self.of)
+            case "difference":
+                return " − ".join(self.of)
+            case "copy":
+                return f"a copy of {self.of[0]}"
+            case "lookup":
+                return f"{self.of[0]}, by a list of {len(self.table)} values"
+        return f"the {self.rule} of {self.of[0]}"
+
+    def details(self) -> dict[str, object]:
+        further: dict[str, object] = {
+            "decimals": self.decimals,
+            "table": [list(pair) for pair in self.table],
+            "marker": self.marker,
+            "written": self.written.to_json(),
+        }
+        return {"rule": self.rule, "of": list(self.of)} | {
+            key: value for key, value in further.items() if value
+        }
+
+    @classmethod
+    def json_schema(cls) -> tuple[Schema, tuple[str, ...]]:
+        pair: Schema = {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}
+        own: Schema = {
+            "rule": {"enum": list(RULES)},
+            "of": {"type": "array", "items": NAME, "minItems": 1, "maxItems": MAX_SOURCES},
+            "decimals": {"type": "integer", "minimum": 0, "maximum": MAX_DECIMALS},
+            "table": {"type": "array", "items": pair, "minItems": 1, "maxItems": MAX_CODES},
+            "marker": TEXT,
+            "written": optional(CELL_FORM),
+        }
+        return own, ("rule", "of")
+
+    @classmethod
+    def read_json(cls, fields: Fields) -> dict[str, object]:
+        document, written = fields.document, fields.document.get("written")
+        table = fields.list("table") if document.get("table") is not None else None
+        if table is not None and not all(isinstance(pair, list | tuple) for pair in table):
+            raise fields.wrong("table", "a list of pairs")
+        of = fields.texts("of")
+        if of is not None and not all(isinstance(name, str) for name in of):
+            raise fields.wrong("of", "a list of names of columns")
+        form = (
+            None if written is None else CellForm.from_json(written, column=fields.column or "")
+        )
+        return fields.needed(rule=fields.text("rule", default=None), of=of) | {
+            "decimals": fields.integer("decimals"),
+            "table": table,
+            "marker": fields.text("marker", default=None),
+            "written": form,
+        }
+
+    def write(self, column: pd.Series) -> pd.Series:
+        if not self.holds_numbers:
+            return super().write(column)
+        missing = column.isna().to_numpy()
+        texts = [
+            self.marker if gone else str(value)
+            for value, gone in zip(column.tolist(), missing, strict=True)
+        ]
+        return pd.Series(texts, dtype="str")
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        if not self.holds_numbers:
+            return pa.string()
+        return pa.float64() if self.decimals else pa.int64()
+
+    def table_schema(self) -> TableSchemaField:
+        if not self.holds_numbers:
+            return TableSchemaField("string")
+        return TableSchemaField("number" if self.decimals else "integer")
+
+
+def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> pd.Series:
+    """The values of a derived column. sources: its source columns, shape (rows,). texts: the first of them as a file has
+    it."""
+    first = sources[0]
+    if attribute.rule == "copy":
+        return first
+    if attribute.rule == "lookup":
+        return texts.map(dict(attribute.table)).astype("str").set_axis(first.index)
+    if attribute.rule in _OF_DAYS:
+        day: Any = first.dt
+        numbers: pd.Series = {
+            "year": day.year,
+            "month": day.month,
+            "weekday": day.day_of_week + 1,
+        }[attribute.rule]
+        return numbers.astype("Int64")
+    # Of nullable types, so that a sum with a missing part is missing.
+    total: pd.Series = first.convert_dtypes()
+    for column in sources[1:]:
+        other = column.convert_dtypes()
+        total = total + other if attribute.rule == "sum" else total - other
+    rounded: pd.Series = total.astype("Float64").round(attribute.decimals)
+    if attribute.decimals:
+        return rounded
+    # Whole numbers beyond 2^53 are exact only as long as they are no floats.
+    return total if total.dtype == "Int64" else rounded.astype("Int64")

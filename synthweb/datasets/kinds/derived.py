@@ -1,0 +1,87 @@
+"""Functions of other columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+
+from synth_engine.domain import Derived
+from synthweb.datasets.kinds.form import NUMBER_CELLS, Document, Fields, KindForm
+from synthweb.datasets.kinds.typed import TypedFields
+from synthweb.datasets.list_fields import join, quoted, split
+
+RULES = {
+    "sum": "the sum of these columns",
+    "difference": "the first of these columns less the second",
+    "copy": "a copy of this column",
+    "year": "the year of this column",
+    "month": "the month of this column",
+    "weekday": "the weekday of this column, 1 to 7 from Monday",
+    "lookup": "what a public list has beside a value of this column",
+}
+_NUMBERS = ("sum", "difference")
+
+
+def _derived(typed: TypedFields) -> dict[str, object]:
+    rule = typed.text("function") or "sum"
+    document: dict[str, object] = {"rule": rule, "of": split(typed.text("sources"))}
+    if rule in _NUMBERS and typed.text("rounded"):
+        document["decimals"] = typed.whole("rounded")
+    if rule == "lookup":
+        document["table"] = [
+            _pair(line, typed) for line in typed.text("beside").splitlines() if line
+        ]
+    if typed.text("marker"):
+        document["marker"] = typed.text("marker")
+    return document
+
+
+def _pair(line: str, typed: TypedFields) -> list[str]:
+    cells = next(csv.reader([line], skipinitialspace=True), [])
+    if len(cells) != 2:
+        raise typed.wrong(
+            "a line of the list is not two values",
+            "write a value, a comma and what stands beside it",
+        )
+    return [cell.strip() for cell in cells]
+
+
+def _as_typed(document: Document, fields: Fields) -> Fields:
+    table, of = document.get("table"), document.get("of")
+    lines = (
+        [f"{quoted(a, comma=True)}, {quoted(b, comma=True)}" for a, b in table]
+        if isinstance(table, list)
+        else []
+    )
+    return fields | {
+        "function": str(document.get("rule") or ""),
+        "sources": join(map(str, of)) if isinstance(of, list) else "",
+        "rounded": str(document.get("decimals") or ""),
+        "beside": "\n".join(lines),
+        "marker": str(document.get("marker") or ""),
+    }
+
+
+def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
+    rule = fields.get("function") or "sum"
+    if key == "beside":
+        return rule == "lookup"
+    return rule in _NUMBERS if key == "rounded" or key in NUMBER_CELLS else True
+
+
+def _summary(attribute: Derived) -> str:
+    return f"not modelled; computed as {attribute.sentence}"
+
+
+FORM = KindForm(
+    kind="derived",
+    label="Computed from other columns",
+    position=110,
+    fields=("function", "sources", "rounded", "beside", "marker", *NUMBER_CELLS),
+    document=_derived,
+    summary=_summary,
+    choices={"function": (RULES, "sum")},
+    redraws=("function",),
+    as_typed=_as_typed,
+    is_shown=_is_shown,
+)
