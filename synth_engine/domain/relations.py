@@ -75,7 +75,7 @@ class Gives(CodeRelation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Listed(CodeRelation):
+class CodePairs(CodeRelation):
     """The codes of two columns stand together in a list. Codes from `values` on, of other and missing values, are not
     judged. `keys`: ascending, the code of the first column times `factor` plus that of the second."""
 
@@ -202,7 +202,7 @@ def relation(constraint: Constraint, known: Mapping[str, Attribute]) -> CodeRela
         case ExistingPairs():
             first, second = (known[name] for name in constraint.columns)
             pairs = sorted(constraint.pairs(known))
-            return Listed(
+            return CodePairs(
                 columns=constraint.columns,
                 values=(first.value_count, second.value_count),
                 factor=second.size,
