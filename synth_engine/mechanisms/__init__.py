@@ -32,6 +32,7 @@ from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model, generator
 from synth_engine.plans import forecast, two_stage
+from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
 from synth_engine.spec import Spec
 
@@ -61,12 +62,14 @@ BLOCK = 1 << 16
 __all__ = [
     "BLOCK",
     "REGISTRY",
+    "Estimate",
     "Mechanism",
     "Model",
     "Plan",
     "describe",
     "draw_blocks",
     "draw_table",
+    "estimate",
     "forecast_curve",
     "plan",
     "recommended",
@@ -117,6 +120,14 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
     if two_stage.needed(config, domain):
         return two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
     return config.plan(domain, spec, rule=rule)
+
+
+def estimate(
+    domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
+) -> Estimate:
+    """Calibrates a plan, once, and returns what it would give and need. Arguments and errors are those of `plan`; rows: how
+    many records to assume."""
+    return Estimate(plan=plan(domain, spec, rule=rule), rows=rows)
 
 
 def forecast_curve(

@@ -145,8 +145,8 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
     """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public; `hasty`: as
     of a forecast."""
     rows, source = planning.rows_known(proposal, guess=guess)
-    needed = proposal.plan.needs(rows)
-    error = proposal.plan.expected_error(rows=rows)
+    expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
+    needed, error = expected.resources, expected.errors
     return Estimate(
         sentence=proposal.plan.sentence,
         meaning=guarantee.meaning(
@@ -174,13 +174,14 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             rows=rows,
             rule=planning.rule_of(proposal.account),
             hasty=hasty,
+            here=expected.point,
         ),
         enough=sample_size.verdict(
             proposal.plan.domain,
             rows=rows,
             epsilon=proposal.spec.epsilon,
             assumed=source == planning.ASSUMED,
-            min_records_to_split=proposal.plan.min_records_to_split(rows),
+            min_records_to_split=expected.min_records_to_split,
         ),
         learning=learning.cost(error),
         priors=priors.summarise(proposal.plan, assumes=error.assumes),
@@ -200,10 +201,10 @@ def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:
         return None
     spec = dataclasses.replace(proposal.spec, delta=Fraction(DELTA_OF_A_RELEASE, ATTO))
     try:
-        plan = mechanisms.plan(
-            proposal.plan.domain, spec, rule=planning.rule_of(proposal.account)
+        expected = mechanisms.estimate(
+            proposal.plan.domain, spec, rows=rows, rule=planning.rule_of(proposal.account)
         )
-        usual: float | None = plan.expected_error(rows=rows).mean
+        usual: float | None = expected.errors.mean
     except (InputError, PrivacyError):
         usual = None
     return Lowered(left=max(0, left), mean=mean, usual=usual)

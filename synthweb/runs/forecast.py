@@ -97,47 +97,55 @@ class Forecast:
 
 
 def forecast(
-    domain: Domain, *, spec: Spec, rows: int, rule: Rule = "basic", hasty: bool = False
+    domain: Domain,
+    *,
+    spec: Spec,
+    rows: int,
+    rule: Rule = "basic",
+    hasty: bool = False,
+    here: Point | None = None,
 ) -> Forecast:
     """What every method would give on `domain`, with the loss of `spec` marked. `rule`: how the account that pays adds
     up losses, which some methods suit their noise to. `hasty`: leave out, for now, the lines of methods that were not asked
     for before, and of the chosen one all but where it stands; some take seconds for a wide table or one of census blocks,
-    and a page should not wait for them."""
+    and a page should not wait for them. `here`: what the chosen method gives at this ε, where its plan is calibrated already."""
     facts = ForecastFacts(domain=_Known(domain), delta=spec.delta, rows=rows, rule=rule)
     chosen = json.dumps(dict(spec.parameters))
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     grid: dict[str, tuple[Point, ...]] = {}
-    here: dict[str, Point | None] = {}
+    at_epsilon: dict[str, Point | None] = {}
     waiting = 0
     for name in titles:
         # Parameters belong to the chosen method: the others are forecast with their defaults.
         parameters = chosen if name == spec.mechanism else "{}"
         if hasty and hash((facts, name)) not in _asked_before:
-            point = (
-                _points(facts, name, parameters, (spec.epsilon,))
+            waiting, grid[name] = waiting + 1, ()
+            at_epsilon[name] = (
+                here or _point(facts, name, parameters, spec.epsilon)
                 if name == spec.mechanism
-                else ()
+                else None
             )
-            waiting, grid[name], here[name] = waiting + 1, (), next(iter(point), None)
             continue
         _asked_before[hash((facts, name))] = True
         grid[name] = _points(facts, name, parameters, GRID)
         # Beyond the ends of the grid there is nothing to interpolate between.
-        if name == spec.mechanism or not GRID[0] <= spec.epsilon <= GRID[-1]:
-            here[name] = next(iter(_points(facts, name, parameters, (spec.epsilon,))), None)
+        if name == spec.mechanism:
+            at_epsilon[name] = here or _point(facts, name, parameters, spec.epsilon)
+        elif not GRID[0] <= spec.epsilon <= GRID[-1]:
+            at_epsilon[name] = _point(facts, name, parameters, spec.epsilon)
         else:
-            here[name] = _between(grid[name], float(spec.epsilon))
+            at_epsilon[name] = _between(grid[name], float(spec.epsilon))
     # Of a copy, because requests are answered side by side.
     for oldest in list(_asked_before)[:-REMEMBERED]:
         _asked_before.pop(oldest, None)
-    offered = [name for name in titles if grid[name] or here[name]]
+    offered = [name for name in titles if grid[name] or at_epsilon[name]]
     lines = tuple(
-        _line(titles[name], name == spec.mechanism, here[name], style=offered.index(name))
+        _line(titles[name], name == spec.mechanism, at_epsilon[name], style=offered.index(name))
         for name in offered
     )
     epsilon = f"{float(spec.epsilon):.3g}"
     drawing = _Drawing(
-        grid=grid, here=here, offered=offered, titles=titles, chosen=spec.mechanism
+        grid=grid, here=at_epsilon, offered=offered, titles=titles, chosen=spec.mechanism
     )
     return Forecast(
         epsilon=epsilon,
@@ -196,6 +204,12 @@ def _points(
         one, facts.domain.domain, spec=spec, epsilons=epsilons, rows=facts.rows, rule=facts.rule
     )
     return tuple(curve)
+
+
+def _point(
+    facts: ForecastFacts, mechanism: str, parameters: str, epsilon: Fraction
+) -> Point | None:
+    return next(iter(_points(facts, mechanism, parameters, (epsilon,))), None)
 
 
 def _between(points: Sequence[Point], epsilon: float) -> Point | None:

@@ -87,8 +87,10 @@ def _usual_name(proposal: planning.Proposal) -> str:
 def _expected(proposal: planning.Proposal, guess: int | None) -> timing.Band:
     """How long it usually takes: what the page of a new release says as well."""
     rows, _ = planning.rows_known(proposal, guess=guess)
-    needed = proposal.plan.needs(rows).seconds
-    return timing.forecast(proposal.dataset, method=proposal.spec.mechanism, needed=needed)
+    expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
+    return timing.forecast(
+        proposal.dataset, method=proposal.spec.mechanism, needed=expected.resources.seconds
+    )
 
 
 def _submit(
