@@ -179,6 +179,11 @@ urlpatterns = [
         name="release-detail",
     ),
     path(
+        "releases/<slug:code>/expected/",
+        releases.ReleaseViewSet.as_view({"get": "expected"}, **WHOLE),
+        name="release-expected",
+    ),
+    path(
         "releases/<slug:code>/network/",
         releases.ReleaseViewSet.as_view({"get": "network"}, **WHOLE),
         name="release-network",

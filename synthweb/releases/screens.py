@@ -25,6 +25,7 @@ from synthweb.releases import (
     chain,
     citation,
     evidence,
+    expected,
     groups,
     guarantee,
     learned_domain,
@@ -70,6 +71,7 @@ KINDS = {
 
 TABS = (
     ("release", "Overview", Need.VIEW),
+    ("expected", "Expected", Need.SAMPLE),
     ("measured", "Measured", Need.VIEW),
     ("network", "Network", Need.VIEW),
     ("groups", "Groups", Need.SAMPLE),
@@ -204,6 +206,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
     traits = mechanisms.traits(release.mechanism)
     applies = {
         "network": traits.has_network,
+        "expected": expected.shows(release),
         "measured": measurements.shows(release),
         "groups": groups.shows(release),
         "tree": trees.has_tree(release),

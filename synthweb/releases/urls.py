@@ -13,6 +13,7 @@ urlpatterns = [
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/measured/", views.measured, name="measured"),
+    path("<slug:code>/expected/", views.expected_ranges, name="expected"),
     path("<slug:code>/groups/", views.groups, name="groups"),
     path("<slug:code>/groups.csv", downloads.groups_csv, name="groups-csv"),
     path("<slug:code>/tree/", views.tree, name="tree"),

@@ -23,6 +23,7 @@ from synthweb.releases import (
     chain,
     citation,
     evidence,
+    expected,
     maps,
     measurements,
     screens,
@@ -91,6 +92,17 @@ def measured(request: SignedInRequest, code: str) -> HttpResponse:
     shown = measurements.measured(release) if measurements.shows(release) else None
     context = screens.frame(request.user, release, tab="measured") | {"measured": shown}
     return render(request, "releases/measured.html", context)
+
+
+@login_required
+@require_GET
+def expected_ranges(request: SignedInRequest, code: str) -> HttpResponse:
+    """Figures of single columns with the bands that the noise leaves, from model and receipt alone."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    context = screens.frame(request.user, release, tab="expected") | {
+        "expected": expected.page(release)
+    }
+    return render(request, "releases/expected.html", context)
 
 
 @login_required

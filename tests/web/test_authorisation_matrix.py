@@ -107,6 +107,7 @@ GET    releases/<slug:code>/                                         302    404 
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/expected/                                302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups/                                  302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups.csv                               302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/tree/                                    302    404    404    200    200    403    403    403
@@ -241,6 +242,7 @@ GET    api/v1/runs/<slug:code>/log/                                  401    404 
 GET    api/v1/releases/                                              401    200    200    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/                                  401    404    404    200    200    200    200    200
 PATCH  api/v1/releases/<slug:code>/                                  401    404    404    403    200    403    403    403
+GET    api/v1/releases/<slug:code>/expected/                         401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/network/                          401    404    404    404    404    404    404    404
 GET    api/v1/releases/<slug:code>/verification/                     401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/receipt/                          401    404    404    200    200    200    200    200

@@ -265,6 +265,34 @@ class NodeSerializer(serializers.Serializer[Any]):
     cells = serializers.IntegerField(help_text="Of the table that says how it is drawn.")
 
 
+class ExpectedFigureSerializer(serializers.Serializer[Any]):
+    """One figure of a column: its value in the model, and the band in which that of the real table is expected."""
+
+    figure = serializers.CharField(
+        help_text="mean, standard_deviation, quantile_5, quantile_25, median, quantile_75, quantile_95, missing or share"
+    )
+    value = serializers.CharField(
+        allow_blank=True, help_text="Of a share, the value that these records have; else empty."
+    )
+    estimate = serializers.FloatField(
+        help_text="Days count from year 1, seconds and minutes from their first one."
+    )
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    level = serializers.FloatField(help_text="The share of releases whose band holds it.")
+
+
+class ExpectedColumnSerializer(serializers.Serializer[Any]):
+    """The expected ranges of one column."""
+
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    note = serializers.CharField(
+        allow_blank=True, help_text="Why there are no figures; empty where there are."
+    )
+    figures = ExpectedFigureSerializer(many=True)
+
+
 class MarksSerializer(serializers.Serializer[Any]):
     """What became known of a release after it was published."""
 

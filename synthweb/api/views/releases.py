@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from synth_engine.errors import InputError
+from synth_engine.evaluation import expected as ranges
 from synthweb.accounts.models import Role
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import holders_of
@@ -29,6 +30,7 @@ from synthweb.api.serializers.datasets import NameSerializer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
     EditionSerializer,
+    ExpectedColumnSerializer,
     GrantSerializer,
     MarksSerializer,
     NewEditionSerializer,
@@ -41,7 +43,7 @@ from synthweb.api.serializers.releases import (
     VerificationSerializer,
 )
 from synthweb.lib.errors import Conflict
-from synthweb.releases import chain, selectors, services, spool, tables
+from synthweb.releases import chain, expected, selectors, services, spool, tables
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
@@ -126,6 +128,14 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         if network is None:
             raise Http404
         return Response(NodeSerializer(network.lines, many=True).data)
+
+    @extend_schema(responses=ExpectedColumnSerializer(many=True))
+    def expected(self, request: Request, code: str) -> Response:
+        """Figures of each column of the real table, as the model has them, with the band that the noise leaves. From the
+        model and the receipt alone: it costs no budget."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        columns = ranges.to_json(expected.columns_of(release))
+        return Response(ExpectedColumnSerializer(columns, many=True).data)
 
     @extend_schema(responses=VerificationSerializer)
     def verification(self, request: Request, code: str) -> Response:

@@ -1,0 +1,40 @@
+"""Where a figure comes from, as a type: counted from real cells, computed from a model, or expected with a band.
+
+Figures of real cells are for the data steward alone. The other two follow from released documents, and the guarantee of the
+release covers them. No function turns one into another: tests walk the fields that an analyst can reach.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactFigure:
+    """A figure of real cells: not private, for the data steward alone."""
+
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFigure:
+    """A figure of a model: post-processing of noisy answers."""
+
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedRange:
+    """A figure of a model with the band in which the figure of the real table is expected, from the public law of the noise.
+
+    level: the share of releases whose band holds it, as far as the noise is concerned.
+    """
+
+    estimate: ModelFigure
+    low: float
+    high: float
+    level: float
+
+    def holds(self, exact: ExactFigure) -> bool:
+        """Whether the band holds the figure of the real table; for benchmarks."""
+        return self.low <= exact.value <= self.high

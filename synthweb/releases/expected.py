@@ -1,0 +1,131 @@
+"""Expected ranges of a release for its pages and REST: figures of its model with bands from the noise of its receipt.
+
+Nothing but these two released documents goes in, so whoever may draw samples may see all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from synth_engine.domain import Attribute
+from synth_engine.evaluation import expected
+from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
+from synth_engine.evaluation.figure_origins import ExpectedRange
+from synth_engine.evaluation.scale_text import is_moment, number_text, span_text, text_of
+from synth_engine.evaluation.thousands import grouped
+from synthweb.releases.model_cache import model_of
+from synthweb.releases.models import Release
+
+MAX_RELEASES = 50  # whose figures stay in the memory of a web process
+_LABELS = {
+    "mean": "Mean",
+    "standard_deviation": "Standard deviation",
+    "quantile_5": "5 % quantile",
+    "quantile_25": "25 % quantile",
+    "median": "Median",
+    "quantile_75": "75 % quantile",
+    "quantile_95": "95 % quantile",
+    "missing": "Missing",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureLine:
+    """One figure as people read it."""
+
+    label: str
+    estimate: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnLines:
+    """The figures of one column."""
+
+    name: str
+    lines: tuple[FigureLine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedPage:
+    """Columns with bands, and the names of those without."""
+
+    columns: tuple[ColumnLines, ...]
+    without: tuple[str, ...]
+    level: int
+
+
+def shows(release: Release) -> bool:
+    """Whether the method counted columns, so that their noise can be followed."""
+    return any(
+        call["query"]["verb"] in ("measure", "intervals") and call["query"].get("clique")
+        for call in release.receipt["calls"]
+    )
+
+
+# Model and receipt never change, so that their figures stay right as long as the process lives.
+@lru_cache(maxsize=MAX_RELEASES)
+def _columns(code: str) -> tuple[ExpectedColumn, ...]:
+    receipt = Release.objects.only("receipt").get(code=code).receipt
+    return tuple(expected.expected_columns(model_of(code), receipt["calls"]))
+
+
+def columns_of(release: Release) -> tuple[ExpectedColumn, ...]:
+    """The expected ranges of every column. The caller authorised."""
+    return _columns(release.code)
+
+
+def page(release: Release) -> ExpectedPage:
+    """What the tab shows."""
+    domain = model_of(release.code).domain
+    columns = columns_of(release)
+    return ExpectedPage(
+        columns=tuple(
+            ColumnLines(
+                name=column.name,
+                lines=tuple(
+                    _line(domain.attribute(column.name), figure) for figure in column.figures
+                ),
+            )
+            for column in columns
+            if column.figures
+        ),
+        without=tuple(column.name for column in columns if not column.figures),
+        level=round(100 * expected.LEVEL),
+    )
+
+
+def _line(attribute: Attribute, figure: ExpectedFigure) -> FigureLine:
+    band = figure.expected
+    numbers = (band.estimate.value, band.low, band.high)
+    if figure.key in ("missing", "share"):
+        texts = [f"{_rounded(100 * value, _width(band) * 100)} %" for value in numbers]
+        label = _LABELS.get(figure.key, f"Records with {figure.value}")
+    else:
+        texts = [_text(attribute, figure.key, value, _width(band)) for value in numbers]
+        label = _LABELS[figure.key]
+    return FigureLine(label=label, estimate=texts[0], low=texts[1], high=texts[2])
+
+
+def _width(band: ExpectedRange) -> float:
+    return band.high - band.low
+
+
+def _text(attribute: Attribute, key: str, value: float, width: float) -> str:
+    if is_moment(attribute):
+        write = span_text if key == "standard_deviation" else text_of
+        return write(attribute, value)
+    if key in ("mean", "standard_deviation"):
+        return _rounded(value, width)
+    return number_text(value)
+
+
+def _rounded(value: float, width: float) -> str:
+    """A number with the decimals that a band of this width leaves: two significant digits of the width."""
+    if width <= 0:
+        return number_text(value)
+    decimals = min(max(1 - math.floor(math.log10(width)), 0), 9)
+    return grouped(value, f",.{decimals}f")

@@ -1,0 +1,140 @@
+"""What an analyst can reach holds figures of the model and expected ranges, and no figure of real cells: proved on types,
+on imports and on values."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import typing
+from pathlib import Path
+from types import UnionType
+
+import pytest
+
+from synth_engine.domain import Attribute
+from synth_engine.evaluation import column_shapes, expected, figure_origins
+from synth_engine.evaluation.figure_origins import ExactFigure, ExpectedRange, ModelFigure
+from synthweb.releases import expected as pages
+
+ROOT = Path(__file__).parents[2]
+NUMBERS_MAY_STAND_IN = {ModelFigure, ExpectedRange}
+PLAIN = {str, int, bool, type(None)}
+# Modules that hold or count real cells, or figures of them.
+CONFIDENTIAL = {
+    "raw_columns",
+    "raw_pairs",
+    "raw_values",
+    "value_counts",
+    "tallies",
+    "report",
+    "pipeline",
+    "confidential",
+    "ExactFigure",
+    "RawColumn",
+    "RawPairs",
+    "Tallies",
+}
+OF_ANALYSTS = (
+    "synth_engine/evaluation/expected.py",
+    "synth_engine/evaluation/column_shapes.py",
+    "synthweb/releases/expected.py",
+)
+
+
+def faults(reached: object, *, within: object = None) -> list[str]:
+    """Why a type may hold more than figures of a model: every field is walked, with the arguments of generic types."""
+    if typing.get_origin(reached) is not None or isinstance(reached, UnionType):
+        return [
+            fault
+            for argument in typing.get_args(reached)
+            if argument is not Ellipsis
+            for fault in faults(argument, within=within)
+        ]
+    if reached in PLAIN:
+        return []
+    if reached is float:
+        return [] if within in NUMBERS_MAY_STAND_IN else [f"{within} holds a bare number"]
+    if reached is ExactFigure or not dataclasses.is_dataclass(reached):
+        return [f"{within} holds {reached}"]
+    hints = typing.get_type_hints(reached)
+    return [
+        fault
+        for field in dataclasses.fields(reached)
+        for fault in faults(hints[field.name], within=reached)
+    ]
+
+
+@pytest.mark.parametrize("reached", [expected.ExpectedColumn, pages.ExpectedPage])
+def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: type) -> None:
+    assert faults(reached) == []
+
+
+@dataclasses.dataclass(frozen=True)
+class WithExact:
+    figure: ExactFigure
+
+
+@dataclasses.dataclass(frozen=True)
+class WithNumber:
+    figures: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class WithOption:
+    range: ExpectedRange | ExactFigure
+
+
+@dataclasses.dataclass(frozen=True)
+class WithAnything:
+    attribute: Attribute
+
+
+@pytest.mark.parametrize("mutant", [WithExact, WithNumber, WithOption, WithAnything])
+def test_each_planted_field_is_detected(mutant: type) -> None:
+    assert faults(mutant)
+
+
+def imported(source: str) -> set[str]:
+    """Every name that a module imports, split at dots."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {part for alias in node.names for part in alias.name.split(".")}
+        elif isinstance(node, ast.ImportFrom):
+            names |= set((node.module or "").split("."))
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", OF_ANALYSTS)
+def test_modules_of_analysts_import_nothing_that_holds_real_cells(path: str) -> None:
+    assert imported((ROOT / path).read_text()) & CONFIDENTIAL == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from synth_engine.codec.raw_columns import RawCounter",
+        "from synth_engine.codec import RawColumn",
+        "import synth_engine.evaluation.tallies",
+        "from synth_engine.evaluation.figure_origins import ExactFigure",
+        "from synth_engine import pipeline",
+    ],
+)
+def test_each_planted_import_is_detected(source: str) -> None:
+    assert imported(source) & CONFIDENTIAL
+
+
+def test_no_function_turns_an_exact_figure_into_another() -> None:
+    """The only method that takes one answers yes or no, and no module outside of benchmarks calls it."""
+    users = [
+        path.relative_to(ROOT).as_posix()
+        for package in ("synth_engine", "synthweb")
+        for path in (ROOT / package).rglob("*.py")
+        if ".holds(" in path.read_text()
+        and "figure_origins" in path.read_text()
+        and path != Path(figure_origins.__file__)
+    ]
+    assert users == []
+    assert typing.get_type_hints(ExpectedRange.holds)["return"] is bool
+    assert "ExactFigure" not in Path(column_shapes.__file__).read_text()
