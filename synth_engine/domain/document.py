@@ -155,15 +155,16 @@ class Domain:
                 attribute.result(by_name)
 
     def _check_form(self) -> None:
-        form = self.file or FileForm()
+        # Parts of a description, as a draft is checked, have no form: then nothing can be marked.
+        if self.file is None:
+            return
         for attribute in self.attributes:
-            if attribute.written.grouped and not form.thousands:
+            if attribute.written.grouped and not self.file.thousands:
                 raise attribute.error(
                     "marks between thousands, and the form of the file has no sign for them",
                     repair='state "thousands" in "file"',
                 )
-        if self.file is not None:
-            self.file.check(self.table_columns)
+        self.file.check(self.table_columns)
 
     def _check_sizes(self) -> None:
         placed = {each.column for each in self.points}

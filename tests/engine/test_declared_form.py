@@ -147,7 +147,7 @@ def test_every_cell_in_quotation_marks_or_texts_alone() -> None:
     ("change", "column"),
     [
         ({"file": {"thousands": ","}, "attributes": [{"written": {"unpadded": True}}]}, "a"),
-        ({"attributes": [{"written": {"grouped": True}}]}, "a"),
+        ({"file": {}, "attributes": [{"written": {"grouped": True}}]}, "a"),
         (
             {
                 "file": {"thousands": ","},
@@ -325,3 +325,17 @@ def test_what_is_written_is_csv_as_python_reads_it() -> None:
     text = written(Domain.from_json(BANK), FRAME).decode("cp1252")
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True))
     assert [len(row) for row in rows] == [5] * 4
+
+
+def test_marks_between_thousands_need_the_form_of_a_file_to_be_written() -> None:
+    column = {
+        "name": "a",
+        "kind": "integer",
+        "low": 0,
+        "high": 9999,
+        "written": {"grouped": True},
+    }
+    frame = pd.DataFrame({"a": [1234]})
+    assert written(Domain.from_json({"attributes": [column]}), frame) == b"a\n1234\n"
+    formed = {"attributes": [column], "file": {"thousands": "'"}}
+    assert written(Domain.from_json(formed), frame) == b"a\n1'234\n"

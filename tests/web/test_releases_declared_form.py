@@ -163,6 +163,11 @@ def test_confirming_a_description_confirms_the_form_of_its_file(
     Dataset.objects.filter(pk=dataset.pk).update(dialect=form.to_json())
     desk = Desk(browser(cast.steward), Dataset.objects.get())
     desk.press("confirm:0", edit="0", _0_grouped="on")
+    rule = {
+        f"rule-impossible-{key}": text
+        for key, text in (("column1", "net"), ("values1", "0 to 98"))
+    }
+    assert desk.press("rule-add-impossible", **rule).status_code == 302
     desk.press("finish")
     document = DomainVersion.objects.get().document
     assert document["file"]["thousands"] == "'"
