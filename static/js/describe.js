@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const byId = (id) => document.getElementById(id);
-  const search = byId("column-search"), kind = byId("column-kind"), show = byId("column-show");
+  const search = byId("column-search"), kind = byId("column-kind"), show = byId("column-show"), light = byId("column-light");
   const together = byId("together"), selectShown = byId("select-shown");
   const lines = () => [...document.querySelectorAll(".columns > .column")];
   const boxOf = (line) => line.querySelector("input[name=select]");
@@ -17,14 +17,14 @@
       const data = line.querySelector(".column-main").dataset;
       const named = words.every((word) => data.name.toLowerCase().includes(word));
       const wanted = show.value === "" || (show.value === "open" ? data.state !== "confirmed" : data.state === show.value);
-      line.hidden = !(named && wanted && (kind.value === "" || data.kind === kind.value));
+      line.hidden = !(named && wanted && (light.value === "" || data.light === light.value) && (kind.value === "" || data.kind === kind.value));
       if (!line.hidden) shown += 1;
     }
     const counted = byId("shown-count");
     counted.hidden = shown === all.length;
     counted.textContent = `${shown} of ${all.length} columns shown.`;
     const address = new URL(location.href);
-    for (const input of [search, kind, show]) {
+    for (const input of [search, kind, show, light]) {
       if (input.value) address.searchParams.set(input.name, input.value);
       else address.searchParams.delete(input.name);
     }
@@ -51,7 +51,7 @@
   if (search) {
     search.addEventListener("input", filter);
     search.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
-    for (const input of [kind, show]) input.addEventListener("change", filter);
+    for (const input of [kind, show, light]) input.addEventListener("change", filter);
   }
   if (selectShown) {
     selectShown.hidden = false;
@@ -82,16 +82,16 @@
     if (press) target.closest(".column-main").querySelector(`button[value="${press}"]`)?.click();
   });
   // Arrows lead from line to line, to the same box or button, past what is filtered out.
-  const PLACES = ["input[name=select]", "button[value^='confirm:']", "button[value^='edit:']"];
+  const PLACES = ["input[name=select]", "button[value^='show:']", "button[value^='confirm:']", "button[value^='edit:']"];
   document.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const place = step && PLACES.find((each) => event.target.matches(`.column-main:not(.is-editing) ${each}`));
+    const place = step && PLACES.find((each) => event.target.matches(`.column-main:not(.is-editing) > * ${each}, .column-main > .column-name > .column-show`) && event.target.matches(each));
     if (!place) return;
     const shown = lines().filter((line) => !line.hidden && !line.querySelector(".is-editing"));
     const next = shown[shown.indexOf(event.target.closest(".column")) + step];
     if (!next) return;
     event.preventDefault();
-    (next.querySelector(place) ?? next.querySelector(PLACES[2])).focus();
+    (next.querySelector(place) ?? next.querySelector(PLACES[1])).focus();
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -106,7 +106,47 @@
       together.querySelector('button[value="set-selected"]').click();
     }
   });
-  document.addEventListener("htmx:afterSettle", count);
+  // One column is shown whole: when another one is, the former is closed, and what was typed in it is kept.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const shown = event.detail.elt.closest?.(".column-main.is-current");
+    if (shown) {
+      for (const other of document.querySelectorAll(".bench .column-main.is-current")) {
+        if (other === shown) continue;
+        const shut = other.querySelector(".detail-shut");
+        if (shut) shut.click();
+        else {
+          other.classList.remove("is-current");
+          other.querySelector(".column-show").removeAttribute("aria-current");
+          if (!other.querySelector(".column-asks")) other.querySelector(".column-detail")?.remove();
+        }
+      }
+    }
+    countLights();
+    count();
+  });
+  const countLights = () => {
+    for (const option of light.options) {
+      if (!option.value) continue;
+      const lit = document.querySelectorAll(`.columns .column-main[data-light="${option.value}"]`).length;
+      option.textContent = `${option.dataset.label} (${lit})`;
+    }
+  };
+  // A slash leads to the search, as in many programs.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    search.focus();
+  });
+  // --- who is in a row ------------------------------------------------------------------------------------------
+  const who = byId("who"), one = byId("who-one"), several = byId("who-several");
+  if (who) {
+    who.hidden = false;
+    const most = byId("max_records"), person = byId("unit_column");
+    one.addEventListener("change", () => { several.checked = false; most.value = "1"; person.value = ""; });
+    several.addEventListener("change", () => { one.checked = false; person.focus(); });
+    const follow = () => { one.checked = most.value.trim() === "1" && person.value === ""; several.checked = !one.checked; };
+    for (const input of [most, person]) input.addEventListener("change", follow);
+  }
   document.documentElement.classList.add("scripted");
   if (search) count();
 })();

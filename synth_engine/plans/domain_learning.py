@@ -75,6 +75,12 @@ def share(domain: Domain) -> Fraction:
     return sum(shares(domain).values(), Fraction(0))
 
 
+def scale_share(columns: int) -> Fraction:
+    """Returns the share of the budget that learning one column on a lattice costs, of so many."""
+    whole = min(MAX_SCALE_SHARE, FIRST_SCALE_SHARE + FURTHER_SCALE_SHARE * (columns - 1))
+    return whole / columns
+
+
 def shares(domain: Domain) -> dict[str, Fraction]:
     """Returns the share of the budget that learning each undeclared column costs: columns on a lattice have equal parts of
     one share, all others of another one."""

@@ -20,7 +20,9 @@ from fractions import Fraction
 from statistics import median_high
 from typing import Literal
 
-from synth_engine.domain import Domain, Weak
+from synth_engine.domain import MAX_CODES, Domain, Weak
+from synth_engine.inference import error_forecast
+from synth_engine.inference.error_forecast import ROWS
 from synth_engine.plans import domain_learning
 from synth_engine.privacy import thresholds
 from synth_engine.privacy.unit import Relation
@@ -87,6 +89,19 @@ def records_to_be_found(attribute: Weak, *, max_records: int = 1) -> int:
     """About how many records a value of a weak column needs to be found, when the usual part of ε = 1 goes to it."""
     scale = Fraction(max_records) / domain_learning.FIRST_SHARE
     return thresholds.threshold(attribute.population, rho=attribute.rho, scale=scale)
+
+
+def expected_error(
+    codes: int, *, columns: int, max_records: int = 1, rows: int = ROWS
+) -> float:
+    """The total variation distance to expect of a column with so many codes at ε = 1 that `columns` share, 0 to 1; rows:
+    public, or what is assumed where nobody says."""
+    return error_forecast.column_error(codes, deviation=columns * max_records / rows)
+
+
+def clear_codes(*, columns: int, max_records: int = 1, rows: int = ROWS) -> int:
+    """How many codes of equal frequency stand clear of the noise at ε = 1 that `columns` share."""
+    return max(1, min(MAX_CODES, rows // (CLOSE * columns * max_records)))
 
 
 def rows_for(codes: int, *, columns: int) -> int:

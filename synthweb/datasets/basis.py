@@ -13,10 +13,10 @@ from synthweb.datasets.draft import Column
 from synthweb.datasets.list_fields import normalise
 
 MAX_STATEMENT_LENGTH = 500
-STATEMENT = (
-    "I know these facts to be public, independent of this table, because they are written in:"
-)
+STATEMENT = "Where is it written, independent of this table?"
 STATEMENT_NEEDED = "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
+LEARNED = "Written nowhere: each release learns the bounds privately, within its budget."
+"""The statement of a column whose bounds are learned."""
 # Kinds that leave nothing in the description: the column is left out.
 NO_FACTS = {"identifier"}
 

@@ -286,3 +286,9 @@ def max_records(draft: Draft) -> int:
     """Rows a person may have, as typed; 1 where that is no number."""
     text = str((draft.get("table") or {}).get("max_records", "")).strip()
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
+
+
+def public_rows(draft: Draft) -> int | None:
+    """The number of rows, where somebody says that it is public."""
+    text = str((draft.get("table") or {}).get("rows", "")).strip()
+    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 13 else None

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from synth_engine.errors import DomainError
 from synthweb.datasets import bulk_edit
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.basis import STATEMENT_NEEDED
+from synthweb.datasets.basis import LEARNED, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
+from synthweb.datasets.learned import as_learned, is_learned, may_be_learned
 from synthweb.datasets.list_fields import normalise
 
 _LISTED = 5  # columns named in a remark
@@ -43,15 +44,22 @@ def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
     for index in posted.editing:
         if index != posted.index:
             desk.keep(index)
+    _press(desk, posted)
+    return desk.outcome
+
+
+def _press(desk: DraftEditor, posted: Posted) -> None:
     match posted.verb:
         case "edit" | "kind":
             desk.keep(posted.index)
             desk.open(posted.index)
-        case "keep":
+        case "keep" | "shut":
             desk.keep(posted.index)
             desk.shut(posted.index)
         case "confirm":
             desk.confirm(posted.index, because=posted.because(posted.index))
+        case "learn":
+            desk.learn(posted.index)
         case "drop":
             desk.drop(posted.index)
         case verb if verb.startswith(CHOOSE):
@@ -60,7 +68,6 @@ def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
             desk.forget(posted.index)
         case "confirm-open" | "confirm-selected" | "drop-selected" | "set-selected":
             desk.apply_to_group(posted.verb)
-    return desk.outcome
 
 
 class DraftEditor:
@@ -83,13 +90,29 @@ class DraftEditor:
         what is to mend, or ask for the statement."""
         if index not in self.names:
             return
+        column = self._described(index)
+        if not because and is_learned(column):
+            because = LEARNED  # no bound is stated, so none has to be written anywhere
         if not because:
             self.keep(index)
             self.outcome.asking.append(index)
             return
-        name, suggested = self.names[index], self.posted.suggested(index)
-        typed = self._typed(index)
-        column = typed or drafts.merge_over_suggestion(suggested, self.standing(name))
+        self._confirm(index, column, because=because)
+
+    def learn(self, index: int | None) -> None:
+        """Take a line of numbers or days without its bounds, which are written nowhere."""
+        if index in self.names and may_be_learned(column := self._described(index)):
+            self._confirm(index, as_learned(column), because=LEARNED)
+
+    def _described(self, index: int) -> Column:
+        """What stands in the editor of a line, or on the line."""
+        standing = self.standing(self.names[index])
+        return self._typed(index) or drafts.merge_over_suggestion(
+            self.posted.suggested(index), standing
+        )
+
+    def _confirm(self, index: int, column: Column, *, because: str) -> None:
+        name = self.names[index]
         wanted = drafts.FIELDS.get(column["kind"], ())
         column = {
             "kind": column["kind"],
@@ -160,11 +183,17 @@ class DraftEditor:
         elif verb == "set-selected":
             self.outcome.selected = chosen
             self.set(chosen)
-        elif not (because := self.posted.because()):
-            self.outcome.problem, self.outcome.selected = STATEMENT_NEEDED, self.posted.selected
         else:
-            for index in chosen:
-                self.confirm(index, because=because)
+            self._confirm_group(chosen, because=self.posted.because())
+
+    def _confirm_group(self, chosen: list[int], *, because: str) -> None:
+        """Confirm lines together; without a statement those alone that need none, and the others stay selected."""
+        stated = [index for index in chosen if because or is_learned(self._described(index))]
+        for index in stated:
+            self.confirm(index, because=because)
+        if len(stated) < len(chosen):
+            self.outcome.problem = STATEMENT_NEEDED
+            self.outcome.selected = [index for index in chosen if index not in stated]
 
     def _is_asked(self, index: int) -> bool:
         """Whether a line has a question that nobody has answered, nor typed something instead."""

@@ -13,13 +13,16 @@ from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.evaluation.column_check import ColumnCheck, Light
 from synth_engine.kinds.completions import Completions
-from synth_engine.plans import sample_size
+from synth_engine.plans import domain_learning, sample_size
+from synth_engine.plans.scale_learning import MAX_BINS
 from synthweb.datasets import basis, hints, inputs, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.evidence import Cells, Evidence, ReadCell
 from synthweb.datasets.kinds import FORMS
+from synthweb.datasets.learned import is_learned, may_be_learned
+from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.number_format import grouped
 
 EXAMPLES = 4
@@ -50,6 +53,8 @@ class ColumnLine:
     )
     cells: Cells | None = None
     current: bool = False  # whether it is the column that the page shows whole
+    learning: int = 0  # columns whose bounds are learned
+    rows: int | None = None  # of the table, where they are public
 
     @property
     def confirmed(self) -> bool:
@@ -102,6 +107,22 @@ class ColumnLine:
         return "question" if self.question or self.doubt == "Not certain" else "fits"
 
     @property
+    def learned(self) -> bool:
+        """Whether a release learns its bounds."""
+        return is_learned(self.column)
+
+    @property
+    def may_be_learned(self) -> bool:
+        """Whether its bounds may be learned, and are not yet."""
+        return may_be_learned(self.column) and not self.learned
+
+    @property
+    def learning_percent(self) -> str:
+        """The share of a release that learning its bounds takes."""
+        columns = max(1, self.learning + (not self.learned))
+        return f"{100 * float(domain_learning.scale_share(columns)):.2g}"
+
+    @property
     def light_label(self) -> str:
         return LIGHTS[self.light]
 
@@ -117,6 +138,24 @@ class ColumnLine:
         if self.cells is None or isinstance(self._read, DomainError):
             return []
         return self.cells.shown(self._read)
+
+    @cached_property
+    def expected(self) -> ColumnForecast | None:
+        """The error to expect of this column, from public facts alone."""
+        if isinstance(self._read, DomainError) or self.kind in ("", "identifier"):
+            return None
+        codes = MAX_BINS if isinstance(self._read, Undeclared) else self._read.size
+        return ColumnForecast.of(
+            codes, columns=self.sharing, max_records=self.max_records, rows=self.rows
+        )
+
+    @cached_property
+    def picture(self) -> Bars | None:
+        """The histogram of the real values, with bins as they are declared or as a release can afford them."""
+        if self.check is None or self.check.histogram is None or self.expected is None:
+            return None
+        bins = self.expected.clear_bins if self.learned else None
+        return Bars.of(self.check.histogram, affordable=bins)
 
     @property
     def is_open(self) -> bool:
@@ -351,6 +390,7 @@ def lines(
     )
     records = drafts.max_records(draft)
     placed = drafts.placed_columns(draft) | set(placed)
+    learning, rows_public = count_learned(payload, draft), drafts.public_rows(draft)
     if payload is None:
         known = {
             column.get("place", place): name
@@ -368,6 +408,8 @@ def lines(
                 sharing=sharing,
                 max_records=records,
                 placed=name in placed,
+                learning=learning,
+                rows=rows_public,
             )
             for index, name in sorted(known.items())
         ]
@@ -388,9 +430,21 @@ def lines(
             max_records=records,
             placed=name in placed,
             cells=evidence.of(name),
+            learning=learning,
+            rows=rows_public,
         )
         for index, name in enumerate(payload["columns"])
     ]
+
+
+def count_learned(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int:
+    """How many columns are described, or suggested, without the bounds that a release then learns."""
+    typed = drafts.columns(draft)
+    suggested = hints.suggested_columns(payload, draft) if payload else {}
+    return sum(
+        is_learned(drafts.merge_over_suggestion(suggested.get(name), typed.get(name)))
+        for name in {*typed, *suggested}
+    )
 
 
 def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:

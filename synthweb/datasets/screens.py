@@ -23,7 +23,7 @@ from synthweb.datasets import basis, bulk_edit, constraining, grid, hints, point
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import EditOutcome
-from synthweb.datasets.evidence import Cells, Evidence
+from synthweb.datasets.evidence import Evidence
 from synthweb.datasets.forms import Posted
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services.describing import NOT_CONFIRMED
@@ -119,6 +119,8 @@ def describe(
     """The describe page. Opens the preview, which the audit log notes."""
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
+    names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
+    current = _current(query, dataset.draft, names)
     lines = grid.lines(
         payload=payload,
         draft=dataset.draft,
@@ -129,6 +131,7 @@ def describe(
             each["column"] for each in context_facts.get("points") or () if each.get("column")
         ],
     )
+    lines = [replace(line, current=line.index == current) for line in lines]
     visible = {line.index for line in lines if _is_shown(line, query)}
     latest = newest(dataset)
     return {
@@ -144,6 +147,11 @@ def describe(
         "names": [line.name for line in lines],
         "filters": {key: query.get(key, "")[:200] for key in FILTERS},
         "shown": SHOWN,
+        "bench": sum(line.editing for line in lines) <= 1,
+        "lights": [
+            (light, f"{LIGHT_SIGNS[light]} {label}", sum(line.light == light for line in lines))
+            for light, label in grid.LIGHTS.items()
+        ],
         **choices(dataset),
         "said_before": said_before(dataset),
         "form_questions": _form_questions(dataset, payload),
@@ -166,7 +174,20 @@ def describe(
     }
 
 
-FILTERS = ("q", "kind", "show")
+FILTERS = ("q", "kind", "show", "light")
+LIGHT_SIGNS: dict[str, str] = {"fits": "✓", "question": "?", "unfit": "✖"}
+
+
+def _current(query: QueryDict, draft: drafts.Draft, names: Sequence[str]) -> int | None:
+    """The line that is shown whole: the one that was asked for, the only one that is edited or asks, or the first open one."""
+    for key in ("column", "edit", "ask"):
+        chosen = numbers(query.get(key, ""))
+        if len(chosen) == 1:
+            return min(chosen)
+        if chosen:
+            return None
+    confirmed = set(drafts.confirmed_names(draft))
+    return next((index for index, name in enumerate(names) if name not in confirmed), 0)
 
 
 def choices(dataset: Dataset) -> dict[str, object]:
@@ -194,7 +215,8 @@ def _is_shown(line: grid.ColumnLine, query: QueryDict) -> bool:
     matching = {"open": line.is_open, "asked": bool(line.question)}.get(
         show, line.state == show
     )
-    wanted = show not in SHOWN or matching
+    light = query.get("light", "")
+    wanted = (show not in SHOWN or matching) and light in ("", line.light)
     return named and wanted and (kind not in drafts.KINDS or line.kind == kind)
 
 
@@ -267,6 +289,7 @@ def after_a_press(
     whose opening the audit log notes once a sitting."""
     index = posted.index if posted.index in posted.names else next(iter(posted.names), 0)
     name = posted.names.get(index, "")
+    payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     line = grid.ColumnLine(
         index=index,
         name=name,
@@ -276,7 +299,10 @@ def after_a_press(
         asking=index in outcome.asking,
         sharing=drafts.count_sharing_columns(dataset.draft, total=posted.total or 1),
         max_records=drafts.max_records(dataset.draft),
-        cells=_cells(user, dataset, name),
+        cells=Evidence(payload).of(name),
+        current=posted.verb != "shut",
+        learning=grid.count_learned(payload, dataset.draft),
+        rows=drafts.public_rows(dataset.draft),
     )
     # In this order: points cost a query, and only a line with very many codes mentions them.
     if line.many and name in drafts.placed_columns(dataset.draft) | selectors.draft_points(
@@ -294,10 +320,6 @@ def after_a_press(
     }
 
 
-def _cells(user: User, dataset: Dataset, name: str) -> Cells | None:
-    return Evidence(selectors.preview_for(user, dataset, Preview.Kind.TABLE)).of(name)
-
-
 def _after_answer(suggested: drafts.Column | None, answer: str | None) -> drafts.Column | None:
     """A suggestion that the page sent, after this very press answered its question."""
     return (
@@ -305,20 +327,29 @@ def _after_answer(suggested: drafts.Column | None, answer: str | None) -> drafts
     )
 
 
-def line_as_typed(dataset: Dataset, posted: Posted, text: str) -> grid.ColumnLine | None:
-    """A line with what stands in its open editor, kept nowhere."""
+def line_as_typed(
+    user: User, dataset: Dataset, posted: Posted, text: str
+) -> grid.ColumnLine | None:
+    """A line with what stands in its open editor, kept nowhere, beside real cells."""
     index = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
     typed = None if index is None else posted.typed(index)
     if index is None or typed is None:
         return None
     records = drafts.max_records(dataset.draft)
     name = posted.names.get(index, "")
+    payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
+    total = posted.total or len(drafts.columns(dataset.draft)) or 1
     return grid.ColumnLine(
         index=index,
         name=name,
         suggested=None,
         typed={**typed, "whole": True},
         max_records=records,
+        sharing=drafts.count_sharing_columns(dataset.draft, total=total),
+        cells=Evidence(payload).of(name),
+        current=True,
+        learning=grid.count_learned(payload, dataset.draft),
+        rows=drafts.public_rows(dataset.draft),
     )
 
 
@@ -335,6 +366,8 @@ def address_after(
     address = reverse("datasets:describe", args=[dataset.code])
     parameters = {key: query.get(key, "")[:200] for key in FILTERS}
     parameters |= {"edit": ranges(outcome.editing), "select": ranges(outcome.selected)}
+    if posted.verb == "show" and posted.index is not None:
+        parameters["column"] = str(posted.index)
     parameters |= {"ask": ranges(outcome.asking), "brought": "1" if brought else ""}
     if any(parameters.values()):
         address += "?" + urlencode({key: text for key, text in parameters.items() if text})

@@ -83,8 +83,21 @@ def point(request: SignedInRequest, code: str) -> HttpResponse:
 def told_of_set(request: SignedInRequest, code: str) -> HttpResponse:
     """How large the set is that stands in an editor, and what finding its values needs; as one types. Writes nothing."""
     dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
-    line = screens.line_as_typed(dataset, Posted(request.POST), request.GET.get("line", ""))
+    line = screens.line_as_typed(
+        request.user, dataset, Posted(request.POST), request.GET.get("line", "")
+    )
     return HttpResponse(escape(line.set_told if line else ""))
+
+
+@require_POST
+@login_required
+def evidence(request: SignedInRequest, code: str) -> HttpResponse:
+    """What becomes of real cells by what stands in an editor, and the error to expect, as one types. Writes nothing."""
+    dataset = selectors.dataset_for(request.user, code, Need.DESCRIBE)
+    line = screens.line_as_typed(
+        request.user, dataset, Posted(request.POST), request.GET.get("line", "")
+    )
+    return render(request, "datasets/_evidence.html", {"line": line, "dataset": dataset})
 
 
 def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:

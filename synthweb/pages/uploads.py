@@ -17,11 +17,12 @@ from django_htmx.http import HTMX_STOP_POLLING, HttpResponseClientRedirect
 
 from synth_engine.errors import TableError
 from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import organisation_of, require
-from synthweb.datasets import selectors, uploads
+from synthweb.datasets import grid, selectors, uploads
 from synthweb.datasets import services as datasets
-from synthweb.datasets.models import Dataset
+from synthweb.datasets.models import Dataset, Preview
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
 from synthweb.pages import table_pages
@@ -134,13 +135,34 @@ def status(request: SignedInRequest, code: str) -> HttpResponse:
         ),
     }
     if not _in_place(request):
+        if not busy:
+            context |= _first_lines(request.user, dataset)
         return render(request, "datasets/status.html", context)
-    return render(
+    response = render(
         request,
         "datasets/_status.html",
         context,
         status=HTTPStatus.OK if busy else HTMX_STOP_POLLING,
     )
+    if not busy:
+        # The whole page has the first rows, below the red bar that belongs to them.
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _first_lines(user: User, dataset: Dataset) -> dict[str, object]:
+    """The table as it was read, for whoever may see real data; opening it is in the audit log."""
+    if dataset.status != Dataset.Status.READY or not selectors.may(user, dataset, Need.REAL):
+        return {}
+    payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
+    if payload is None:
+        return {}
+    return {
+        "payload": payload,
+        "first_rows": grid.first_rows(payload),
+        "total": len(payload["columns"]),
+        "unfolded": True,
+    }
 
 
 @require_POST

@@ -85,8 +85,8 @@ def test_one_click_answers_it_and_the_facts_stay_out_of_the_database(desk: Desk)
     for in_place in (True, False):
         answer = desk.press("choose-month-first:0", in_place=in_place)
         shown = answer.text if in_place else line(desk.page(), 0)
-        assert kind(shown) == "date"
-        assert "2021-01-01 to 2021-12-31" in shown
+        assert kind(shown) == "scale"
+        assert "dates, bounds learned within the budget" in shown
         assert set(buttons(shown)) == {"choose-day-first:0", "choose-:0"}
     assert desk.draft["answers"] == {"day": "month-first"}
     assert desk.draft["columns"] == {}
@@ -95,7 +95,11 @@ def test_one_click_answers_it_and_the_facts_stay_out_of_the_database(desk: Desk)
 
 def test_an_answer_can_be_changed_and_taken_back_in_place(desk: Desk) -> None:
     fields = desk.inputs()
-    for verb, expected in (("month-first", "date"), ("day-first", "date"), ("", "categorical")):
+    for verb, expected in (
+        ("month-first", "scale"),
+        ("day-first", "scale"),
+        ("", "categorical"),
+    ):
         answer = desk.client.post(
             desk.address, fields | {"do": f"choose-{verb}:0"}, headers={"HX-Request": "true"}
         )
@@ -113,7 +117,7 @@ def test_a_confirmed_answer_is_declared_with_its_format_and_counts_as_suggested(
     desk.press("choose-month-first:0")
     desk.press("confirm:0")
     column = desk.draft["columns"]["day"]
-    assert (column["kind"], column["fields"]["format"]) == ("date", "%m/%d/%y")
+    assert (column["kind"], column["fields"]["day_format"]) == ("scale", "%m/%d/%y")
     assert column["as_suggested"] == 1 + len(column["fields"])
     assert 'data-question="0"' not in line(desk.page(), 0)
 
@@ -126,7 +130,7 @@ def test_confirming_all_leaves_columns_with_a_question_open(desk: Desk) -> None:
     assert "because of a question: day, price" in desk.page()
     desk.press("choose-month-first:0")
     desk.press("confirm-open")
-    assert desk.draft["columns"]["day"]["fields"]["format"] == "%m/%d/%y"
+    assert desk.draft["columns"]["day"]["fields"]["day_format"] == "%m/%d/%y"
 
 
 def test_a_column_with_a_question_can_be_confirmed_by_itself(desk: Desk) -> None:

@@ -538,6 +538,11 @@ def test_the_status_page_asks_again_until_the_table_is_ready(
     assert "hx-trigger" not in ready.text
     assert reverse("datasets:describe", args=[dataset.code]) in ready.text
     assert CANARY not in ready.text
+    assert ready.headers["HX-Refresh"] == "true"
+    whole = status(client, dataset)  # with the first rows as they were read, and the red bar
+    assert CANARY in whole.text
+    assert "red-bar" in whole.text
+    assert CANARY not in status(browser(cast.custodian), dataset).text
     assert CANARY not in database_text()
     assert selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)["rows"] == 2_000  # type: ignore[index]
 
