@@ -8,6 +8,7 @@ stays. It is post-processing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +35,10 @@ _STEADY = 0.01
 """Pseudo-count, in cells, of each ratio of the grid: a Dirichlet prior on the distribution of ratios."""
 _TRUSTED = 50.0
 """Pseudo-count, in cells, of the distribution of ratios learned from other tables."""
+_EXPECTED = 20.0
+"""Pseudo-count, in cells, of the distribution of ratios that follows from the distance of a table."""
+_DISTANCE_TO_SCALE, _LEAST_SCALE = 1.5, 0.01
+"""The mean absolute logarithm of a ratio, in multiples of the distance of its table, and the least there is."""
 _NARROW = 0.5
 """Standard deviation of the logarithm of a ratio in the initial prior."""
 _BLOCK = 1 << 16
@@ -50,11 +55,34 @@ class RatioEstimate:
     prior: Floats
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownRatios:
+    """A distribution on the grid of ratios, and as how many cells of a table it counts beside the table's own."""
+
+    shares: Floats
+    cells: float
+
+
 def initial_prior(grid: Floats) -> Floats:
     """What ratios are taken to be like before any is seen; adds up to 1."""
     near: Floats = np.exp(-0.5 * (np.log(grid) / _NARROW) ** 2)
     near /= near.sum()
     return near
+
+
+def ratios_of_distance(grid: Floats, distance: float) -> KnownRatios:
+    """What the ratios of a table are like whose L1 distance from its expectation, as a share of the records, is about that.
+    Most cells are near to their expectation and a few are far from it, so that the logarithms have a Laplace
+    distribution."""
+    scale = min(max(_DISTANCE_TO_SCALE * distance, _LEAST_SCALE), _NARROW)
+    near: Floats = np.exp(-np.abs(np.log(grid)) / scale) + _STEADY / 100
+    near /= near.sum()
+    return KnownRatios(shares=near, cells=_EXPECTED)
+
+
+def ratios_of_others(priors: Sequence[Floats]) -> KnownRatios:
+    """What the ratios of a table are like if they are like those of other tables, each given by its `prior`."""
+    return KnownRatios(shares=np.mean(priors, axis=0), cells=_TRUSTED)
 
 
 def estimate_ratios(
@@ -64,13 +92,15 @@ def estimate_ratios(
     variance: float,
     law: Law = "gaussian",
     grid: Floats = GRID,
-    known: Floats | None = None,
+    known: KnownRatios | None = None,
 ) -> RatioEstimate:
-    """Read a table. variance: of the noise of one cell; grid: the ratios that there may be; known: what those of other
-    tables are like, on the same grid, which then counts as much as `_TRUSTED` cells of this one."""
+    """Read a table. variance: of the noise of one cell; grid: the ratios that there may be; known: what they are
+    like on the same grid by other sources."""
     cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
-    steady = np.full(grid.size, _STEADY) if known is None else _TRUSTED * known + _STEADY / 10
-    prior = initial_prior(grid)
+    prior = initial_prior(grid) if known is None else known.shares
+    steady = np.full(grid.size, _STEADY)
+    if known is not None:
+        steady = known.cells * known.shares + _STEADY / 10
     blocks = [np.s_[at : at + _BLOCK] for at in range(0, cells.size, _BLOCK)]
     likelihoods = [
         _likelihood(cells[block], means[block], grid, variance=variance, law=law)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,16 @@ from synth_engine import mechanisms
 from synth_engine.confidential import noise as exact_noise
 from synth_engine.domain import Boolean, Categorical, Domain, Identifier, Integer
 from synth_engine.errors import DomainError, InputError, SpecError
-from synth_engine.measurement import Answers, Call, Candidate, Clique, Measurement, Noise, Query
+from synth_engine.measurement import (
+    AnsweredCall,
+    Answers,
+    Call,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Query,
+)
 from synth_engine.models.model import (
     WHOLE,
     Model,
@@ -101,16 +110,18 @@ class KnownCounts:
 
     domain: Domain
     known: dict[str, np.ndarray]
-    calls: tuple[Call, ...] = ()
+    answers: Answers = field(default_factory=Answers)
 
     def measure(self, clique: Clique, *, noise: Noise) -> Measurement:
         sensitivity = histogram_sensitivity(self.domain.unit, self.domain.relation)
         (name,) = clique
         query = Query(verb="measure", clique=clique, cells=self.domain.cells(clique))
-        self.calls = (*self.calls, Call(query=query, event=noise.event(sensitivity)))
-        return Measurement(
+        answer = Measurement(
             clique=clique, noise=noise, values=exact_noise.noisy(self.known[name], noise)
         )
+        call = Call(query=query, event=noise.event(sensitivity))
+        self.answers = Answers((*self.answers.answered, AnsweredCall(call, answer)))
+        return answer
 
     def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast
+from synth_engine.inference.allocation import Choice
 from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Measurement, Noise, Scores, Session
+from synth_engine.measurement import Measurement, Noise, Scores, Selection, Session
 from synth_engine.measurement.replay import Replay
-from synth_engine.mechanisms.auto import fitting, selection
-from synth_engine.mechanisms.auto.selection import Columns, Pair
+from synth_engine.mechanisms.auto import fitting, selection, triples
+from synth_engine.mechanisms.auto.selection import Columns, Floats, Pair
+from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, two_stage, workload
 from synth_engine.plans.parameters import ParameterSchema
@@ -36,24 +39,35 @@ from synth_engine.spec import Spec
 SCORES_SHARE = Fraction(4, 100)
 ROWS = 40_000
 """Records against which shares are weighed where their number is not public."""
+TRIPLES_SHARE = Fraction(1, 4)
+"""Of the budget of tables, what is left until triples were looked for; what they are not worth goes to pairs again."""
+SELECTING_SHARE = Fraction(1, 100)
+COMPARING_SHARE = Fraction(1, 200)
+"""Of the budget of tables: for selecting triples, and for their scores."""
+_TRIPLE_SHARES = tuple(Fraction(part, 8) for part in (0, 1, 2, 3, 4, 6, 8))
 _MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
 _DIGITS = 10**9
 _PARTS = 2**32
 _COLUMN_GAIN_FACTOR = 3.0
 """How many times as much columns have to gain as tables by what is left, before they get it: most of what a mixture tells
 of other pairs is not in the tables' own gain."""
+_PAIR_GAIN_FACTOR = 2.0
+"""How many times as much triples have to gain as the tables of before: every triple gains by better pairs too."""
 _LAPLACE_TO_RHO = 240.0
 """How many times epsilon² the rho of Gaussian noise is that spreads like Laplace noise over some sixty tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Weighted):
-    """A histogram of every column, one vector of scores of all pairs, and the pairs that are worth it.
+    """A histogram of every column, one vector of scores of all pairs, the pairs that are worth it, and the triples that
+    pairs do not explain.
 
     Asks: `measure` of every modelled attribute by itself; one `score` of all pairs, at a coarse resolution, against the
         product of their noisy histograms; then one `interaction` (with Laplace noise one `measure`) of each pair that is
         worth its price, at a resolution and with noise that follow from the noisy histograms and scores; or, where columns
-        gain more by it, one more `measure` of every attribute (adaptive).
+        gain more by it, one more `measure` of every attribute. Then `select` a few times among all triples, against what
+        the estimated pairs imply, one `score` of the selected ones, `interaction` (or `measure`) of those that are worth
+        it, and with what these leave the tables of before once more (adaptive).
     Privacy: a cap fixed beforehand: epsilon (Laplace noise) for delta 0, else mu² (rounded Gaussian noise), or rho after
         a stage that was budgeted so. References, bins and prices are functions of paid answers alone.
         Proof: docs/proofs/auto.md.
@@ -68,7 +82,7 @@ class Auto(Weighted):
     title: ClassVar[str] = "Automatic"
     summary: ClassVar[str] = (
         "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "
-        "the budget where it improves the table most. The most accurate method for most tables."
+        "the budget where it improves the table most; relations of three columns are looked for as well. The most accurate method for most tables."
     )
     paper: ClassVar[str] = (
         "Zhang et al. 2021 (PrivSyn); McKenna et al. 2022 (AIM); Koenker and Mizera 2014 (shrinkage); this project"
@@ -76,6 +90,7 @@ class Auto(Weighted):
     keeps: ClassVar[tuple[str, ...]] = (
         "histograms of single columns",
         "relations of all pairs of columns, the stronger the better",
+        "relations of three columns that pairs do not show, where they are strong",
         "number of records",
     )
     parameters: ClassVar[ParameterSchema] = {
@@ -110,14 +125,24 @@ class Auto(Weighted):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairQuestion:
-    """A pair to be measured, or one column once more: at which resolutions, with what noise, and whether all of its counts
-    or their interaction."""
+class TableQuestion:
+    """A pair or triple to be measured, or one column once more: at which resolutions, with what noise, whether all of its
+    counts or their interaction, and its part of a budget."""
 
     axes: tuple[int, ...]
     levels: tuple[int, ...]
     noise: Noise
     interaction: bool
+    part: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Tables asked together, their price, and their predicted error in records, weighted by the workload."""
+
+    questions: Sequence[TableQuestion]
+    price: Fraction
+    error: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,30 +159,48 @@ class AutoPlan(Plan):
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         noise = self._score_noise(len(pairs))
-        if noise is not None:
-            scores = session.score(list(columns.candidates(pairs)), noise=noise)
-            for question in self.questions(columns, pairs, scores):
-                ask = session.interaction if question.interaction else session.measure
-                merged = (
-                    columns.merged(question.axes, question.levels) if question.levels else None
-                )
-                ask(columns.clique(question.axes), noise=question.noise, merged=merged or None)
+        if noise is None:
+            return
+        scores = session.score(list(columns.candidates(pairs)), noise=noise)
+        budget = self._left_for_tables(noise, len(pairs))
+        # Whether there are triples to look for follows from public facts and noisy columns.
+        seeks = triples.exist(columns, pairs)
+        first = budget * (1 - TRIPLES_SHARE) if seeks else budget
+        stage = self.first_stage(columns, pairs, scores, budget=first)
+        tables = [self._measure(session, columns, question) for question in stage.questions]
+        if not seeks:
+            return
+        search = self._search(self._sorted(oneways, tables, scores))
+        rest = budget - first
+        if search.triples:
+            selected, compared = self._select(session, search, budget=budget)
+            rest -= budget * (SELECTING_SHARE + COMPARING_SHARE)
+            last = self.last_stage(search, selected, compared, stage, budget=rest)
+        else:  # there was no room for estimates of their pairs
+            last = self._once_more(stage, columns, budget=rest)
+        for question in last:
+            self._measure(session, columns, question)
 
-    def questions(
-        self, columns: Columns, pairs: Sequence[Pair], scores: Scores
-    ) -> list[PairQuestion]:
-        """What is asked of the pairs, with prices that add up to what is left; or, where the columns gain more by it, of
-        all columns once more."""
-        remaining = self._left_for_tables(scores.noise, len(pairs))
+    def _measure(
+        self, session: Session, columns: Columns, question: TableQuestion
+    ) -> Measurement:
+        ask = session.interaction if question.interaction else session.measure
+        merged = columns.merged(question.axes, question.levels) if question.levels else None
+        return ask(columns.clique(question.axes), noise=question.noise, merged=merged or None)
+
+    def first_stage(
+        self, columns: Columns, pairs: Sequence[Pair], scores: Scores, *, budget: Fraction
+    ) -> Stage:
+        """Pairs, at prices that add up to the budget; or, where the columns gain more by it, all columns once more."""
         weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
         choices = columns.choices(
             pairs,
             distances,
             weights,
-            deviation=lambda shape: self._deviation(remaining, shape),
-            power=1.0 if isinstance(self.loss, Pure) else 0.5,
+            deviation=lambda shape: self._deviation(budget, shape),
+            power=self._power,
         )
-        again = self._noises(remaining)
+        again = self._noises(budget)
         first = np.array([noise.variance for noise in self.column_noises().values()])
         both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
         certain = columns.certain(pairs, distances, np.sqrt(first))
@@ -167,24 +210,130 @@ class AutoPlan(Plan):
             choice.gain * certain[choice.number] for choice in choices
         )
         if columns.gain_of_columns(pairs, weights, np.sqrt(first), np.sqrt(both)) > by_tables:
-            return [
-                PairQuestion(axes=(axis,), levels=(), noise=noise, interaction=False)
-                for axis, noise in enumerate(again)
-            ]
+            return Stage(
+                questions=self._columns_once_more(budget),
+                price=budget,
+                error=columns.error_of_columns(pairs, weights, np.sqrt(both)),
+            )
+        tables = [(pairs[choice.number], choice.levels, choice.part) for choice in choices]
+        error = sum(
+            float(distances[choice.number]) * columns.total * weights[choice.number]
+            - choice.gain
+            for choice in choices
+        )
+        return Stage(
+            questions=self._divided(budget, columns, tables), price=budget, error=error
+        )
+
+    def _columns_once_more(self, budget: Fraction) -> list[TableQuestion]:
+        return [
+            TableQuestion(axes=(axis,), levels=(), noise=noise, interaction=False)
+            for axis, noise in enumerate(self._noises(budget))
+        ]
+
+    @property
+    def _power(self) -> float:
+        """Noise grows with a part of the budget to the minus this power."""
+        return 1.0 if isinstance(self.loss, Pure) else 0.5
+
+    def _divided(
+        self,
+        budget: Fraction,
+        columns: Columns,
+        tables: Sequence[tuple[tuple[int, ...], tuple[int, ...], float]],
+    ) -> list[TableQuestion]:
+        """Tables, each of axes, levels and a part, at prices that add up to the budget."""
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
-        parts = [max(1, round(choice.part * _PARTS)) for choice in choices]
+        parts = [max(1, round(part * _PARTS)) for _, _, part in tables]
         questions = []
-        for choice, part in zip(choices, parts, strict=True):
+        for (axes, levels, share), part in zip(tables, parts, strict=True):
             # Exact fractions: the prices of all tables add up to what is left, to the last
             # digit.
-            price, pair = remaining * part / sum(parts), pairs[choice.number]
-            noise, interaction = self._table(price, columns.shape(pair, choice.levels))
+            price = budget * part / sum(parts)
+            noise, interaction = self._table(price, columns.shape(axes, levels))
             questions.append(
-                PairQuestion(
-                    axes=pair, levels=choice.levels, noise=noise, interaction=interaction
+                TableQuestion(
+                    axes=axes, levels=levels, noise=noise, interaction=interaction, part=share
                 )
             )
         return questions
+
+    def _select(
+        self, session: Session, search: TripleSearch, *, budget: Fraction
+    ) -> tuple[list[Triple], Scores]:
+        """The triples farthest from what their pairs imply, and their noisy distances."""
+        left = list(zip(search.triples, search.candidates, strict=True))
+        number = min(triples.SELECTED, len(left))
+        scale = self.loss.of(budget * SELECTING_SHARE / number).selection_scale(
+            self.sensitivity.linf
+        )
+        chosen = []
+        for _ in range(number):
+            place = session.select([candidate for _, candidate in left], scale=scale)
+            chosen.append(left.pop(place))
+        noise = budget_allocation.noise(
+            self.loss.of(budget * COMPARING_SHARE), self._of_scores(number)
+        )
+        compared = session.score([candidate for _, candidate in chosen], noise=noise)
+        return [triple for triple, _ in chosen], compared
+
+    def last_stage(
+        self,
+        search: TripleSearch,
+        selected: Sequence[Triple],
+        compared: Scores,
+        before: Stage,
+        *,
+        budget: Fraction,
+    ) -> list[TableQuestion]:
+        """The selected triples that are worth it, and the tables of before once more with what these leave."""
+        rows = search.columns.total
+        doubt = math.sqrt(compared.noise.variance)
+        distances = np.maximum(compared.values - doubt, 0.0) / rows
+        least, part, choices = math.inf, Fraction(0), list[Choice]()
+        for share in _TRIPLE_SHARES:
+            offered = self._triple_choices(search, selected, distances, budget * share)
+            left = float((budget * (1 - share)) / before.price)
+            # Precisions of independent measurements add up.
+            precision = 1 + left ** (2 * self._power)
+            pairs = _PAIR_GAIN_FACTOR * before.error / math.sqrt(precision)
+            error = pairs - sum(choice.gain for choice in offered)
+            if error < least:
+                least, part, choices = error, budget * share, offered
+        questions = self._divided(
+            part,
+            search.columns,
+            [(selected[choice.number], choice.levels, choice.part) for choice in choices],
+        )
+        rest = budget - part if choices else budget
+        return [*questions, *self._once_more(before, search.columns, budget=rest)]
+
+    def _once_more(
+        self, before: Stage, columns: Columns, *, budget: Fraction
+    ) -> list[TableQuestion]:
+        """The tables of a stage again, the budget divided as it was there."""
+        if not budget or not before.questions:
+            return []
+        if len(before.questions[0].axes) == 1:
+            return self._columns_once_more(budget)
+        tables = [(old.axes, old.levels, old.part) for old in before.questions]
+        return self._divided(budget, columns, tables)
+
+    def _triple_choices(
+        self,
+        search: TripleSearch,
+        selected: Sequence[Triple],
+        distances: Floats,
+        budget: Fraction,
+    ) -> list[Choice]:
+        if not budget:
+            return []
+        return search.choices(
+            selected,
+            distances,
+            deviation=lambda shape: self._deviation(budget, shape),
+            power=self._power,
+        )
 
     def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
         """The noise of a table, and whether its interaction is asked for, and not its counts: it moves less where lengths
@@ -212,34 +361,80 @@ class AutoPlan(Plan):
         return interaction_sensitivity(self.domain.unit, self.domain.relation, sizes=shape)
 
     def fit_replay(self, given: Replay) -> Model:
-        """From the answers alone: which pairs were measured is read there."""
+        """From the answers alone: which tables were measured is read there."""
         oneways = [given.measurement((name,)) for name in self.domain.names]
-        columns = self._columns(oneways)
-        pairs = self._pairs(columns)
-        distances: list[float] = []
+        pairs = self._pairs(self._columns(oneways))
+        scores: Scores | None = None
         if self._score_noise(len(pairs)) is not None:
             scores = given.next(Scores, lambda one: one.values.size == len(pairs))
-            distances = columns.distances(pairs, scores).tolist()
-        tables = given.all_of(Measurement)
-        pair_of = {columns.clique(pair): pair for pair in pairs}
-        answered: dict[Pair, tuple[Measurement, tuple[int, ...]]] = {}
-        again = [answer for answer in tables if len(answer.clique) == 1]
-        given.require(not again or [m.clique for m in tables] == [m.clique for m in oneways])
-        for answer in tables[len(again) :]:
-            given.require(answer.clique in pair_of)
-            pair = pair_of.pop(answer.clique)
-            with given.fitting_together():
-                answered[pair] = answer, columns.levels_of(answer, pair)
+        tables = given.take_while(lambda line: isinstance(line.answer, Measurement))
+        measured = list(tables.of(Measurement))
+        if given.comes(Selection):
+            # Triples were looked for: selections, the scores of what was selected, and tables.
+            selections = given.take_while(lambda line: isinstance(line.answer, Selection))
+            given.next(Scores, lambda one: one.values.size == len(selections))
+            measured += given.all_of(Measurement)
+        with given.fitting_together():
+            answers = self._sorted(oneways, measured, scores)
         return fitting.model(
-            columns,
-            fitting.SortedAnswers(
-                oneways=oneways,
-                again=again,
-                tables=answered,
-                distances=dict(zip(pairs, distances, strict=True)),
-            ),
+            answers,
             mechanism=self.mechanism,
             memory_mb=self.config.memory_mb,
+        )
+
+    def _sorted(
+        self,
+        oneways: Sequence[Measurement],
+        tables: Sequence[Measurement],
+        scores: Scores | None,
+    ) -> fitting.SortedAnswers:
+        """The answers by what they are about. Errors: ValueError where they cannot be of this plan."""
+        columns = self._columns(oneways)
+        pairs = self._pairs(columns)
+        again = [answer for answer in tables if len(answer.clique) == 1]
+        rounds = len(again) // max(1, len(oneways))
+        if rounds > 2 or [m.clique for m in again] != [m.clique for m in oneways] * rounds:
+            raise ValueError("columns are measured all together")
+        axis_of = {name: axis for axis, name in enumerate(self.domain.names)}
+        able = set(pairs)
+        answered: dict[tuple[int, ...], fitting.Answered] = {}
+        for answer in tables:
+            if len(answer.clique) == 1:
+                continue
+            axes = tuple(axis_of.get(name, -1) for name in answer.clique)
+            sides = itertools.combinations(axes, 2)
+            if len(axes) not in (2, 3) or not all(side in able for side in sides):
+                raise ValueError("only pairs and triples of pairs that matter are measured")
+            levels = columns.levels_of(answer, axes)
+            before = answered.get(axes)
+            # A pair is measured twice at most, a triple once.
+            if before is not None and (
+                before.levels != levels or len(before.measurements) > 1 or len(axes) == 3
+            ):
+                raise ValueError("a table is measured too often")
+            earlier = () if before is None else before.measurements
+            answered[axes] = fitting.Answered(measurements=(*earlier, answer), levels=levels)
+        distances: list[float] = (
+            [] if scores is None else columns.distances(pairs, scores).tolist()
+        )
+        return fitting.SortedAnswers(
+            columns=columns,
+            oneways=oneways,
+            again=again,
+            tables={(k[0], k[1]): v for k, v in answered.items() if len(k) == 2},
+            triples={(k[0], k[1], k[2]): v for k, v in answered.items() if len(k) == 3},
+            distances=dict(zip(pairs, distances, strict=True)) if distances else {},
+        )
+
+    def _search(self, answers: fitting.SortedAnswers) -> TripleSearch:
+        fitted = fitting.pair_estimates(answers, memory_mb=self.config.memory_mb)
+        wanted = self.config.workload.pair_weights(self.domain)
+        columns = answers.columns
+        return TripleSearch(
+            columns=columns,
+            fine=fitted.fine,
+            counts=fitted.counts,
+            weights={pair: wanted[columns.clique(pair)] for pair in fitted.counts},
         )
 
     @property
@@ -336,7 +531,7 @@ class AutoPlan(Plan):
             least = self.loss.amount / (_PARTS * pairs)
             if not isinstance(self.loss, Pure):
                 least = max(least, self.loss.amount / _PARTS)
-            self._noise(max(least, self.loss.amount / 2**18 / pairs))
+            self._noise(max(least, self.loss.amount / 2**23 / pairs))
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         records = self._guess(rows)

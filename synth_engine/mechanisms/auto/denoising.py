@@ -29,6 +29,8 @@ FIT_ROUNDS = 5
 _BETWEEN = 3
 _CLOSE = 1.0
 """The distance from independence, in L1, from which on attributes nearly determine each other; 2 is the most."""
+_GROUPS = (0.01, 0.03, 0.1, 0.3, _CLOSE)
+"""Distances from independence at which a group of tables of alike ratios ends and the next begins."""
 _THIRD = 3
 """Third columns through which two others are looked at."""
 
@@ -68,7 +70,7 @@ class _PairTable:
     law: shrinkage.Law
     bins: tuple[Bins, ...]
     levels: tuple[int, ...]
-    close: bool
+    distance: float
 
     @classmethod
     def of(cls, fine: Fine, pair: Pair, observed: PairCounts, *, distance: float) -> _PairTable:
@@ -81,15 +83,24 @@ class _PairTable:
                 for axis, level in zip(pair, observed.levels, strict=True)
             ),
             levels=observed.levels,
-            close=distance >= _CLOSE,
+            distance=distance,
         )
+
+    @property
+    def close(self) -> bool:
+        return self.distance >= _CLOSE
+
+    @property
+    def group(self) -> int:
+        """Tables of one group share what their ratios are like."""
+        return int(np.digitize(self.distance, _GROUPS))
 
     @property
     def grid(self) -> Floats:
         return shrinkage.WIDE_GRID if self.close else shrinkage.GRID
 
     def read(
-        self, prediction: Floats, *, known: Floats | None = None
+        self, prediction: Floats, *, known: shrinkage.KnownRatios | None = None
     ) -> shrinkage.RatioEstimate:
         expected = binning.sum_into_bins(prediction, self.bins)
         return shrinkage.estimate_ratios(
@@ -98,10 +109,10 @@ class _PairTable:
             variance=self.variance,
             law=self.law,
             grid=self.grid,
-            known=known,
+            known=known or shrinkage.ratios_of_distance(self.grid, self.distance),
         )
 
-    def evidence(self, prediction: Floats, *, known: Floats) -> float:
+    def evidence(self, prediction: Floats, *, known: shrinkage.KnownRatios) -> float:
         expected = binning.sum_into_bins(prediction, self.bins)
         return shrinkage.evidence(
             self.values,
@@ -109,7 +120,7 @@ class _PairTable:
             variance=self.variance,
             law=self.law,
             grid=self.grid,
-            prior=known,
+            prior=known.shares,
         )
 
     def coarser(self, bins: Sequence[Bins]) -> _PairTable:
@@ -125,7 +136,7 @@ class _PairTable:
             law=self.law,
             bins=tuple(bins),
             levels=self.levels,
-            close=self.close,
+            distance=self.distance,
         )
 
 
@@ -143,17 +154,16 @@ def estimates(
         if pair in answers
     }
     first = dict(predictions)
-    priors: dict[bool, list[Floats]] = {}
+    priors: dict[int, list[Floats]] = {}
     for pair, table in tables.items():
         first[pair], prior = _read(fine, pair, table, predictions[pair], known=None)
-        # Tables of nearly determined pairs have ratios of their own kind, so they share a
-        # prior of their own.
-        priors.setdefault(table.close, []).append(prior)
-    known = {close: np.mean(counts, axis=0) for close, counts in priors.items()}
+        # Ratios are alike where the distances from independence are.
+        priors.setdefault(table.group, []).append(prior)
+    known = {group: shrinkage.ratios_of_others(counts) for group, counts in priors.items()}
     others = _Others.of(fine, first)
     counts = dict(first)
     for pair, table in tables.items():
-        alike = known[table.close]
+        alike = known[table.group]
         candidates = [predictions[pair], *others.through(pair, predictions[pair])]
         # The marginal likelihood of the noisy cells decides which prediction is used.
         evidence = [table.evidence(prediction, known=alike) for prediction in candidates]
@@ -164,7 +174,12 @@ def estimates(
 
 
 def _read(
-    fine: Fine, pair: Pair, table: _PairTable, prediction: Floats, *, known: Floats | None
+    fine: Fine,
+    pair: Pair,
+    table: _PairTable,
+    prediction: Floats,
+    *,
+    known: shrinkage.KnownRatios | None,
 ) -> tuple[Floats, Floats]:
     """The counts, and what the ratios of the table are like."""
     margins = fine.margins(pair)

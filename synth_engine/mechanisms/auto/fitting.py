@@ -15,9 +15,10 @@ from synth_engine.inference import bins as binning
 from synth_engine.inference import decomposable, mixture
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
-from synth_engine.mechanisms.auto import denoising, selection
+from synth_engine.mechanisms.auto import denoising, selection, triples
 from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
 from synth_engine.mechanisms.auto.selection import Columns, Pair
+from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
 from synth_engine.models.binning import Binning
 from synth_engine.models.model import (
     MAX_TARGET_CELLS,
@@ -42,48 +43,104 @@ _USUAL = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Answered:
+    """The measurements of one table, one or two, and the resolution of its columns, which they share."""
+
+    measurements: tuple[Measurement, ...]
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SortedAnswers:
     """The answers of a run by what they are about. oneways, again: the columns, and their second measurements if there are
-    any; tables: of pairs, with the resolution of both columns; distances: of pairs from independence, in L1, as a share of
+    any; tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of
     the records."""
 
+    columns: Columns
     oneways: Sequence[Measurement]
     again: Sequence[Measurement]
-    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]]
+    tables: Mapping[Pair, Answered]
+    triples: Mapping[Triple, Answered]
     distances: Mapping[Pair, float]
 
 
-def model(columns: Columns, answers: SortedAnswers, *, mechanism: str, memory_mb: int) -> Model:
-    """The model of these answers; the same answers give the same one."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairEstimates:
+    """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by codes; counts:
+    of pairs, by the finest bins."""
+
+    rows: int
+    histograms: tuple[Floats, ...]
+    fine: Fine
+    counts: Mapping[Pair, Floats]
+
+
+def pair_estimates(answers: SortedAnswers, *, memory_mb: int) -> PairEstimates:
+    columns = answers.columns
+    measured = [
+        (axes, answer, table.levels)
+        for axes, table in answers.tables.items()
+        for answer in table.measurements
+    ]
     rows, histograms = selection.refined_histograms(
-        columns, answers.oneways, answers.tables, answers.again
+        columns, answers.oneways, measured, answers.again
     )
     fine = Fine.of(columns, rows=rows, histograms=histograms)
     observed = {
-        pair: selection.as_counts(columns, histograms, answer, pair, levels)
-        for pair, (answer, levels) in answers.tables.items()
+        pair: selection.combined(
+            [
+                selection.as_counts(columns, histograms, answer, pair, table.levels)
+                for answer in table.measurements
+            ]
+        )
+        for pair, table in answers.tables.items()
     }
     counts = estimates(fine, observed, answers.distances, memory_mb=memory_mb)
+    return PairEstimates(rows=rows, histograms=histograms, fine=fine, counts=counts)
+
+
+def model(answers: SortedAnswers, *, mechanism: str, memory_mb: int) -> Model:
+    """The model of these answers; the same answers give the same one."""
+    columns = answers.columns
+    fitted = pair_estimates(answers, memory_mb=memory_mb)
     # The tree gives the records to start from; the targets then correct all other pairs.
-    order = _order(columns, fine, counts)
+    order = _order(columns, fitted.fine, fitted.counts)
     network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)
     sampled = tuple(
         Table(clique=(*step.parents, step.attribute), weights=whole_weights(step.table))
         for step in order
     )
-    targets = tuple(
-        Table(clique=columns.clique(pair), weights=whole_weights(table))
-        for pair, table in counts.items()
-    )
+    targets: list[tuple[tuple[int, ...], Floats]] = [
+        *fitted.counts.items(),
+        *_triples(answers, fitted).items(),
+    ]
     return Model(
         mechanism=mechanism,
         domain=columns.domain,
-        rows=rows,
+        rows=fitted.rows,
         tables=sampled,
         network=network,
-        targets=targets,
-        merged=_merged(columns, histograms),
+        targets=tuple(
+            Table(clique=columns.clique(axes), weights=whole_weights(table))
+            for axes, table in targets
+        ),
+        merged=_merged(columns, fitted.histograms),
     )
+
+
+def _triples(answers: SortedAnswers, fitted: PairEstimates) -> dict[Triple, Floats]:
+    """The estimated tables of the measured triples, by the finest bins."""
+    search = TripleSearch(
+        columns=answers.columns, fine=fitted.fine, counts=fitted.counts, weights={}
+    )
+    estimated = {}
+    for triple, table in answers.triples.items():
+        expected = search.expected(triple, table.levels)
+        observed = [
+            selection.around(expected, answer, table.levels) for answer in table.measurements
+        ]
+        estimated[triple] = search.estimate(triple, selection.combined(observed))
+    return estimated
 
 
 def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ...]:
@@ -182,6 +239,7 @@ def resources_needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEs
     cells = accumulate(math.prod(shape) for shape in finest)
     targets = [shape for shape, so_far in zip(finest, cells, strict=True) if so_far <= room]
     asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)
+    asking += triples.resources_needed(domain, rows=rows)
     width = max((max(shape) for shape in mixed), default=0)
     fitting = resources.of_mixture(len(mixed), width=width) + resources.of_reading(read)
     return asking + fitting + resources.of_finish(rows, targets, attributes=len(domain.names))

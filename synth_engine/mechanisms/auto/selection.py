@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -156,7 +156,9 @@ class Columns:
         # Empirical Bayes: the variance between pairs beyond that of the noise.
         spread = max(float(beyond_chance.var()) - noise, (_TYPICAL * mean) ** 2)
         closer: Floats = mean + (beyond_chance - mean) * (spread / (spread + noise))
-        return np.clip(closer, _MIN_DISTANCE, _MAX_DISTANCE)
+        # Independent records are still as far from their expectation as chance makes them.
+        distances: Floats = np.maximum(closer, chance)
+        return distances.clip(_MIN_DISTANCE, _MAX_DISTANCE)
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
@@ -224,14 +226,22 @@ class Columns:
         self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats
     ) -> float:
         """How much nearer all pairs come, as predicted, if the noise of columns becomes less: as far as each of the two does."""
+        return self.error_of_columns(pairs, weights, before) - self.error_of_columns(
+            pairs, weights, after
+        )
+
+    def error_of_columns(
+        self, pairs: Sequence[Pair], weights: Sequence[float], deviations: Floats
+    ) -> float:
+        """How far all pairs are off, as predicted in records, by such noise of their columns alone."""
         matter = np.zeros(len(self.histograms))
         for pair, weight in zip(pairs, weights, strict=True):
             matter[list(pair)] += weight
-        gains = [
-            allocation.histogram_error(histogram, a) - allocation.histogram_error(histogram, b)
-            for histogram, a, b in zip(self.histograms, before, after, strict=True)
+        errors = [
+            allocation.histogram_error(histogram, deviation)
+            for histogram, deviation in zip(self.histograms, deviations, strict=True)
         ]
-        return float(matter @ gains)
+        return float(matter @ errors)
 
     def shape(self, axes: Sequence[int], levels: Sequence[int]) -> tuple[int, ...]:
         return tuple(
@@ -275,22 +285,20 @@ def _chance(first: Floats, second: Floats, *, rows: float) -> float:
 def refined_histograms(
     columns: Columns,
     oneways: Sequence[Measurement],
-    tables: Mapping[Pair, tuple[Measurement, tuple[int, ...]]],
+    tables: Sequence[tuple[Pair, Measurement, tuple[int, ...]]],
     again: Sequence[Measurement] = (),
 ) -> tuple[int, tuple[Floats, ...]]:
     """The number of records and the histograms once more, from all that says something of them: one-way tables, some
     of them asked for `again`, and the sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
     domain = columns.domain
-    tables = {
-        pair: answered for pair, answered in tables.items() if not answered[0].interaction
-    }
+    tables = [table for table in tables if not table[1].interaction]
     rows = domain.rows
     if rows is None:
-        rows = oneway.estimate_rows([*oneways, *again, *(m for m, _ in tables.values())])
+        rows = oneway.estimate_rows([*oneways, *again, *(m for _, m, _ in tables)])
     histograms = []
     for axis, (attribute, own) in enumerate(zip(domain.modelled, oneways, strict=True)):
         parts = []
-        for pair, (answer, levels) in tables.items():
+        for pair, answer, levels in tables:
             if axis in pair:
                 at = pair.index(axis)
                 others = tuple(k for k in range(answer.values.ndim) if k != at)
@@ -352,25 +360,51 @@ def as_counts(
 ) -> PairCounts:
     """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, the sums of
     the histograms are added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
-    law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
-    values = answer.values.astype(np.float64)
     if not answer.interaction:
-        return PairCounts(values=values, variance=answer.noise.variance, law=law, levels=levels)
+        return around(np.zeros(answer.values.shape), answer, levels)
     sums = [
         binning.sum_into_bins(histograms[axis], [columns.levels[axis][at]])
         for axis, at in zip(pair, levels, strict=True)
     ]
-    values /= values.size
-    for axis in range(values.ndim):
-        # Noise outside the space of interactions carries no information and is projected
-        # away.
-        values -= values.mean(axis=axis, keepdims=True)
     independent = np.add.outer(
         *(row / other.size for row, other in zip(sums, reversed(sums), strict=True))
     )
-    values += independent - float(sums[0].sum()) / values.size
-    variance = answer.noise.variance / values.size**2 * interacting(values.shape)
+    return around(independent - float(sums[0].sum()) / independent.size, answer, levels)
+
+
+def around(expected: Floats, answer: Measurement, levels: tuple[int, ...]) -> PairCounts:
+    """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, what is
+    expected without one is added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
+    law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
+    values = answer.values.astype(np.float64)
+    variance = answer.noise.variance
+    if answer.interaction:
+        # Noise outside the space of interactions carries no information and is projected
+        # away.
+        values = expected + interaction_part(values / values.size - expected)
+        variance = variance / values.size**2 * interacting(values.shape)
     return PairCounts(values=values, variance=variance, law=law, levels=levels)
+
+
+def interaction_part(table: Floats) -> Floats:
+    """The projection of a table that has no sums along any axis."""
+    part = table.copy()
+    for axis in range(part.ndim):
+        part -= part.mean(axis=axis, keepdims=True)
+    return part
+
+
+def combined(tables: Sequence[PairCounts]) -> PairCounts:
+    """One table of several measurements of it, each weighted by the precision of its noise."""
+    if len(tables) == 1:
+        return tables[0]
+    precisions = [1 / table.variance for table in tables]
+    weighted = [table.values * p for table, p in zip(tables, precisions, strict=True)]
+    return replace(
+        tables[0],
+        values=np.sum(weighted, axis=0) / sum(precisions),
+        variance=1 / sum(precisions),
+    )
 
 
 def interacting(shape: Sequence[int]) -> float:

@@ -1,0 +1,204 @@
+"""Relations of three columns that pairs do not show: which to look for, what to expect of them, and how to read them.
+
+A triple is compared with its table of most entropy given the three estimated pairs. Everything here is a function of
+public facts and of paid answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.domain import Domain
+from synth_engine.inference import allocation, maxent_triples, shrinkage
+from synth_engine.inference import bins as binning
+from synth_engine.inference.allocation import Choice, TableOption
+from synth_engine.inference.tables import Margin, fit_margins
+from synth_engine.measurement import Candidate
+from synth_engine.mechanisms.auto.denoising import FIT_ROUNDS, Fine
+from synth_engine.mechanisms.auto.selection import Columns, Pair, PairCounts
+from synth_engine.plans import resources
+from synth_engine.plans.resources import ResourceEstimate
+
+Floats = npt.NDArray[np.float64]
+Triple = tuple[int, int, int]
+Levels = tuple[int, ...]
+
+SELECTED = 6
+"""Triples that are selected for a closer look."""
+MAX_CANDIDATES = 20_000
+"""Triples among which these are selected: all of fifty columns."""
+RECORDS_A_CELL = 4
+"""Records that a cell of a table holds on average, at least, by which a triple is selected. Finer tables show more
+patterns of unordered codes; what chance adds to their distance is known, and taken off."""
+ALL_CELLS_COMPARED = 1 << 22
+"""Cells of all tables together by which triples are selected."""
+MAX_CELLS = 1 << 18
+"""Cells at most, by codes, of a triple that may be selected: its table becomes a target of the rows."""
+_CLOSE = 1.0
+"""The distance from its pairs, in L1, from which on a triple is read with ratios of a wide range."""
+
+
+def exist(columns: Columns, pairs: Sequence[Pair]) -> bool:
+    """Whether there is a triple of which all pairs matter, and whose table is not too large."""
+    sizes = [int(levels[0].max()) + 1 for levels in columns.levels]
+    matter = set(pairs)
+    # The narrowest columns first: their tables are the smallest.
+    narrow = sorted(range(len(sizes)), key=lambda axis: sizes[axis])
+    return any(
+        math.prod(sizes[axis] for axis in triple) <= MAX_CELLS
+        and matter.issuperset(maxent_triples.pairs_of(tuple(sorted(triple))))  # type: ignore[arg-type]
+        for triple in itertools.combinations(narrow, 3)
+    )
+
+
+def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
+    """Counting every candidate once, with its expected table in memory. All have a typical number of cells."""
+    sizes = [attribute.size for attribute in domain.modelled if attribute.size > 1]
+    number = min(math.comb(len(sizes), 3), MAX_CANDIDATES)
+    if not number:
+        return ResourceEstimate(memory_bytes=0, seconds=0.0)
+    typical = math.exp(sum(math.log(size) for size in sizes) / len(sizes))
+    cells = min(typical**3, max(1, rows // RECORDS_A_CELL), ALL_CELLS_COMPARED / number)
+    return resources.of_pairs(rows, [(round(cells),)] * number)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TripleSearch:
+    """What the estimated pairs let one expect of triples.
+
+    counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of pairs in the
+    workload."""
+
+    columns: Columns
+    fine: Fine
+    counts: Mapping[Pair, Floats]
+    weights: Mapping[Pair, float]
+
+    @cached_property
+    def triples(self) -> list[Triple]:
+        """Triples whose three pairs are estimated, at most `MAX_CANDIDATES`, small tables first."""
+        axes = sorted({axis for pair in self.counts for axis in pair})
+        sizes = {axis: self.fine.histograms[axis].size for axis in axes}
+        able = [
+            triple
+            for triple in itertools.combinations(axes, 3)
+            if math.prod(sizes[axis] for axis in triple) <= MAX_CELLS
+            and all(pair in self.counts for pair in maxent_triples.pairs_of(triple))
+        ]
+        if len(able) > MAX_CANDIDATES:
+            able.sort(key=lambda triple: (math.prod(sizes[axis] for axis in triple), triple))
+        return able[:MAX_CANDIDATES]
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Each triple with its expected table. The penalty is the distance that chance makes."""
+        return [self._candidate(triple) for triple in self.triples]
+
+    def _candidate(self, triple: Triple) -> Candidate:
+        levels = self._compared_levels(triple)
+        expected = self.expected(triple, levels)
+        by_chance = np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()
+        return Candidate(
+            clique=self.columns.clique(triple),
+            reference=np.rint(expected).astype(np.int64),
+            penalty=round(float(by_chance)),
+            merged=self.columns.merged(triple, levels) or None,
+        )
+
+    def _compared_levels(self, triple: Triple) -> Levels:
+        """The finest resolution whose table is not too large to compare, else the coarsest."""
+        last = len(binning.LEVELS) - 1
+        most = min(
+            self.columns.total // RECORDS_A_CELL, ALL_CELLS_COMPARED // len(self.triples)
+        )
+        for level in range(last):
+            levels = (level, level, level)
+            if math.prod(self.columns.shape(triple, levels)) <= most:
+                return levels
+        return (last, last, last)
+
+    def expected(self, triple: Triple, levels: Levels) -> Floats:
+        """The table of most entropy given the three pairs, in records, by bins of these levels."""
+        bins = [
+            self.fine.levels[axis][level] for axis, level in zip(triple, levels, strict=True)
+        ]
+        sides = [
+            binning.sum_into_bins(
+                self.counts[pair], [bins[triple.index(axis)] for axis in pair]
+            )
+            for pair in maxent_triples.pairs_of(triple)
+        ]
+        factors = maxent_triples.factors([np.ascontiguousarray(side) for side in sides])
+        return maxent_triples.product(factors)
+
+    def weight(self, triple: Triple) -> float:
+        """The mean weight of its three pairs."""
+        return sum(self.weights[pair] for pair in maxent_triples.pairs_of(triple)) / 3
+
+    def choices(
+        self,
+        triples: Sequence[Triple],
+        distances: Floats,
+        *,
+        deviation: Callable[[tuple[int, ...]], float],
+        power: float,
+    ) -> list[Choice]:
+        """Which triples to measure, at which resolution, with what part of their budget. deviation: of the noise of a
+        cell, by the shape of a table, were that whole budget spent on it."""
+        options = []
+        for number, triple in enumerate(triples):
+            levels = tuple(self.resolutions(triple))
+            if not levels:
+                continue
+            options.append(
+                TableOption(
+                    number=number,
+                    distance=float(distances[number]),
+                    weight=self.weight(triple),
+                    sides=tuple(self.columns.sides[axis] for axis in triple),
+                    levels=levels,
+                    deviations=tuple(
+                        deviation(self.columns.shape(triple, at)) for at in levels
+                    ),
+                )
+            )
+        choices = allocation.allocate(options, rows=self.columns.total, power=power)
+        return [choice for choice in choices if choice.gain > 0]
+
+    def estimate(self, triple: Triple, observed: PairCounts) -> Floats:
+        """The table of a measured triple by the finest bins, in records, with the sums of its estimated pairs."""
+        finest = self.expected(triple, (0, 0, 0))
+        bins = [
+            self.fine.levels[axis][level]
+            for axis, level in zip(triple, observed.levels, strict=True)
+        ]
+        expected = binning.sum_into_bins(finest, bins)
+        distance = float(np.abs(observed.values - expected).sum()) / self.fine.rows
+        read = shrinkage.estimate_ratios(
+            observed.values,
+            expected,
+            variance=observed.variance,
+            law=observed.law,
+            grid=shrinkage.WIDE_GRID if distance >= _CLOSE else shrinkage.GRID,
+        )
+        margins: list[Margin] = [
+            (tuple(triple.index(axis) for axis in pair), self.counts[pair])
+            for pair in maxent_triples.pairs_of(triple)
+        ]
+        return fit_margins(finest * read.ratios[np.ix_(*bins)], margins, rounds=FIT_ROUNDS)
+
+    def resolutions(self, triple: Triple) -> list[Levels]:
+        """At which a triple may be measured."""
+        able: list[Levels] = []
+        for level in range(len(binning.LEVELS)):
+            shape = self.columns.shape(triple, (level, level, level))
+            if min(shape) > 1 and math.prod(shape) <= MAX_CELLS:
+                able.append((level, level, level))
+        return able
