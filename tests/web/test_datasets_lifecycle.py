@@ -272,7 +272,7 @@ def test_units_around_numbers_are_part_of_the_form(browser: Browser, cast: Cast)
     assert (answered.status, answered.dialect["units"]) == ("ready", ["kg"])
     shown = selectors.preview_for(cast.steward, dataset, Preview.Kind.TABLE)
     assert shown is not None
-    assert (shown["suggestions"][0]["kind"], shown["questions"]) == ("integer", [])
+    assert (shown["suggestions"][0]["of"], shown["questions"]) == ("integer", [])
     assert shown["preview"][0] == ["5 kg", "Rome"]  # the cells stay as they are
     assert "kg left out around numbers" in seen(client, "settings", dataset)
     said = {
