@@ -29,7 +29,7 @@ from synth_engine.mechanisms.auto.auto import (
 )
 from synth_engine.mechanisms.auto.denoising import Fine
 from synth_engine.mechanisms.auto.selection import Columns
-from synth_engine.mechanisms.auto.triples import SELECTED, TripleSearch
+from synth_engine.mechanisms.auto.triples import TripleSearch
 from synth_engine.plans import budget_allocation
 from synth_engine.privacy.events import Gumbel, PermuteAndFlip, mu_squared_of_pure
 from synth_engine.privacy.filter import Filter
@@ -498,7 +498,7 @@ def test_no_scores_and_no_workload_make_a_run_overspend_or_be_refused(seed: int)
         asked = list(stage.questions)
         if share:
             search = fixed_search(one, columns)
-            chosen = search.triples[:SELECTED]
+            chosen = search.triples[: search.selections]
             compared = budget_allocation.noise(
                 cap.of(tables * COMPARING_SHARE), one._of_scores(len(chosen))
             )

@@ -263,7 +263,7 @@ class AutoPlan(Plan):
     ) -> tuple[list[Triple], Scores]:
         """The triples farthest from what their pairs imply, and their noisy distances."""
         left = list(zip(search.triples, search.candidates, strict=True))
-        number = min(triples.SELECTED, len(left))
+        number = search.selections
         scale = self.loss.of(budget * SELECTING_SHARE / number).selection_scale(
             self.sensitivity.linf
         )

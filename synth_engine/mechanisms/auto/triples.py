@@ -30,8 +30,10 @@ Floats = npt.NDArray[np.float64]
 Triple = tuple[int, int, int]
 Levels = tuple[int, ...]
 
-SELECTED = 6
-"""Triples that are selected for a closer look."""
+MAX_SELECTED = 6
+"""Triples that are selected for a closer look, at most."""
+MAX_LISTED = 6_000
+"""Candidates that all selections may name together, beyond the first selection: a receipt lists them."""
 MAX_CANDIDATES = 20_000
 """Triples among which these are selected: all of fifty columns."""
 RECORDS_A_CELL = 4
@@ -100,6 +102,12 @@ class TripleSearch:
     def candidates(self) -> list[Candidate]:
         """Each triple with its expected table. The penalty is the distance that chance makes."""
         return [self._candidate(triple) for triple in self.triples]
+
+    @property
+    def selections(self) -> int:
+        """How many triples are selected: fewer where there are very many candidates, each of which a receipt names."""
+        wanted = min(MAX_SELECTED, MAX_LISTED // max(1, len(self.triples)))
+        return min(len(self.triples), max(1, wanted))
 
     def _candidate(self, triple: Triple) -> Candidate:
         levels = self._compared_levels(triple)
