@@ -147,14 +147,15 @@ def test_a_report_shows_cells_only_side_by_side_and_numbers_among_their_values(
     place: Path,
 ) -> None:
     """The steward's report is not private, yet texts that nobody declared are in no table of it. Numbers are quantiles
-    and spikes of the comparison of values, and in nothing else."""
+    and spikes of the comparison of values and means within groups, and in nothing else."""
     report = pipeline.compare(
         place / "table.csv", place / "table.csv", domain=Domain.from_json(DOMAIN)
     )
     shown, values = report.pop("side_by_side"), json.dumps(report.pop("values"))
+    means = json.dumps(report.pop("conditional_means"))
     assert found(json.dumps(shown["real"]))
     assert not found(json.dumps(report))
-    assert CANARY not in values and CANARY_NUMBER in values
+    assert CANARY not in values + means and CANARY_NUMBER in values
 
 
 def test_a_reading_shows_cells_to_the_steward_alone(place: Path) -> None:
