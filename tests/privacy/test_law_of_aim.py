@@ -101,12 +101,12 @@ def worst(
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
         if rounds_alone:
-            measured, chosen = plan._rounds(session, known_columns(plan, most=most))
+            plan._rounds(session, known_columns(plan, most=most))
         else:
-            answers = plan.run(session)
-            measured, chosen = list(answers.measurements), list(answers.selections)
-        values = tuple((m.clique, *m.values.ravel().tolist()) for m in measured)
-        return values, tuple(chosen), session.calls, rows.total if leak else None
+            plan.run(session)
+        answers = session.answers
+        values = tuple((m.clique, *m.values.ravel().tolist()) for m in answers.measurements)
+        return values, tuple(answers.selections), session.calls, rows.total if leak else None
 
     return exact.largest_ratio(
         program,
