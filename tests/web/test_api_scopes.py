@@ -78,6 +78,7 @@ GET    releases/<slug:code>/dictionary/              read
 GET    releases/<slug:code>/editions/                read
 POST   releases/<slug:code>/editions/                share
 GET    releases/<slug:code>/editions/<slug:edition>/ read
+GET    releases/<slug:code>/expected/                read
 GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
@@ -91,6 +92,7 @@ GET    samples/<slug:code>/                          read
 GET    samples/<slug:code>/receipt/                  read
 GET    samples/<slug:code>/table.csv                 read
 GET    samples/<slug:code>/table.parquet             read
+GET    samples/<slug:code>/table.xlsx                read
 """
 PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "datasets/"): 400,
