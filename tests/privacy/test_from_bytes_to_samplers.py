@@ -71,6 +71,10 @@ SENTINELS = (
 CELLS = st.sampled_from(SENTINELS) | hostile.SHORT
 
 
+MANY = 4_000
+"""Entries of a vector from which on most answers are small."""
+
+
 class Recording(SameAnswers):
     """Writes down what it is handed, each vector with the journal's last line at that time. Its answers depend on the
     question and its own seed alone."""
@@ -86,7 +90,10 @@ class Recording(SameAnswers):
 
     def counts(self, vector: Counts, noise: Noise) -> Counts:
         self.note(vector)
-        return super().counts(vector, noise)
+        answers = super().counts(vector, noise)
+        # Most answers about a very wide level of a tree are small: a tree that opens most of its nodes takes gigabytes.
+        few = self.rng.random(vector.size) * vector.size > MANY
+        return np.where(few, -5, answers)
 
     def choose(self, scores: Counts, *, scale: Fraction, law: Any) -> int:
         self.note(scores)
