@@ -1,12 +1,13 @@
 """Accuracy and time of `auto` beside `independent` and `mst`, on public tables, through the room with its own noise.
 
     python bench/auto.py [FOLDER] [--data adult national2019 …] [--epsilon 0.1 1 10] [--method auto mst …] [--runs 3]
-                         [--learn] [--target COLUMN] [--large]
+                         [--learn] [--target COLUMN] [--large] [--against-all [--cache FILE] [--limit SECONDS]]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/split.py, tools/score.py and data/. Prints a line for
 each setting: mean total variation distances of all pairs and of 200 triples, seconds of processor time for fit and rows
 (reading, counting and noise apart), and what was expected from public facts. `--learn` trains models on Adult and on made tables (needs
-scikit-learn); `--large`: one million records and thirty columns. Published k-marginal scores: bench/kmarginal.py.
+scikit-learn); `--large`: one million records and thirty columns; `--against-all`: one table of `auto` beside all other
+methods for tables, over all data by default (bench/against.py). Published k-marginal scores: bench/kmarginal.py.
 
 Domains of tables without a description are the integer codes of their values: for a benchmark, not for a release.
 """
@@ -14,16 +15,19 @@ Domains of tables without a description are the integer codes of their values: f
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import itertools
 import json
 import os
 import resource
+import secrets
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -37,17 +41,24 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import against, values
 from synth_engine import domain as domains
-from synth_engine import pipeline
+from synth_engine import mechanisms, pipeline, tables
+from synth_engine.domain import Domain
+from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.spec import Spec
 
 PLANTED = ("xor", "checker", "gate", "clusters", "plain")
 """Made tables with a relation that pairs do not show, and one (`plain`) without."""
-DATA = ("adult", "national2019", "ma2019", "fire", "retail", *PLANTED)
+DATA = ("adult", "national2019", "ma2019", "fire", "retail", "bank", *PLANTED)
+UNLESS_ASKED = DATA[:5]
+"""Tables that are measured without `--data`."""
 METHODS = ("auto", "independent", "mst")
 DELTA = "1e-9"
 BINS = 100
 """Numbers of the survey of more values than this are cut into as many bins of about equal counts."""
+TWENTIETHS = 20
+"""Numbers of Bank are released as numbers, and compared by as many bins of about equal counts."""
 Matrix = npt.NDArray[np.int64]
 
 
@@ -59,9 +70,27 @@ class Data:
     codes: Matrix
     sizes: dict[str, int]
     test: Matrix | None = None
+    file: File | None = None
+
+    @property
+    def digest(self) -> str:
+        """Which table it is, for figures that are stored."""
+        return hashlib.sha256(
+            json.dumps(self.sizes).encode() + self.codes.tobytes()
+        ).hexdigest()[:16]
 
 
-def read(folder: Path, name: str, scratch: Path) -> Data:
+@dataclass(frozen=True)
+class File:
+    """A table that is released with a description of its own, and how texts of its columns become codes."""
+
+    path: Path
+    domain: Domain
+    coded: Callable[[pd.DataFrame], Matrix]
+
+
+def read(folder: Path, name: str, scratch: Path, *, seed: int = 0) -> Data:
+    """The table of that name; seed: of a made table."""
     if name == "adult":
         subprocess.run(
             [sys.executable, str(folder / "tools/split.py"), str(scratch)], check=True
@@ -73,7 +102,9 @@ def read(folder: Path, name: str, scratch: Path) -> Data:
         )
         return Data(name, train, sizes, test)
     if name in PLANTED:
-        return _planted(folder, name, scratch)
+        return _planted(folder, name, scratch, seed)
+    if name == "bank":
+        return _bank(folder, scratch)
     if name == "fire":
         sizes = json.loads((folder / "data/fire/fire-domain.json").read_text())
         with zipfile.ZipFile(folder / "data/fire/fire.zip") as archive:
@@ -89,14 +120,58 @@ def read(folder: Path, name: str, scratch: Path) -> Data:
     return _survey(folder, name)
 
 
-def _planted(folder: Path, kind: str, scratch: Path) -> Data:
+def _planted(folder: Path, kind: str, scratch: Path, seed: int) -> Data:
     script = folder / "tools/planted.py"
-    subprocess.run([sys.executable, str(script), kind, str(scratch / "made.csv")], check=True)
+    subprocess.run(
+        [sys.executable, str(script), kind, str(scratch / "made.csv"), "--seed", str(seed)],
+        check=True,
+    )
     sizes = json.loads((scratch / "domain.json").read_text())
     codes = pd.read_csv(scratch / "made.csv")[list(sizes)].to_numpy()
     codes = np.random.default_rng(0).permutation(codes)
     cut = len(codes) * 4 // 5
     return Data(kind, codes[:cut], sizes, codes[cut:])
+
+
+def _bank(folder: Path, scratch: Path) -> Data:
+    """Bank, described by the suggestions of the product."""
+    table = values.load(folder, "bank")
+    test = table.sample(frac=values.HELD_OUT, random_state=0)
+    train = table.drop(test.index)
+    path = scratch / "bank.csv"
+    train.to_csv(path, index=False)
+    coders = {name: _coder(train[name]) for name in train}
+
+    def coded(frame: pd.DataFrame) -> Matrix:
+        return np.stack([coder(frame[name]) for name, coder in coders.items()], axis=1)
+
+    codes = coded(train)
+    sizes = {
+        name: 1 + max(int(codes[:, at].max()), _last_code(train[name]))
+        for at, name in enumerate(coders)
+    }
+    return Data("bank", codes, sizes, coded(test), File(path, values.described(path), coded))
+
+
+def _last_code(column: pd.Series) -> int:
+    """The code of a text that the real table does not have; numbers always have a bin."""
+    return 0 if values.is_numeric(column) else column.nunique()
+
+
+def _coder(column: pd.Series) -> Callable[[pd.Series], npt.NDArray[np.int64]]:
+    if values.is_numeric(column):
+        edges = np.unique(
+            np.quantile(values.numbers(column), np.linspace(0, 1, TWENTIETHS + 1)[1:-1])
+        )
+
+        def bins(texts: pd.Series) -> npt.NDArray[np.int64]:
+            # A text that is no number counts as one beyond all.
+            cells = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
+            return np.searchsorted(edges, cells, side="right").astype(np.int64)
+
+        return bins
+    known = {text: code for code, text in enumerate(sorted(column.unique()))}
+    return lambda texts: texts.map(known).fillna(len(known)).to_numpy(np.int64)
 
 
 def _retail(folder: Path, top: int = 50) -> Data:
@@ -148,29 +223,60 @@ def released(
     target: str = "",
 ) -> dict[str, Any]:
     """One release and one table of it: codes, seconds, and what was expected."""
-    table, sizes = scratch / "table.csv", scratch / "sizes.json"
-    pd.DataFrame(data.codes, columns=list(data.sizes)).to_csv(table, index=False)
-    sizes.write_text(json.dumps(data.sizes))
+    path, domain = _described(data, scratch)
     chosen = {"target": target} if target and method == "auto" else {}
-    spec = Spec(
-        mechanism=method, epsilon=Fraction(epsilon), delta=Fraction(delta), parameters=chosen
-    )
+    spec = _spec(method, epsilon, delta=delta, parameters=chosen)
     started = time.process_time()
-    release = pipeline.synthesize(table, domain=domains.read(sizes), spec=spec)
-    whole, begun = time.process_time() - started, time.process_time()
-    model = release.plan.fit(release.answers)
+    plan = mechanisms.plan(domain, spec)
+    pipeline.confirm(plan)
+    answers = pipeline.measure(path, plan=plan)
+    measured, begun = time.process_time() - started, time.process_time()
+    model = plan.fit(answers)
     fitted, begun = time.process_time() - begun, time.process_time()
-    codes = model.sample(release.rows, seed=release.seed)
+    rows = _drawn(data, model, scratch)
     drawn = time.process_time() - begun
-    forecast = release.plan.expected_error(rows=len(data.codes))
-    rows = np.stack([codes[name] for name in data.sizes], axis=1).astype(np.int64)
     return {
         "codes": rows,
         "fit": fitted,
         "rows": drawn,
-        "whole": whole + drawn,
-        "expected": forecast.mean_pairs,
+        "whole": measured + fitted + drawn,
+        "expected": plan.expected_error(rows=len(data.codes)).mean_pairs,
     }
+
+
+def _spec(
+    method: str,
+    epsilon: str,
+    *,
+    delta: str = DELTA,
+    parameters: Mapping[str, Any] | None = None,
+) -> Spec:
+    return Spec(
+        mechanism=method,
+        epsilon=Fraction(epsilon),
+        delta=Fraction(delta),
+        parameters=parameters or {},
+    )
+
+
+def _described(data: Data, scratch: Path) -> tuple[Path, Domain]:
+    """The file of the table, and its description."""
+    if data.file is not None:
+        return data.file.path, data.file.domain
+    table, sizes = scratch / "table.csv", scratch / "sizes.json"
+    pd.DataFrame(data.codes, columns=list(data.sizes)).to_csv(table, index=False)
+    sizes.write_text(json.dumps(data.sizes))
+    return table, domains.read(sizes)
+
+
+def _drawn(data: Data, model: mechanisms.Model, scratch: Path) -> Matrix:
+    seed = secrets.token_hex(32)
+    if data.file is None:
+        codes = model.sample(model.rows, seed=seed)
+        return np.stack([codes[name] for name in data.sizes], axis=1).astype(np.int64)
+    synthetic = scratch / "synthetic.csv"
+    tables.write(model, model.rows, seed=seed, path=synthetic)
+    return data.file.coded(pd.read_csv(synthetic, dtype=str, keep_default_na=False))
 
 
 def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict[str, float]:
@@ -194,6 +300,36 @@ def scored(data: Data, found: Matrix, score: ModuleType, *, learn: bool) -> dict
         models = score.ml(found, data.test, data.sizes, place, names, names[-1])
         figures |= {"lr_auc": models["lr_auc"], "hgb_auc": models["hgb_auc"]}
     return figures
+
+
+class Measure:
+    """Measures one run of one method on one table; the table that was read last is not read again."""
+
+    def __init__(self, folder: Path, scratch: Path, score: ModuleType) -> None:
+        self._folder, self._scratch, self._score = folder, scratch, score
+        self._last: tuple[tuple[str, int], Data] | None = None
+
+    def data(self, name: str, run: int) -> Data:
+        """Made tables have the number of the run as their seed: all methods get the same ones."""
+        which = (name, run if name in PLANTED else 0)
+        if self._last is None or self._last[0] != which:
+            self._last = which, read(self._folder, name, self._scratch, seed=which[1])
+        return self._last[1]
+
+    def digest(self, name: str, run: int) -> str:
+        return self.data(name, run).digest
+
+    def figures(self, name: str, run: int, *, epsilon: str, method: str) -> dict[str, float]:
+        data = self.data(name, run)
+        one = released(data, self._scratch, method=method, epsilon=epsilon)
+        codes = one.pop("codes")
+        return scored(data, codes, self._score, learn=True) | one
+
+    def forecast(self, name: str, run: int, *, epsilon: str, method: str) -> ErrorForecast:
+        data = self.data(name, run)
+        _, domain = _described(data, self._scratch)
+        estimate = mechanisms.estimate(domain, _spec(method, epsilon), rows=len(data.codes))
+        return estimate.errors
 
 
 def large(folder: Path, scratch: Path) -> None:
@@ -225,13 +361,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
-    parser.add_argument("--data", nargs="+", choices=DATA, default=[*DATA[: -len(PLANTED)]])
+    parser.add_argument("--data", nargs="+", choices=DATA)
     parser.add_argument("--epsilon", nargs="+", default=["0.1", "1", "10"])
-    parser.add_argument("--method", nargs="+", default=list(METHODS))
+    parser.add_argument("--method", nargs="+")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--target", default="")
-    for flag in ("--learn", "--large"):
+    for flag in ("--learn", "--large", "--against-all"):
         parser.add_argument(flag, action="store_true")
+    parser.add_argument("--cache", type=Path, default=against.default_cache())
+    parser.add_argument("--limit", type=float, default=1800.0)
     options = parser.parse_args()
     if not options.folder:
         parser.error("give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it")
@@ -245,9 +383,21 @@ def main() -> int:
         if options.large:
             large(folder, scratch)
             return 0
-        for which in options.data:
+        if options.against_all:
+            against.compare(
+                options.data or against.DATA,
+                options.epsilon,
+                options.method or against.METHODS,
+                runs=options.runs,
+                measure=Measure(folder, scratch, score),
+                cache=against.Cache(options.cache, limit=options.limit),
+            )
+            return 0
+        for which in options.data or UNLESS_ASKED:
             data = read(folder, which, scratch)
-            for epsilon, method in itertools.product(options.epsilon, options.method):
+            for epsilon, method in itertools.product(
+                options.epsilon, options.method or METHODS
+            ):
                 runs = []
                 for _ in range(options.runs):
                     one = released(

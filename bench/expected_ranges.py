@@ -9,10 +9,7 @@ bench then counts the figures of the real cells that lie in them, by figure.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import tempfile
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +20,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.values import described, load
+from bench.values import argument_parser, described, load, report_tables
 from synth_engine import codec, pipeline
 from synth_engine.domain import Attribute
 from synth_engine.evaluation import expected
@@ -103,25 +100,8 @@ def report(folder: Path, name: str, *, runs: int, epsilon: str, work: Path) -> N
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
-    parser.add_argument("--tables", nargs="*", default=["bank", "adult"])
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--epsilon", default="1")
-    options = parser.parse_args()
-    if not (Path(options.folder or "") / "data").is_dir():
-        print("give the folder with data/", file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory() as work:
-        for name in options.tables:
-            report(
-                Path(options.folder),
-                name,
-                runs=options.runs,
-                epsilon=options.epsilon,
-                work=Path(work),
-            )
-    return 0
+    parser = argument_parser(__doc__ or "", tables=["bank", "adult"], runs=20)
+    return report_tables(report, parser.parse_args())
 
 
 if __name__ == "__main__":

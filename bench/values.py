@@ -23,6 +23,7 @@ import tempfile
 import time
 import warnings
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -261,33 +262,38 @@ def report_wide(*, runs: int, epsilon: str, work: Path) -> None:
     print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def argument_parser(doc: str, *, tables: list[str], runs: int) -> argparse.ArgumentParser:
+    """The arguments of a bench that releases the tables of the folder. doc: its description; tables, runs: the defaults."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
-    parser.add_argument(
-        "--tables", nargs="*", default=["bank", "adult", "national2019", "fire"]
-    )
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--tables", nargs="*", default=tables)
+    parser.add_argument("--runs", type=int, default=runs)
     parser.add_argument("--epsilon", default="1")
+    return parser
+
+
+def report_tables(report: Callable[..., None], options: argparse.Namespace) -> int:
+    """Reports each table; returns the exit code. report: takes folder, name, runs, epsilon and work, a folder of its own."""
+    folder = Path(options.folder or "")
+    if not (folder / "data").is_dir():
+        print("give the folder with data/", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as work:
+        for name in options.tables:
+            report(folder, name, runs=options.runs, epsilon=options.epsilon, work=Path(work))
+    return 0
+
+
+def main() -> int:
+    parser = argument_parser(
+        __doc__ or "", tables=["bank", "adult", "national2019", "fire"], runs=3
+    )
     parser.add_argument("--wide", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
-        if options.wide:
+    if options.wide:
+        with tempfile.TemporaryDirectory() as work:
             report_wide(runs=options.runs, epsilon=options.epsilon, work=Path(work))
-        if not options.tables:
-            return 0
-        if not (Path(options.folder or "") / "data").is_dir():
-            print("give the folder with data/", file=sys.stderr)
-            return 2
-        for name in options.tables:
-            report(
-                Path(options.folder),
-                name,
-                runs=options.runs,
-                epsilon=options.epsilon,
-                work=Path(work),
-            )
-    return 0
+    return report_tables(report, options) if options.tables else 0
 
 
 if __name__ == "__main__":

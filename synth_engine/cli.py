@@ -192,17 +192,18 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
         help="0 or absent: the model's own number of records",
     )
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
+    _table_arguments(sub)
+
+
+def _table_arguments(sub: argparse.ArgumentParser) -> None:
+    """The file of a synthetic table, and how it is written."""
     sub.add_argument(
         "--out",
         metavar="OUT",
         type=Path,
         required=True,
-        help=".csv or .parquet; .dat or .dat.gz for baskets",
+        help=".csv, .parquet or .xlsx; .dat or .dat.gz for baskets",
     )
-    _declared_argument(sub)
-
-
-def _declared_argument(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--as-it-came-in",
         action="store_true",
@@ -234,6 +235,31 @@ def _verify_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--digest", metavar="SHA256", help="of its core, as a citation names it")
 
 
+def _prior_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--prior",
+        metavar="PUBLIC.csv",
+        type=Path,
+        help="a public table of the same columns, beside which auto reads its answers",
+    )
+    sub.add_argument(
+        "--prior-source", metavar="TEXT", help="where anybody can get the public table"
+    )
+    sub.add_argument(
+        "--prior-column",
+        metavar="NAME=COLUMN",
+        action="append",
+        default=[],
+        help="what the public table calls a column of the description; repeatable",
+    )
+    sub.add_argument(
+        "--prior-receipt",
+        metavar="RECEIPT.json",
+        type=Path,
+        help="of the earlier release from which the public table was drawn",
+    )
+
+
 def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "data",
@@ -263,14 +289,8 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         metavar="S",
         help="of the drawing, public in the receipt; absent: a secret one",
     )
-    sub.add_argument(
-        "--out",
-        metavar="OUT",
-        type=Path,
-        required=True,
-        help=".csv or .parquet; .dat or .dat.gz for baskets",
-    )
-    _declared_argument(sub)
+    _prior_arguments(sub)
+    _table_arguments(sub)
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
     sub.add_argument(
         "--sign-with",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import secrets
 import sys
@@ -41,12 +42,13 @@ def synthesize(options: argparse.Namespace) -> None:
 
     spec = _spec(options)
     domain = domains.read(options.domain)
-    plan = registry.plan(domain, spec)  # refuses before anything is read
+    prior = _prior(options)
+    plan = registry.plan(domain, spec, prior=prior)  # refuses before anything is read
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
     tables.require_format(options.out, domain=domain, declared=options.as_it_came_in)
     outputs.require(
         {"--out": options.out, "--receipt": options.receipt, "--model": options.model},
-        inputs=(options.data, options.domain, options.form),
+        inputs=(options.data, options.domain, options.form, options.prior),
         overwrite=options.overwrite,
     )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
@@ -60,7 +62,12 @@ def synthesize(options: argparse.Namespace) -> None:
         spent = _LossReporter(spec)
         with spent.report_loss():
             release = pipeline.synthesize(
-                options.data, domain=domain, spec=spec, dialect=form, progress=spent
+                options.data,
+                domain=domain,
+                spec=spec,
+                dialect=form,
+                progress=spent,
+                prior=prior,
             )
             documents.write(release)
         try:
@@ -391,10 +398,10 @@ def gazetteer(options: argparse.Namespace) -> None:
     _write_json(out, described, overwrite=overwrite)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str, *, what: str = "a partition", option: str = "--part") -> tuple[str, str]:
     name, equals, column = text.partition("=")
     if not equals or not name or not column:
-        raise InputError("a partition is malformed", repair="write --part NAME=COLUMN")
+        raise InputError(f"{what} is malformed", repair=f"write {option} NAME=COLUMN")
     return name, column
 
 
@@ -488,6 +495,45 @@ def _spec(options: argparse.Namespace) -> Any:
         rows=_whole(options.rows, name="rows") or None,
         seed=options.seed,
     )
+
+
+def _prior(options: argparse.Namespace) -> Any:
+    """The public table beside which answers are read; None without one. Errors: SpecError, TableError."""
+    from synth_engine.references import load_public_table
+
+    if options.prior is None:
+        if options.prior_source or options.prior_column or options.prior_receipt:
+            raise SpecError("there is no public table", repair="name its file by --prior")
+        return None
+    if not options.prior_source:
+        raise SpecError(
+            "nobody says where the public table is published",
+            repair="say it by --prior-source, such as its address",
+        )
+    renamed = dict(
+        _pair(text, what="a renamed column", option="--prior-column")
+        for text in options.prior_column
+    )
+    table = load_public_table(options.prior, published=options.prior_source, renamed=renamed)
+    if options.prior_receipt is None:
+        return table
+    return dataclasses.replace(table, release=_own_release(options, table.source.sha256))
+
+
+def _own_release(options: argparse.Namespace, sha256: str) -> Any:
+    """The earlier release of which a public table was drawn, as its receipt proves it. Errors: SpecError,
+    VerificationError."""
+    from synth_engine import verifier
+    from synth_engine.references import OwnRelease
+
+    receipt = _read_json(options.prior_receipt, name="receipt")
+    verified = verifier.verify(receipt)
+    if (receipt["sample"] or {}).get("table_sha256") != sha256:
+        raise SpecError(
+            "the receipt is of another table than the public one",
+            repair="give the receipt that was written with that table, or leave it out",
+        )
+    return OwnRelease(core=verified.core, guarantee=receipt["guarantee"]["sentence"])
 
 
 def _whole(text: str, *, name: str) -> int:

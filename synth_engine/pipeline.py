@@ -6,10 +6,14 @@ frames of a traceback hold rows.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import gzip
+import hashlib
 import secrets
 import traceback
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +29,7 @@ from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
-from synth_engine.errors import Cancelled, PrivacyError, SynthError
+from synth_engine.errors import Cancelled, PrivacyError, SpecError, SynthError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import trees
 from synth_engine.evaluation.figures import texts
@@ -40,6 +44,7 @@ from synth_engine.models.trees import factory
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy import certificate
 from synth_engine.privacy.unit import PrivacyUnit
+from synth_engine.references import PublicTable
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 from synth_engine.values.strings import Strings
@@ -190,6 +195,22 @@ def require_columns(
 
 
 @_sealed
+def require_another_file(path: Path | str, prior: PublicTable) -> None:
+    """Raises SpecError if the public table is the very file that is to be protected, packed or not. It compares digests and
+    reads no row, so that it may be asked before anything is charged."""
+    digests = set()
+    with Path(path).open("rb") as file:
+        digests.add(hashlib.file_digest(file, "sha256").hexdigest())
+    with contextlib.suppress(OSError, EOFError, zlib.error), gzip.open(path) as file:
+        digests.add(hashlib.file_digest(file, "sha256").hexdigest())
+    if prior.source.sha256 in digests:
+        raise SpecError(
+            "the public table is the table that is to be protected",
+            repair="take a table from where anybody can get it, or leave it out",
+        )
+
+
+@_sealed
 def measure(
     path: Path | str,
     *,
@@ -230,9 +251,13 @@ def synthesize(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
     cancelled: Callable[[], bool] = _nobody_cancels,
+    prior: PublicTable | None = None,
 ) -> Release:
-    """Plan, measure, fit. Nothing after `measure` looks at a row. Raises DomainError, SpecError, TableError."""
-    plan = mechanisms.plan(domain, spec)
+    """Plan, measure, fit. Nothing after `measure` looks at a row. prior: a public table beside which answers are read.
+    Raises DomainError, SpecError, TableError."""
+    plan = mechanisms.plan(domain, spec, prior=prior)
+    if prior is not None:
+        require_another_file(path, prior)
     confirm(plan)
     answers = measure(
         path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled

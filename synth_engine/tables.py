@@ -34,8 +34,8 @@ def write(
     overwrite: bool = True,
     declared: bool = False,
 ) -> str:
-    """Draws a table into a file (.csv or .parquet, or of baskets) and returns the file's SHA-256. The file appears whole or
-    not at all. declared: as in `fill`."""
+    """Draws a table into a file whose name ends in one of `FORMATS`; returns its SHA-256. The file appears whole or not at
+    all. declared: as in `fill`."""
     require_format(path, domain=model.domain, declared=declared)
     digest = ""
 
@@ -112,7 +112,7 @@ def require_format(path: Path, *, domain: Domain | None = None, declared: bool =
         if len(columns) != 1 or not isinstance(columns[0], Baskets):
             raise InputError(
                 "what is drawn is no list of baskets",
-                repair="end the output's name in .csv or .parquet",
+                repair="end the output's name in .csv, .parquet or .xlsx",
             )
     outputs.require_folder(path)
 

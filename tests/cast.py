@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from django.conf import settings
@@ -23,6 +23,9 @@ from tests import environment
 from tests import services as started
 from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
 from tests.web.html import Reader
+
+if TYPE_CHECKING:
+    from tests.web.scene import Scene
 
 Started = TypeVar("Started")
 PASSWORD = "correct horse battery staple"  # of everybody in the cast
@@ -94,6 +97,17 @@ def cast(db: None) -> Cast:
         auditor=user("auditor", Role.AUDITOR),
         staff=user("staff", Role.AUDITOR, is_staff=True),
         stranger=user("stranger", Role.STEWARD, organisation=there),
+    )
+
+
+@pytest.fixture
+def played(cast: Cast) -> Scene:
+    """The main job, played through before the test begins."""
+    # The worker reads tables: most tests of pages do without the libraries that it imports.
+    from tests.web import scene
+
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     )
 
 

@@ -1,5 +1,5 @@
 """`make check`: format, lint, types, architecture, Django's own checks and the fast tests, side by side. Says what
-failed at the end, with its output."""
+failed at the end, with its output. Files in `tests/slow_files.txt` and tests marked `slow` or `services` are left out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,19 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tests import environment
+
+ROOT = Path(__file__).parents[1]
+SLOW_FILES = ROOT / "tests" / "slow_files.txt"
+
+
+def slow_files() -> list[str]:
+    """Returns the paths of the test files that `make check` leaves out, from the root of the project."""
+    lines = SLOW_FILES.read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
 
 MANAGE = [sys.executable, "manage.py"]
 QUICK = [
@@ -34,6 +45,8 @@ TESTS = [
     "2",
     "--timeout",
     "60",
+    # Not even collected: that alone would take half a minute.
+    *(f"--ignore={path}" for path in slow_files()),
 ]
 
 
@@ -51,7 +64,8 @@ def main() -> int:
 
 
 def _run(command: list[str]) -> tuple[str, bool]:
-    name = " ".join(part for part in command if part != sys.executable)
+    shown = [part for part in command if not part.startswith("--ignore=")]
+    name = " ".join(part for part in shown if part != sys.executable)
     begun = time.monotonic()
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=_environment(command)

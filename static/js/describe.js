@@ -101,6 +101,9 @@
     } else if (event.target.matches("#because")) {
       event.preventDefault();
       together.querySelector('button[value="confirm-selected"]').click();
+    } else if (event.target.matches("#because-open")) {
+      event.preventDefault();
+      document.querySelector('button[value="finish-open"]').click();
     } else if (event.target.matches(".together-fields input")) {
       event.preventDefault();
       together.querySelector('button[value="set-selected"]').click();

@@ -27,7 +27,11 @@
     say(form, problem(form));
     const name = form.querySelector("input[name=name]");
     const file = event.target.files[0];
-    if (name && !name.value && file) name.placeholder = file.name.slice(0, file.name.length - (ending(event.target, "endings") || "").length);
+    // A name is proposed, to be changed; one that was typed stays.
+    if (name && file && (!name.value || name.value === name.dataset.proposed)) {
+      name.value = file.name.slice(0, file.name.length - (ending(event.target, "endings") || "").length).slice(0, name.maxLength);
+      name.dataset.proposed = name.value;
+    }
   });
   document.addEventListener("htmx:confirm", (event) => {
     if (event.target.matches("form.upload") && say(event.target, problem(event.target))) event.preventDefault();

@@ -12,6 +12,7 @@ from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.ladder_cells import value_kind
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
+from synth_engine.codec.public_tables import encode_public
 from synth_engine.codec.raw_columns import (
     RawColumn,
     RawCounter,
@@ -34,7 +35,7 @@ from synth_engine.kinds.reading import Codes
 __all__ = [
     "WORKBOOK_MEDIA_TYPE", "Bags", "Codes", "DeclaredFormWriter", "Fit", "GroupSums", "RankCorrelation", "Ranking", "RawColumn", "RawCounter", "RawPairCounter", "RawPairs", "RawTable",
     "as_text", "bags", "count_generated", "decode", "encode",
-    "encode_column", "fit", "is_counted", "normal", "positions",
+    "encode_column", "encode_public", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions", "require_rows",
     "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "write_workbook",
 ]  # fmt: skip

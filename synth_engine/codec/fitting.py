@@ -69,6 +69,15 @@ def count_fit(
     )
 
 
+def unfit_texts(attribute: Attribute, texts: list[str | None]) -> NDArray[np.bool_]:
+    """Return which texts are beyond what is declared, or cannot be read, shape (n,)."""
+    bad = _bad(attribute, [text or "" for text in texts], None)
+    if bad is None:
+        return np.zeros(len(texts), dtype=np.bool_)
+    outside, unreadable = bad
+    return stated_cells(attribute, texts) & (outside | unreadable)
+
+
 def stated_cells(attribute: Attribute, texts: list[str | None]) -> NDArray[np.bool_]:
     """Return which texts are not missing by a declared marker, shape (n,)."""
     # Nothing is declared missing: then an empty cell is a value that cannot be read.

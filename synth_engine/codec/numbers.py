@@ -88,12 +88,10 @@ def within(text: str, low: float, high: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """The facts of a column of days or timestamps: the first and last year, the seconds since midnight, and of
-    moments how they are spelled, by the sign before the clock and the length."""
+    """The facts of a column of days or timestamps: the seconds since midnight, and of moments how they are
+    spelled, by the sign before the clock and the length."""
 
     days: bool
-    first: str
-    last: str
     clocks: Any = ()
     spellings: set[tuple[str, int]] = field(default_factory=set)
 
@@ -114,8 +112,7 @@ def times(texts: pa.Array) -> Times | None:
 
 def _days(texts: pa.Array) -> Times | None:
     pc.cast(texts, pa.date32())
-    first, last = _years(texts)
-    return Times(days=True, first=first, last=last) if fits(texts, DAY) else None
+    return Times(days=True) if fits(texts, DAY) else None
 
 
 def _alike(texts: pa.Array, *, length: int) -> Times | None:
@@ -128,13 +125,11 @@ def _alike(texts: pa.Array, *, length: int) -> Times | None:
         starts[0] : starts[0] + length * len(texts)
     ]
     signs = [chr(sign) for sign in np.unique(letters.reshape(-1, length)[:, 10])]
-    first, last = _years(texts)
-    if not {"T", " "}.issuperset(signs) or first < "1000":
+    # The cast also reads years with leading zeros, which `MOMENT` does not.
+    if not {"T", " "}.issuperset(signs) or pc.min(texts).as_py() < "1000":
         return None
     return Times(
         days=False,
-        first=first,
-        last=last,
         clocks=clocks,
         spellings={(sign, length) for sign in signs},
     )
@@ -152,8 +147,7 @@ def _moments(texts: pa.Array, lengths: pa.Array) -> Times:
     with_seconds = pc.match_substring_regex(texts, r"^.{16}:")
     seconds = with_seconds.to_numpy(zero_copy_only=False)
     clocks[seconds] += _two_digits(texts.filter(with_seconds), 17)
-    first, last = _years(texts)
-    return Times(days=False, first=first, last=last, clocks=clocks, spellings=spellings)
+    return Times(days=False, clocks=clocks, spellings=spellings)
 
 
 def _two_digits(texts: pa.Array, start: int) -> NDArray[np.int64]:
@@ -161,8 +155,3 @@ def _two_digits(texts: pa.Array, start: int) -> NDArray[np.int64]:
         pc.utf8_slice_codeunits(texts, start, start + 2), pa.int64()
     ).to_numpy()
     return digits
-
-
-def _years(texts: pa.Array) -> tuple[str, str]:
-    ends = pc.min_max(texts).as_py()
-    return ends["min"][:4], ends["max"][:4]

@@ -5,6 +5,7 @@ Of real cells these are exact counts: for the report of the data steward alone, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -60,6 +61,7 @@ class RawColumn:
     numbers: of a scale, cells as numbers of its ladder. texts: of another kind, cells as they are written.
     unread: cells that no known notation reads. notations: those that read most of the cells that the description cannot
     read, as the end of the sentence "declare …".
+    markers: how many cells each declared marker has; empty for values of a model, which have none.
     leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits of one length.
     """
 
@@ -71,6 +73,7 @@ class RawColumn:
     texts: TextCounts | None = field(default=None, repr=False)
     unread: int = 0
     notations: tuple[str, ...] = ()
+    markers: Mapping[str, int] = field(default_factory=dict)
     leading_zeros: int = 0
     digits: int | None = None
 
@@ -99,6 +102,7 @@ class RawCounter:
         self._unreadable = 0
         self._notations: dict[str, _NotationCount] | None = None
         self._lengths: set[int] = set()
+        self._markers: Counter[str] = Counter()
 
     def add(self, cells: Any, *, times: Counts | None = None) -> None:
         """Count a block of cells (PyArrow texts, null is missing), each as often as `times` says."""
@@ -119,6 +123,8 @@ class RawCounter:
         self._records += int(times.sum())
         stated = stated_cells(self._attribute, texts)
         self._missing += int(times[~stated].sum())
+        for place in np.flatnonzero(~stated).tolist():
+            self._markers[texts[place] or ""] += int(times[place])
         cells = self._read(texts)
         fit = count_fit(self._attribute, texts, times=times, cells=cells)
         if fit is not None:
@@ -203,6 +209,7 @@ class RawCounter:
             texts=None if scale else self._texts.finish(),
             unread=unread,
             notations=notations,
+            markers=dict(self._markers),
             leading_zeros=self._leading_zeros,
             digits=length or None,
         )

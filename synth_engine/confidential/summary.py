@@ -112,7 +112,6 @@ class Wide:
         self.whole, self.all_different = True, True  # of numbers; different within each block
         self.least, self.most = math.inf, -math.inf
         self.days = True  # of times; false with a clock
-        self.first, self.last = "9999", "0000"  # years
         self.common = 0  # greatest common divisor of times of day in seconds
         self.spellings: set[tuple[str, int]] = (
             set()
@@ -225,7 +224,6 @@ class Wide:
         if times is None:
             return False
         self.days = self.days and times.days
-        self.first, self.last = min(self.first, times.first), max(self.last, times.last)
         self.spellings |= times.spellings
         if not times.days and self.common != 1:
             self.common = int(np.gcd.reduce(times.clocks, initial=self.common))

@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 
 from synth_engine.domain import MISSING, OTHER
 from synth_engine.evaluation.cards import MARKS, Card, CardTable, make_card, make_table
-from synth_engine.evaluation.plots import Figure, Layout, Report, Trace, frame
+from synth_engine.evaluation.plots import Figure, Layout, Report, Trace, frame, margin_for
 from synth_engine.evaluation.style import QUIET, REAL, SYNTHETIC, escape, shorten
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Json
@@ -129,7 +129,12 @@ def _on_a_scale(entry: Json) -> tuple[Traces, Layout]:
         ticks["ticktext"] = [f"{position:,.6g}" for position in ticks_at] + [
             escape(label.strip("()")) for label in extra_labels
         ]
-    layout = {"xaxis": ticks, "yaxis": share_axis("share of records"), "bargap": 0}
+    layout = {
+        "margin": margin_for(ticks.get("ticktext") or [f"{high[-1]:,.6g}"]),
+        "xaxis": ticks,
+        "yaxis": share_axis("share of records"),
+        "bargap": 0,
+    }
     return two_sides(entry, low, [b - a for a, b in zip(low, high, strict=True)]), layout
 
 

@@ -99,7 +99,7 @@ def _wide_bins(attribute: Attribute) -> list[bool]:
 
 
 def column_verdict(verdict: FigureVerdict, limits: Sequence[str]) -> FigureVerdict:
-    """The verdict on one column, with what limits it. A difference that is clear even so stays what it is."""
+    """Return the verdict on one column, qualified by what limits it. A clear difference keeps its verdict."""
     if not limits:
         return verdict
     reasons = "; ".join(limits)
@@ -110,7 +110,7 @@ def column_verdict(verdict: FigureVerdict, limits: Sequence[str]) -> FigureVerdi
 
 
 def group_verdict(verdict: FigureVerdict, hidden: Sequence[str]) -> FigureVerdict:
-    """The verdict on several columns, of which some are hidden from the comparison."""
+    """Return the verdict on several columns, some of which the comparison cannot judge."""
     if not hidden or verdict["level"] not in SMALL_LEVELS:
         return verdict
     return {
@@ -120,7 +120,7 @@ def group_verdict(verdict: FigureVerdict, hidden: Sequence[str]) -> FigureVerdic
 
 
 def mean_verdict(verdict: FigureVerdict, entries: Sequence[Mapping[str, Any]]) -> FigureVerdict:
-    """The verdict on a mean, with how many of those it is of are damaged or cannot be judged."""
+    """Return the verdict on a mean over entries, with how many of the entries are damaged or cannot be judged."""
     levels = [entry["verdict"]["level"] for entry in entries]
     damaged, unseen = levels.count("damaged"), levels.count("unseen")
     counts = []

@@ -157,18 +157,7 @@ def of_pieces(attribute: ScaleBins, counts: Floats, pieces: Pieces) -> ColumnSha
     # Pieces are cut where bins end, so that each lies in one bin.
     ends = np.unique(np.concatenate([positions, cuts]))
     at_ends = np.interp(ends, positions, learned)
-    weights = np.diff(at_ends)
-    bins = np.clip(np.searchsorted(cuts, ends[:-1], side="right") - 1, 0, len(cuts) - 2)
-    in_bin = np.bincount(bins, weights=weights, minlength=len(cuts) - 1)
-    widths = np.diff(ends)
-    in_width = np.bincount(bins, weights=widths, minlength=len(cuts) - 1)
-    stated = counts[: attribute.value_count]
-    shares = np.where(
-        in_bin[bins] > 0,
-        weights / np.maximum(in_bin[bins], 1e-300),
-        widths / np.maximum(in_width[bins], 1e-300),
-    )
-    shares = shares * stated[bins] / max(float(stated.sum()), 1e-300)
+    shares = _piece_shares(attribute, counts, ends=ends, weights=np.diff(at_ends))
     used = shares > 0
     first_values = _values(attribute, ends[:-1][used])
     last_values = _values(attribute, ends[1:][used] - 1)
@@ -185,22 +174,37 @@ def of_pieces(attribute: ScaleBins, counts: Floats, pieces: Pieces) -> ColumnSha
 
 def reached(attribute: ScaleBins, counts: Floats) -> Floats:
     """The share of values below each position of the pieces, with the records of bins as they are in `counts`."""
-    pieces = np.array(attribute.pieces, dtype=np.float64)
-    cuts = np.array(attribute.cuts, dtype=np.float64)
-    weights = np.array(attribute.weights, dtype=np.float64)
-    bins = np.clip(np.searchsorted(cuts, pieces[:-1], side="right") - 1, 0, len(cuts) - 2)
-    in_bin = np.bincount(bins, weights=weights, minlength=len(cuts) - 1)
-    widths = np.diff(pieces)
-    in_width = np.bincount(bins, weights=widths, minlength=len(cuts) - 1)
-    stated = counts[: attribute.value_count]
-    shares = np.where(
-        in_bin[bins] > 0,
-        weights / np.maximum(in_bin[bins], 1e-300),
-        widths / in_width[bins],
+    shares = _piece_shares(
+        attribute,
+        counts,
+        ends=np.array(attribute.pieces, dtype=np.float64),
+        weights=np.array(attribute.weights, dtype=np.float64),
     )
-    shares = shares * stated[bins] / max(float(stated.sum()), 1e-300)
     cumulative: Floats = np.append(0.0, np.cumsum(shares))
     return cumulative
+
+
+def _piece_shares(
+    attribute: ScaleBins, counts: Floats, *, ends: Floats, weights: Floats
+) -> Floats:
+    """The share of each piece among the records with a value: that of its bin, divided by the weights of the bin's pieces,
+    or by their widths in a bin without weight.
+
+    counts: records of each code, shape (codes,). ends: the first position of each piece and the end of the last one, shape
+    (pieces + 1,); each piece lies in one bin. weights: shape (pieces,)."""
+    cuts = np.array(attribute.cuts, dtype=np.float64)
+    bins = np.clip(np.searchsorted(cuts, ends[:-1], side="right") - 1, 0, len(cuts) - 2)
+    in_bin = np.bincount(bins, weights=weights, minlength=len(cuts) - 1)
+    widths = np.diff(ends)
+    in_width = np.bincount(bins, weights=widths, minlength=len(cuts) - 1)
+    stated = counts[: attribute.value_count]
+    within_bin = np.where(
+        in_bin[bins] > 0,
+        weights / np.maximum(in_bin[bins], 1e-300),
+        widths / np.maximum(in_width[bins], 1e-300),
+    )
+    shares: Floats = within_bin * stated[bins] / max(float(stated.sum()), 1e-300)
+    return shares
 
 
 def _values(attribute: ScaleBins, positions: Floats) -> Floats:

@@ -8,10 +8,10 @@ Definitions and measured coverage in docs/comparison.md and docs/benchmarks.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,8 @@ QUANTILES = {
     "quantile_75": 0.75,
     "quantile_95": 0.95,
 }
-_SEED = "expected-ranges/1"
+VERSION = "expected-ranges/1"
+"""Of the computation: figures of another version are computed again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +63,20 @@ class ExpectedColumn:
 NO_QUESTION = "The method asked nothing about this column whose noise could be followed to single figures."
 
 
-def expected_columns(model: Model, calls: Sequence[CallDocument]) -> list[ExpectedColumn]:
-    """The figures of every column that is modelled. calls: of the receipt; the same documents give the same bands."""
-    return [
-        _column(attribute, model, [call for call in calls if _asks(call, attribute.name)])
-        for attribute in model.domain.modelled
-    ]
+def expected_columns(
+    model: Model,
+    calls: Sequence[CallDocument],
+    *,
+    progress: Callable[[float], None] = lambda _: None,
+) -> list[ExpectedColumn]:
+    """The figures of every column that is modelled. calls: of the receipt; the same documents give the same bands. progress: is
+    given the share of the columns that is done before each of them."""
+    columns = []
+    for number, attribute in enumerate(model.domain.modelled):
+        progress(number / len(model.domain.modelled))
+        asked = [call for call in calls if _asks(call, attribute.name)]
+        columns.append(_column(attribute, model, asked))
+    return columns
 
 
 def _asks(call: CallDocument, name: str) -> bool:
@@ -90,7 +99,7 @@ def _column(
         counts=counts,
         deviation=deviation,
         rounds=rounds,
-        rng=generator(_SEED, purpose=("column", attribute.name)),
+        rng=generator(VERSION, purpose=("column", attribute.name)),
     )
     return ExpectedColumn(
         name=attribute.name, kind=attribute.kind, figures=tuple(_figures(simulated))
@@ -278,4 +287,29 @@ def to_json(columns: Sequence[ExpectedColumn]) -> list[dict[str, object]]:
             ],
         }
         for column in columns
+    ]
+
+
+def from_json(documents: Sequence[Mapping[str, Any]]) -> list[ExpectedColumn]:
+    """The columns of `to_json`."""
+    return [
+        ExpectedColumn(
+            name=column["name"],
+            kind=column["kind"],
+            note=column["note"],
+            figures=tuple(
+                ExpectedFigure(
+                    key=each["figure"],
+                    value=each["value"],
+                    expected=ExpectedRange(
+                        estimate=ModelFigure(value=each["estimate"]),
+                        low=each["low"],
+                        high=each["high"],
+                        level=each["level"],
+                    ),
+                )
+                for each in column["figures"]
+            ),
+        )
+        for column in documents
     ]

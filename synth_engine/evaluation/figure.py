@@ -3,12 +3,12 @@ cards, and how to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypedDict
 
-from synth_engine.codec import Fit
+from synth_engine.codec import Fit, RawColumn
 from synth_engine.domain import Attribute, Domain
 from synth_engine.evaluation import blind_spots, raw_values, wording
 from synth_engine.evaluation.cards import MARKS, Card
@@ -96,6 +96,24 @@ class Sides:
         # A figure is left out unless both sides counted it: one side alone would look like a
         # distance of 1.
         return {"real": real, "synthetic": synthetic}
+
+    def column_entries(
+        self, entry: Callable[[Attribute, RawColumn, RawColumn], Json | None]
+    ) -> list[Json] | None:
+        """Return the entries of all columns whose values were counted on both sides, those that differ most beyond chance
+        first; None if there are none. entry: the entry of a column from its real and its synthetic values, None where a
+        figure does not apply to it."""
+        counted = self.counted("values")
+        if counted is None:
+            return None
+        real, synthetic = counted["real"], counted["synthetic"]
+        entries = [
+            entry(attribute, real[attribute.name], synthetic[attribute.name])
+            for attribute in self.domain.attributes
+            if attribute.name in real and attribute.name in synthetic
+        ]
+        made = [each for each in entries if each is not None]
+        return sorted(made, key=lambda each: each["by_chance"] - each["difference"]) or None
 
     def cliques(self, size: int) -> list[Clique]:
         """The known cliques of this many attributes."""

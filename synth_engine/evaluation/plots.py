@@ -8,6 +8,7 @@ words what the figure shows, for those who cannot see it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias, TypedDict
 
 from synth_engine.evaluation import style, wording
@@ -26,6 +27,18 @@ Report = dict[str, Any]
 TWO_LINES = 76  # pixels above a plot: a legend of two lines, and the words over it
 
 
+MARGIN = {"l": 48, "r": 16, "t": 56, "b": 52}
+"""Pixels around a plot."""
+_HALF_SIGN = 4  # pixels: half of the width of a digit
+
+
+def margin_for(ticks: Sequence[str], *, turned: bool = False) -> dict[str, int]:
+    """The margin with room at the right for the last label of an axis, which may stand at its very end and is left out of a
+    drawing that has no room for it. turned: labels begin at their ticks, instead of being centred there."""
+    half = _HALF_SIGN * len(ticks[-1]) if ticks else 0
+    return {**MARGIN, "r": max(MARGIN["r"], 2 * half if turned else half)}
+
+
 def frame_release(traces: list[Trace], layout: Layout, *, words: str) -> Figure:
     """A figure of a release alone, without real data."""
     return frame({"private": True, "notice": wording.PRIVATE}, traces, layout, words=words)
@@ -39,7 +52,7 @@ def frame(report: Report, traces: list[Trace], layout: Layout, *, words: str) ->
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": style.FONT,
         "height": 400,
-        "margin": {"l": 48, "r": 16, "t": 56, "b": 52},
+        "margin": MARGIN,
         "legend": {
             "orientation": "h",
             "x": 0,

@@ -12,7 +12,7 @@ from synth_engine.codec import value_kind
 from synth_engine.codec.value_counts import NumberCounts
 from synth_engine.domain import Attribute, DateTime
 from synth_engine.evaluation import bars
-from synth_engine.evaluation.plots import Figure, Report, frame
+from synth_engine.evaluation.plots import Figure, Report, frame, margin_for
 from synth_engine.evaluation.scale_text import is_moment, number_text, text_of
 from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.wording import Json, per_hundred
@@ -164,6 +164,7 @@ def draw_histogram(report: Report, entry: Json) -> Figure:
     widths = [end - start for start, end in zip(low, high, strict=True)]
     ticks = histogram["ticks"]
     layout = {
+        "margin": margin_for([tick["text"] for tick in ticks]),
         "xaxis": {
             "title": {"text": escape(entry["name"])},
             "showgrid": False,

@@ -99,6 +99,16 @@ def distance_verdict(value: float, *, chance: float, of: str = "records") -> Fig
     return {"level": level, "words": words + "."}
 
 
+def empty_days_verdict(real: float, synthetic: float, *, chance: float) -> FigureVerdict:
+    """Judges the shares of days without a record by their difference beyond chance."""
+    level = _level(max(0.0, abs(synthetic - real) - chance), DISTANCE_STEPS)
+    words = (
+        f"{_LEVEL_WORDS[level]}: of as many records, {per_hundred(real)} of 100 days are empty in the real table and "
+        f"{per_hundred(synthetic)} in the synthetic one"
+    )
+    return {"level": level, "words": f"{words}."}
+
+
 def gap_verdict(value: float, *, chance: float) -> FigureVerdict:
     """Judges the largest gap between two curves of cumulative shares like a distance."""
     level = _level(max(0.0, value - chance), DISTANCE_STEPS)

@@ -1,9 +1,10 @@
-"""Counts of a tree that agree: weighted least squares from below, then no negative count, sibling set by sibling set.
+"""Consistent, non-negative counts of a tree from noisy ones.
 
-A node's own noisy count and the sum of its children's are two measurements of one number. From the deepest nodes up they
-are combined by their variances; from the root down every sibling set is then moved to what its parent was given, each
-child in proportion to its variance, and counts below zero become zero. Hay et al. 2010, with unequal variances; the
-non-negative step is ours. A node that was opened because its noise was large is put right by its children.
+A node's own noisy count and the sum of its children's counts are two measurements of one number. The upward pass combines
+them by inverse variance, from the deepest nodes on. The downward pass moves the counts of siblings so that they add up to
+the count of their parent, each child in proportion to its variance, and projects them so that none is negative. This is
+Hay et al. 2010 with unequal variances; the projection is this project's. A node that was opened only because its noise was
+large is corrected by the counts of its children.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def total(
     variance: float = 0.0,
     counted: Sequence[CountTable] = (),
 ) -> float:
-    """The number of records. own: a noisy count of all of them and its variance, if there is one; the others as in `leaves`."""
+    """Estimate the number of records. own: a noisy count of all records and its variance, if there is one; the other arguments
+    are those of `leaves`."""
     levels = list(growth.levels(hierarchy))
     root = _from_below(
         levels, growth, _own(levels, growth, variance=variance, counted=counted)
@@ -88,8 +90,12 @@ def leaves(
     variance: float = 0.0,
     counted: Sequence[CountTable] = (),
 ) -> LeafEstimates:
-    """Counts of the unopened nodes. variance: of each noisy count of the tree's own; or counted: tables of counts of its
-    nodes, where it has none. Errors: ValueError where they are of other nodes, or a node at which the tree ends has none."""
+    """Estimate the counts of the nodes that were not opened.
+
+    total: the number of records, which the counts add up to.
+    variance: variance of each noisy count that the tree itself holds.
+    counted: tables of noisy counts of nodes, where the tree itself holds none.
+    Errors: ValueError if a table counts nodes that the tree does not have, or if a leaf was not counted."""
     levels = list(growth.levels(hierarchy))
     # Upward pass of Hay et al. 2010: each node's own count and the sum of its children's,
     # weighted by inverse variance.
@@ -179,8 +185,9 @@ def _from_below(
 def project_nonnegative(
     counts: Floats, variances: Floats, *, sums: Floats, parents: npt.NDArray[np.int64]
 ) -> Floats:
-    """The nearest counts, by their variances, that are not negative and add up to what each parent has. parents: of each
-    child, increasing; sums: of each parent, not negative.
+    """Project counts onto those that are not negative and add up to the count of each parent, in the metric of their variances.
+
+    parents: the index of each child's parent, increasing; sums: the count of each parent, not negative.
 
     The answer is max(0, count + variance * shift) with one shift for a parent. Where it crosses zero the children of a
     parent are sorted; with the first k of them above zero the shift is (sum - their counts) / (their variances), and

@@ -14,13 +14,15 @@ from synth_engine.hierarchy.base import Codes, Prefixes
 Places = npt.NDArray[np.int64]
 _MAX_CHILDREN = 256
 _FEW = 32
-"""Codes for each child of a node: so many are tallied as fast as they would be searched."""
+"""Codes per child of a node: with so many, one pass that counts them is as fast as a search."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ParentRanges:
-    """Ranges of codes, from starts to ends, shape (parents,), and to which of them each node belongs; what is above its nodes,
-    the codes of a range share."""
+    """The range of sorted codes of each parent. All codes of a range agree in the symbols above its nodes.
+
+    of: the index of the parent of each node; shape (nodes,). starts, ends: the first position of each range and the one
+    beyond its last; shape (parents,)."""
 
     of: Places
     starts: Places
@@ -35,9 +37,13 @@ def ranges(
     parents: ParentRanges,
     reached: Places | None = None,
 ) -> tuple[Places, Places, Places]:
-    """The place of the first code of each node and of the first one beyond it, as `np.searchsorted` has them, faster; and how many
-    records lie between. prefixes: of nodes of that depth, increasing. reached: records before each place; one a code, where that is left out."""
-    if codes.dtype != np.uint64:  # of a sequence of symbols the next one tells
+    """Returns three arrays of shape (nodes,): the position of the first code of each node, the position beyond its last
+    code, and the number of records between them. The positions equal those of `np.searchsorted`, but are computed faster.
+
+    codes: sorted. prefixes: of the nodes of one level, increasing. reached: how many records lie before each position;
+    without it every code is one record."""
+    # Codes that are sequences of symbols agree above this level, so its symbol alone decides.
+    if codes.dtype != np.uint64:
         codes, prefixes = (
             one.view(np.uint8).reshape(one.size, one.dtype.itemsize)[:, level - 1]
             for one in (codes, prefixes)
@@ -111,7 +117,7 @@ def _spacing(prefixes: Prefixes, first: int, last: int) -> int:
 def _tallied(
     codes: Codes, first: Any, shift: int, low: int, end: int, places: Places, tally: Places
 ) -> None:
-    """Finds the ranges of few codes: each is read once, and no branch depends on where it is."""
+    """Finds the ranges in one pass over few codes, without a branch that depends on a code."""
     while low < end and codes[low] < first:
         low += 1
     tally[: places.size] = 0

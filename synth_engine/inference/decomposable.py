@@ -1,8 +1,9 @@
-"""Closed form where cliques fit together like a tree: no iteration, and rows are drawn one attribute after the other.
+"""Closed-form inference for decomposable sets of cliques; rows are drawn one attribute after the other.
 
-A set of cliques is *decomposable* if a tree on them has the running intersection property: what two cliques share lies in
-every clique on the way between them. Then the distribution of largest entropy with given tables is the product of the
-tables over that of what neighbours share, so that a table of each attribute given a few earlier ones says it all.
+A set of cliques is *decomposable* if it has a junction tree: a tree on the cliques with the running intersection property,
+that what two cliques share lies in every clique on the path between them. The distribution of maximum entropy with given
+marginals is then the product of the clique tables divided by the tables of the separators. It factors into a conditional
+table of each attribute given a few earlier ones, without iteration.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from synth_engine.measurement import Clique
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """A clique of a junction tree, and what it shares with one that stands before it; nothing where it starts a new tree."""
+    """A clique of a junction tree and its separator: what it shares with an earlier clique, empty where it starts a new tree."""
 
     clique: Clique
     separator: Clique
@@ -28,7 +29,8 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SamplingStep:
-    """An attribute, those it is drawn from, and expected counts over both; the attribute's axis is the last."""
+    """One step of drawing. attribute: what is drawn; parents: the attributes on which it depends; table: expected counts, shape
+    (codes of each parent …, codes of the attribute)."""
 
     attribute: str
     parents: Clique
@@ -36,10 +38,11 @@ class SamplingStep:
 
 
 def is_decomposable(cliques: Sequence[Clique]) -> bool:
-    """Whether a tree on these cliques has the running intersection property.
+    """Return whether a tree on these cliques has the running intersection property.
 
-    Along any tree an attribute is in one clique more than in shared sets if its cliques hang together, and in at least
-    two more if not. So the sizes of shared sets, whose sum a spanning tree of greatest weight makes largest, show it.
+    On a tree, an attribute lies in exactly one clique more than in separators if its cliques are connected, and in at least
+    two more if not. A maximum spanning tree by separator size therefore decides: it is a junction tree if and only if the
+    sizes of cliques less those of separators add up to the number of attributes.
     """
     tree = junction_tree(cliques)
     shared = sum(len(edge.separator) for edge in tree)
@@ -49,7 +52,7 @@ def is_decomposable(cliques: Sequence[Clique]) -> bool:
 
 
 def junction_tree(cliques: Sequence[Clique]) -> list[Edge]:
-    """The cliques in an order in which each shares as much as can be with one before it; those within others left out."""
+    """Return a maximum spanning tree of the maximal cliques, by separator size, in an order from its root (Prim 1957)."""
     remaining = maximal(cliques)
     order: list[Edge] = []
     shared: dict[Clique, Clique] = dict.fromkeys(remaining, ())
@@ -65,7 +68,7 @@ def junction_tree(cliques: Sequence[Clique]) -> list[Edge]:
 
 
 def maximal(cliques: Sequence[Clique]) -> list[Clique]:
-    """Those that lie in no other one; of two with the same attributes the first."""
+    """Return the cliques that lie in no other one; of two with the same attributes, the first."""
     sets = [frozenset(clique) for clique in cliques]
     return [
         clique
@@ -75,8 +78,8 @@ def maximal(cliques: Sequence[Clique]) -> list[Clique]:
 
 
 def spanning_tree(weights: Mapping[Clique, float], names: Sequence[str]) -> list[Clique]:
-    """The pairs of a forest of greatest weight, heaviest first (Kruskal 1956); of equal ones the first. Pairs of no weight
-    are left out."""
+    """Return the edges of a maximum spanning forest, heaviest first (Kruskal 1956). Ties go to the earlier pair; pairs without
+    weight are left out."""
     groups = {name: name for name in names}
 
     def group(name: str) -> str:
@@ -102,11 +105,12 @@ def fit(
     cliques: Sequence[Clique] = (),
     possible: Mapping[Clique, Mask] | None = None,
 ) -> list[SamplingStep]:
-    """Every attribute of `sizes` given a few earlier ones, from noisy tables.
+    """Fit a conditional table of every attribute of `sizes`, given a few earlier ones, to noisy tables.
 
-    Tables that overlap are first made to agree by weighted least squares, in closed form; then negative counts go by
-    projection onto the simplex, and what a clique shares with an earlier one is taken from there.
-    `cliques`: of which tables the network is made; absent, those that were measured. They must be decomposable.
+    Overlapping tables are made consistent by weighted least squares, in closed form. Negative counts are then removed by
+    projection onto the simplex, and the sums over a separator are taken from the earlier clique.
+    cliques: those of which the network is made; by default those that were measured.
+    Errors: ValueError if they are not decomposable.
     """
     chosen = [
         factors.ordered(clique, sizes)
@@ -125,7 +129,7 @@ def sampling_order(
     total: float,
     possible: Mapping[Clique, Mask] | None = None,
 ) -> list[SamplingStep]:
-    """The order of drawing of decomposable tables that may be negative or disagree where they overlap."""
+    """Return the steps of drawing for decomposable tables, which may hold negative counts or disagree where they overlap."""
     order: list[SamplingStep] = []
     for edge in junction_tree(list(tables)):
         given = edge.separator
@@ -157,7 +161,7 @@ def sampling_order(
 
 
 def _tree_path(start: str, end: str, above: Mapping[str, str]) -> list[str]:
-    """The attributes from one to another, both among them, along the tree; nothing where they are of two trees."""
+    """Return the attributes on the path between two attributes, both included; empty if they lie in different trees."""
 
     def upwards(name: str) -> list[str]:
         path = [name]
@@ -175,8 +179,8 @@ def _tree_path(start: str, end: str, above: Mapping[str, str]) -> list[str]:
 def _table_along_path(
     path: Sequence[str], tables: Mapping[Clique, Floats], *, last: Floats
 ) -> Floats:
-    """The table of the first attribute of a way and the one that `last` gives by its end, multiplied in the order that
-    needs least, so that no product of two wide attributes is laid out."""
+    """Return the joint table of the first attribute of a path and the attribute of `last`, which is conditional on the path's
+    end. The products are taken in the cheapest order, so that no table of two wide attributes is built on the way."""
     steps = [tables[a, b] if (a, b) in tables else tables[b, a].T for a, b in pairwise(path)]
     given = [
         np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
@@ -188,7 +192,7 @@ def _table_along_path(
 
 
 def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Floats:
-    """A table without negative counts that has the given sums over its last axes; `sums` has the first ones.
+    """Return a table without negative counts whose sums over its last axes are `sums`, a table over its first axes.
 
     The whole table is projected onto the simplex before its rows are scaled: a threshold of its own for each row would keep
     the largest noise of rows that hold little. A row of which nothing is left follows the others. Cells that are not
@@ -217,7 +221,7 @@ def with_sums(table: Floats, sums: Floats, *, allowed: Mask | None = None) -> Fl
 
 
 def _separator_table(order: Sequence[SamplingStep], names: Clique) -> Floats:
-    """The table of attributes that were in one clique before: of the one drawn last, which was drawn given the others."""
+    """Return the table of a separator, by the step that drew the last of its attributes given the others."""
     for step in reversed(order):
         clique = (*step.parents, step.attribute)
         if set(names) <= set(clique):
@@ -228,9 +232,9 @@ def _separator_table(order: Sequence[SamplingStep], names: Clique) -> Floats:
 def pair_tables(
     order: Sequence[SamplingStep], *, total: float, largest: int | None = None
 ) -> dict[Clique, Floats]:
-    """The table of every two attributes of a network in which each has one parent at most: along the way from one to the
-    other, distributions of one attribute given another are multiplied (Markov). Pairs stand in the order of drawing; those
-    with more cells than `largest` are left out, and never laid out on the way to others."""
+    """Return the table of every pair of attributes of a network in which each attribute has at most one parent, in the order
+    of drawing. Conditional tables are multiplied along the path between the two (Markov property). Pairs of more than
+    `largest` cells are left out, and are not built as intermediate results either."""
     pairs: dict[Clique, Floats] = {}
     sums: dict[str, Floats] = {}
     above: dict[str, str] = {}

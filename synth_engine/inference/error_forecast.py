@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,26 @@ from synth_engine.inference import record_refinement
 from synth_engine.measurement import Noise
 
 Floats = npt.NDArray[np.float64]
+Band = tuple[float, float]
+"""Between which errors nine tables of ten are expected to lie."""
 
 ROWS = 10_000
 """Where nobody says how many records there may be."""
 EXPONENTS = (1.0, 2.0, 3.0)
-DEPENDENCE = 0.1
-"""Mean distance of a pair of columns from independence, beyond what chance makes: the geometric middle between tables of
-people (0.06) and of events (0.17), so that either is off by a factor of 1.7 at most. Which kind a table is of is no
-public fact."""
+EXPONENTS_OF_TWO = (1.0, 3.0, 5.0)
+"""Of columns of two values, one of which is often rare: an item in a basket, a sickness."""
+DEPENDENCE = 0.11
+"""Mean distance of a pair of columns of many values from independence, beyond what chance makes, in a typical table. A column
+of k values can have 1 - 1/k of it only."""
+WEAK, STRONG = 0.004, 0.4
+"""The same in tables of columns that hardly depend on one another, and of columns that nearly follow from one another. Which
+kind a table is of is no public fact: a band reaches from one to the other."""
+MODEL_ERROR = 1.6
+"""How far off a forecast of pairs may be where the dependence is as assumed."""
+UNEQUAL = (2.4, 0.5, 0.1)
+"""How the dependence of pairs differs within a table: of a third of them each, relative to the mean."""
+COLUMNS_BAND = (0.4, 1.8)
+"""Between which parts of its forecast the error of columns is measured, as a rule."""
 UNLEARNT = 0.45
 """The part of it that a network of few parents leaves even without noise: most pairs share no table."""
 MAX_DISTINCT_STRINGS = 100_000
@@ -35,9 +48,10 @@ _BINS_PER_OCTAVE = 4
 _OCTAVES = 60
 ASSUMES = (
     "Columns of a typical, skewed shape (shares of the values in proportion to 1/i, 1/i² or 1/i³), pairs of columns as "
-    f"dependent as between common tables of people and of events (a distance of {DEPENDENCE} from independence), and the "
-    "number of records given here. Nothing was read from the table. Three tables of people and one of events kept within "
-    "a factor of two of it; where columns hardly depend on one another, as in baskets of goods, pairs come out far better."
+    f"dependent as in a typical table (a distance of up to {DEPENDENCE} from independence), and the number of records given "
+    "here. Nothing was read from the table. How dependent its columns are is not public: where they hardly depend on one "
+    "another, as in baskets of goods, pairs come out far better, and a band of errors goes from such tables to those whose "
+    "columns nearly follow from one another."
 )
 
 
@@ -72,6 +86,12 @@ class ErrorForecast:
     mean_pairs: float
     assumes: str = ASSUMES
     learning: LearningForecast | None = None
+    pairs_band: Band | None = None
+
+    @property
+    def columns_band(self) -> Band:
+        low, high = COLUMNS_BAND
+        return low * self.mean, min(1.0, high * self.mean)
 
 
 def independent(
@@ -82,7 +102,14 @@ def independent(
         name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
         for name, noise in noises.items()
     }
-    return _document(errors, rows=rows, pairs=DEPENDENCE + chance_error(sizes, rows=rows))
+    # The records of the table and the generated ones are both subject to chance.
+    chance = math.sqrt(2) * chance_error(sizes, rows=rows)
+    return _document(
+        errors,
+        sizes=sizes,
+        rows=rows,
+        pairs=lambda mean, dependence: math.hypot(2 * mean, dependence, chance),
+    )
 
 
 def network(
@@ -110,11 +137,14 @@ def network(
         for name, error in noisy.items()
     }
     residual = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
-    # Even without noise, a network of few parents misses a part of the dependence.
-    missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + DEPENDENCE)
-    return _document(
-        errors, rows=rows, pairs=(DEPENDENCE + chance_error(sizes, rows=rows)) * missed
-    )
+    chance = math.sqrt(2) * chance_error(sizes, rows=rows)
+
+    def pairs(mean: float, dependence: float) -> float:
+        # Even without noise, a network of few parents misses a part of the dependence.
+        missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + dependence)
+        return math.hypot(2 * mean, missed * dependence, chance)
+
+    return _document(errors, sizes=sizes, rows=rows, pairs=pairs)
 
 
 def views(
@@ -131,18 +161,17 @@ def views(
         name: column_error(sizes[name], deviation=deviation / rows)
         for name, deviation in deviations.items()
     }
-    forecast = _document(errors, rows=rows, pairs=0.0)
-    if len(sizes) == 1:
-        return forecast
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    known = float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum())
-    unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(
-        covered
-    )  # of the others some follows from those that are known
-    unshared = min(
-        1.0, forecast.mean + (DEPENDENCE + chance_error(sizes, rows=rows)) * unlearnt
-    )
-    return replace(forecast, mean_pairs=covered * min(1.0, known) + (1 - covered) * unshared)
+    noisy = min(1.0, float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum()))
+    # Of the others some follows from those that are known.
+    unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(covered)
+    chance = chance_error(sizes, rows=rows)
+
+    def of_pairs(mean: float, dependence: float) -> float:
+        unshared = min(1.0, math.hypot(2 * mean, unlearnt * dependence, chance))
+        return covered * noisy + (1 - covered) * unshared
+
+    return _document(errors, sizes=sizes, rows=rows, pairs=of_pairs)
 
 
 def pairs(
@@ -151,24 +180,48 @@ def pairs(
     *,
     sizes: Mapping[str, int],
     rows: int,
+    few_tables: bool = False,
 ) -> ErrorForecast:
     """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
     records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
-    alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less."""
+    alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less.
+    few_tables: the method may leave weak pairs alone, however little noise there is."""
     noisy = {
         name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
         for name, noise in noises.items()
     }
     shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    unknown = DEPENDENCE * shares + _by_chance(shares, rows=rows)
-    errors = [float((counts * unknown).sum())]
-    for part, noise in tables:
-        if noise is not None and part > 0:
-            known = float(
-                (counts * np.minimum(0.5 * noise.mean_deviation / rows, unknown)).sum()
-            )
-            errors.append(part * known + (1 - part) * errors[0])
-    return _document(noisy, rows=rows, pairs=min(errors) + refinement_error(sizes, rows=rows))
+    chance = _by_chance(shares, rows=rows)
+    unrefined = refinement_error(sizes, rows=rows)
+
+    def of_pairs(mean: float, dependence: float) -> float:
+        unknown = [dependence * factor * shares + chance for factor in UNEQUAL]
+        without = [float((counts * each).sum()) for each in unknown]
+        errors = [fmean(without)]
+        for part, noise in tables:
+            if noise is None or part <= 0:
+                continue
+            deviation = 0.5 * noise.mean_deviation / rows
+            known = [float((counts * np.minimum(deviation, each)).sum()) for each in unknown]
+            errors.append(_strongest_first(part, known, without))
+        return math.hypot(math.sqrt(2) * mean, min(errors) + unrefined)
+
+    forecast = _document(noisy, sizes=sizes, rows=rows, pairs=of_pairs)
+    if few_tables and forecast.pairs_band is not None:
+        low, high = forecast.pairs_band
+        unmeasured = 2 * chance_error(sizes, rows=rows)
+        return replace(forecast, pairs_band=(low, max(high, min(1.0, unmeasured))))
+    return forecast
+
+
+def _strongest_first(part: float, known: Sequence[float], without: Sequence[float]) -> float:
+    """The mean error if that part of all pairs is measured, and these are the most dependent ones."""
+    error, left = 0.0, part * len(known)
+    for measured, unmeasured in zip(known, without, strict=True):
+        share = min(1.0, left)
+        left -= share
+        error += (share * measured + (1 - share) * unmeasured) / len(known)
+    return error
 
 
 def refinement_error(sizes: Mapping[str, int], *, rows: int) -> float:
@@ -184,8 +237,10 @@ def refinement_error(sizes: Mapping[str, int], *, rows: int) -> float:
 def uniform(*, sizes: Mapping[str, int], rows: int) -> ErrorForecast:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
-    forecast = _document(errors, rows=rows, pairs=0.0)
-    return replace(forecast, mean_pairs=1 - (1 - forecast.mean) ** 2 if len(sizes) > 1 else 0.0)
+    forecast = _document(
+        errors, sizes=sizes, rows=rows, pairs=lambda mean, _: 1 - (1 - mean) ** 2
+    )
+    return replace(forecast, pairs_band=None)
 
 
 def with_string_column(
@@ -238,17 +293,47 @@ def _by_chance(shares: Floats, *, rows: int) -> Floats:
     return error
 
 
-def _document(errors: Mapping[str, float], *, rows: int, pairs: float) -> ErrorForecast:
+def _document(
+    errors: Mapping[str, float],
+    *,
+    sizes: Mapping[str, int],
+    rows: int,
+    pairs: Callable[[float, float], float],
+) -> ErrorForecast:
+    """pairs: the mean error of pairs, from that of columns and a dependence."""
     mean = math.fsum(errors.values()) / len(errors)
-    together = min(1.0, mean + pairs) if len(errors) > 1 else 0.0
     columns = {name: float(error) for name, error in errors.items()}
-    return ErrorForecast(rows=rows, attributes=columns, mean=mean, mean_pairs=together)
+    if len(errors) == 1:
+        return ErrorForecast(rows=rows, attributes=columns, mean=mean, mean_pairs=0.0)
+    low, high = COLUMNS_BAND
+    possible = _possible_dependence(sizes)
+    return ErrorForecast(
+        rows=rows,
+        attributes=columns,
+        mean=mean,
+        mean_pairs=min(1.0, pairs(mean, possible * DEPENDENCE)),
+        pairs_band=(
+            min(1.0, pairs(low * mean, possible * WEAK) / MODEL_ERROR),
+            min(1.0, pairs(high * mean, possible * STRONG) * MODEL_ERROR),
+        ),
+    )
+
+
+def _possible_dependence(sizes: Mapping[str, int]) -> float:
+    """The mean over pairs of columns of the product of 1 - 1/k."""
+    each = [1 - 1 / size for size in sizes.values()]
+    squares = math.fsum(one**2 for one in each)
+    return (math.fsum(each) ** 2 - squares) / (len(each) * (len(each) - 1))
 
 
 @functools.lru_cache(maxsize=1024)
 def _shapes(cells: int) -> Floats:
     """One typical histogram in each row, commonest value first."""
-    shares: Floats = np.arange(1.0, cells + 1) ** -np.array(EXPONENTS)[:, None]
+    return _skewed(cells, EXPONENTS_OF_TWO if cells == 2 else EXPONENTS)
+
+
+def _skewed(cells: int, exponents: tuple[float, ...]) -> Floats:
+    shares: Floats = np.arange(1.0, cells + 1) ** -np.array(exponents)[:, None]
     shares /= shares.sum(axis=1, keepdims=True)
     shares.setflags(write=False)
     return shares
@@ -293,5 +378,5 @@ def _noise_of_pair(sizes: Mapping[str, int], *, spread: float) -> float:
 @functools.lru_cache(maxsize=1024)
 def effective_size(cells: int) -> float:
     """How many equally common values have the entropy of a typical column."""
-    shares = _shapes(cells)
+    shares = _skewed(cells, EXPONENTS)
     return float(np.exp(-(shares * np.log(shares)).sum(axis=1)).mean())

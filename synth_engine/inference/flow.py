@@ -1,10 +1,9 @@
-"""Records changed, as few and as little as possible, until their tables are those wished for: DPSyn's synthesis by
-minimum-cost flow (Li, Zhang and Wang 2018, section 3.3).
+"""DPSyn's synthesis by minimum-cost flow (Li, Zhang and Wang 2018, section 3.3): as few records as possible change, and as
+little as possible, until their marginals match the targets.
 
-For one table, the flow from the cells that hold too many records to those that hold too few says which records change:
-the fewest that will do. Among those flows the cost prefers changes of one attribute to changes of two, and these to more,
-so that other tables are disturbed as little as may be. Tables are gone through again and again until little changes.
-Post-processing.
+For one marginal, a flow from the cells that hold too many records to those that hold too few determines which records
+change. Its cost prefers changes of one attribute to changes of two, and these to more, so that other marginals are
+disturbed as little as possible. Sweeps over all marginals repeat until few records change. Post-processing.
 """
 
 from __future__ import annotations
@@ -23,39 +22,38 @@ from synth_engine.inference.consistency import Axes
 Codes = npt.NDArray[np.uint16]
 Counts = npt.NDArray[np.int64]
 Target = tuple[Axes, Counts]
-"""Attributes, ascending, and how many records are wanted in each cell of their table; all of them together are as many as
-there are records."""
+"""Axes, ascending, and the target count of each cell of their marginal. The counts add up to the number of records."""
 
 SWEEPS = 8
 MIN_CHANGED_SHARE = 0.002
-"""A sweep that changes fewer records of a table than this part of them, on average, is the last."""
+"""The last sweep is the one that changes a smaller share of the records, on average over the marginals."""
 _GROUPS_OF_TWO = 2
 _MAX_ARCS = 40_000
-"""Beyond it changes of two attributes cost as much as changes of all, or, if that is not enough, every change costs the same:
-that many arcs take a tenth of a second."""
+"""A flow of so many arcs takes a tenth of a second. Where it would have more, changes of two attributes cost as much as
+changes of all, and if that is not enough, every change costs the same."""
 
 
-def meet_targets(codes: Codes, wishes: Sequence[Target], *, rng: np.random.Generator) -> Codes:
-    """The records, shape (attributes, rows), changed until their tables are close to those wished for; the same shape."""
+def meet_targets(codes: Codes, targets: Sequence[Target], *, rng: np.random.Generator) -> Codes:
+    """Returns the records, changed until their marginals are close to the targets. codes: shape (attributes, rows), as the result."""
     changed_codes, rows = codes.copy(), codes.shape[1]
-    if any(wanted.sum() != rows for _, wanted in wishes):
-        raise ValueError("the wishes for a table have another total than its records")
-    if not rows or not wishes:
+    if any(wanted.sum() != rows for _, wanted in targets):
+        raise ValueError("the targets of a marginal add up to another total than the records")
+    if not rows or not targets:
         return changed_codes
     before = math.inf
     for _ in range(SWEEPS):
         changed = sum(
-            _meet_target(changed_codes, *wishes[index], rng=rng)
-            for index in rng.permutation(len(wishes))
+            _meet_target(changed_codes, *targets[index], rng=rng)
+            for index in rng.permutation(len(targets))
         )
-        if changed <= MIN_CHANGED_SHARE * rows * len(wishes) or changed > 0.98 * before:
+        if changed <= MIN_CHANGED_SHARE * rows * len(targets) or changed > 0.98 * before:
             break
         before = changed
     return changed_codes
 
 
 def _meet_target(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Generator) -> int:
-    """In place; how many records changed."""
+    """Changes records in place until one marginal matches its target; returns how many records changed."""
     rows = codes.shape[1]
     axes_array, sizes = np.array(axes, dtype=np.int64), np.array(wanted.shape, dtype=np.int64)
     cells = _cells(codes, axes_array, sizes)
@@ -83,7 +81,7 @@ def _meet_target(codes: Codes, axes: Axes, wanted: Counts, *, rng: np.random.Gen
 
 @numba.njit(cache=True)
 def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
-    """The cell of each record, counted through."""
+    """The number of the cell of each record, in C order."""
     rows = codes.shape[1]
     cells = np.zeros(rows, dtype=np.int64)
     for position in range(axes.size):
@@ -96,8 +94,8 @@ def _cells(codes, axes, sizes):  # type: ignore[no-untyped-def] # pragma: no cov
 # A compiled function takes plain arrays and numbers: numba knows no frozen dataclass.
 @numba.njit(cache=True)
 def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[no-untyped-def] # pragma: no cover
-    """Sends records to the sinks of their cells, those of cell c being `sinks[ends[c - 1] : ends[c]]`. Records are gone
-    through in steps that visit each of them once, so that which ones of a cell change follows from nothing in them."""
+    """Moves records to the sinks of their cells; those of cell c are `sinks[ends[c - 1] : ends[c]]`. Steps of equal length visit
+    each record once, so that nothing in the records decides which ones of a cell change."""
     rows, remaining = cells.size, sinks.size
     given = np.empty(ends.size, dtype=np.int64)
     given[0] = 0
@@ -117,9 +115,11 @@ def _change(codes, cells, axes, sizes, ends, sinks, at, step):  # type: ignore[n
 
 
 def moves(excess: Counts) -> tuple[Counts, Counts]:
-    """The cells, counted through, from which and to which one record each is to go, so that no cell has too many or too
-    few: of the least cost, which is 1 for each attribute that changes up to two (up to one, or none, in tables of
-    very many cells), and all of them for more."""
+    """Returns the moves of least cost that leave no cell with too many or too few records: for each record that moves, the
+    number of its cell, in C order, and that of its new one.
+
+    A move costs 1 for each attribute that changes, up to two (one, or none, in marginals of very many cells); a move that
+    changes more costs as much as one that changes all. excess: records beyond the target, in each cell of the marginal."""
     flat = excess.ravel()
     out, into = np.flatnonzero(flat > 0), np.flatnonzero(flat < 0)
     if not out.size:
@@ -139,7 +139,7 @@ def moves(excess: Counts) -> tuple[Counts, Counts]:
     )
     flow.set_nodes_supplies(np.concatenate([out, into]), flat[np.concatenate([out, into])])
     if flow.solve() != flow.OPTIMAL:
-        raise ValueError("as many records have to be lacking as there are too many")
+        raise ValueError("the excess of the cells does not add up to zero")
     carried = flow.flows(arcs)
     leaving_flow, arriving_flow = carried[: leaving.cells.size], carried[leaving.cells.size :]
     by_hub_out = np.argsort(leaving.hubs, kind="stable")

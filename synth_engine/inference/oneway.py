@@ -70,6 +70,20 @@ def project_to_simplex(values: Floats, *, total: float) -> Floats:
     return projected
 
 
+def project_rows_to_simplex(values: Floats, *, totals: Floats) -> Floats:
+    """The same for each row by itself, bit for bit; zeros where a total is not positive.
+
+    values: shape (rows, cells). totals: shape (rows,)."""
+    rows, cells = values.shape
+    flat = np.sort(values, axis=1)[:, ::-1]
+    excess = np.cumsum(flat, axis=1) - totals[:, None]
+    active = flat - excess / np.arange(1, cells + 1) > 0
+    last = np.where(active.any(axis=1), cells - 1 - np.argmax(active[:, ::-1], axis=1), 0)
+    thresholds = excess[np.arange(rows), last] / (last + 1)
+    projected: Floats = np.maximum(values - thresholds[:, None], 0.0)
+    return np.where(totals[:, None] > 0, projected, 0.0)
+
+
 def shrink(values: Floats, *, sigma: float) -> Floats:
     """Translation-invariant wavelets with empirical-Bayes shrinkage at a known noise level.
 
@@ -89,6 +103,13 @@ def shrink(values: Floats, *, sigma: float) -> Floats:
         np.zeros(values.size),
     )
     return averaged
+
+
+def shrink_likelihood(values: Floats, *, sigma: float) -> float:
+    """The logarithm of the likelihood of noisy values in order, less a constant, by the filter that suits them best."""
+    return max(
+        _shrink_with_filter(values, sigma=sigma, filter_=filter_)[1] for filter_ in _FILTERS
+    )
 
 
 def _shrink_with_filter(

@@ -1,13 +1,13 @@
-"""Records mended until their counts are near to wished ones: the last step from tables to rows.
+"""Refinement of rows until their counts are close to target counts: the last step from tables to rows.
 
-After the gradual update of PrivSyn (Zhang et al. 2021), but from rows that a model gave, and one record at a time: a
-change is made if and only if it lowers the sum, over all tables, of (count - target)² / (target + softness). First
-records take what other records have, in one attribute or in several that belong together; these are values that go
-together. Then each attribute of a record is offered the value that one of its tables lacks most: that finds the rare
-cells of attributes which nearly determine one another, where what another record has seldom fits. A second phase may
-follow, for tables of three attributes (`threes`).
+It follows the gradual update of PrivSyn (Zhang et al. 2021), but starts from rows that a model has drawn and changes one
+record at a time. A change is made if and only if it lowers the sum, over all tables, of (count - target)² / (target +
+softness). In the first phase records take over values of other records, in one attribute or in several that depend on each
+other. In the second phase each attribute of a record is offered the value that one of its tables lacks most: this reaches
+rare cells of attributes that nearly determine each other, where the value of another record seldom fits. A third phase may
+follow for tables of three attributes (`refine_triples`).
 
-All of it is post-processing; the same rows, targets and generator give the same rows on every machine.
+All of it is post-processing. The same rows, targets and generator give the same rows on every machine.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts, Axes, C
 from synth_engine.inference.swap_kernels import Places
 
 EXCHANGES_PER_CELL = 2
-"""Changes tried for each cell of the records by taking what another record has."""
+"""Number of exchanges with another record that are tried for each cell of the records."""
 FULL_EFFORT_ATTRIBUTES = 16
-"""Of tables with more attributes fewer such changes are tried: each touches more tables, and offers do more there."""
+"""Number of attributes above which fewer exchanges are tried: each of them touches more tables there, and offers gain more."""
 MAX_PASSES = 8
-"""How often at most every cell is then offered what is wanted most."""
+"""Largest number of passes in which every cell is offered the value that is lacking most."""
 MIN_GAIN = 0.004
 """A pass that gains less than this part of all that was gained is the last."""
 MAX_TABLE_LOOKUPS = 90_000_000
-"""Tables looked at in one pass, up to which all records are finished: a few seconds."""
+"""Number of table look-ups in one pass up to which all records are refined: a few seconds."""
 MIN_ROWS_REFINED = 20_000
-"""Records that are finished however many attributes there are."""
+"""Number of records that are refined however many attributes there are."""
 NOTHING_KNOWN = AttributeFacts()
 
 
 def rows_refined(rows: int, attributes: int) -> int:
-    """How many of so many records are finished one by one. The others are copies of these: that comes much nearer to the
-    targets in the same time than a few changes to each of all."""
+    """Return how many records are refined one by one. The others become copies of these, which in the same time comes much
+    closer to the targets than a few changes to every record."""
     return min(rows, max(MIN_ROWS_REFINED, MAX_TABLE_LOOKUPS // max(1, attributes) ** 2))
 
 
@@ -50,9 +50,10 @@ def refine(
     weights: Sequence[float] | None = None,
     facts: AttributeFacts = NOTHING_KNOWN,
 ) -> Codes:
-    """Rows whose tables are nearer to the targets; shape (attributes, rows), uint16, as `codes`, which stay as they are.
+    """Return rows whose tables are closer to the targets, shape (attributes, rows), uint16. `codes`, of the same shape, is not
+    changed.
 
-    targets: (axes, wished counts) for any sets of two or three attributes, by their places in `codes`. The counts are
+    targets: (axes, target counts) for any sets of two or three attributes, by their places in `codes`. The counts are
     not negative, have one axis for each of `axes`, in that order, as long as the attribute has values, and are scaled
     so that they add up to the number of rows. Attributes in no target keep their codes.
     weights: how much each target counts; absent: all alike. proposals: how many changes are tried in all rows; absent: as
@@ -106,7 +107,7 @@ def _refine_in_place(
     proposals: int | None,
     width: int,
 ) -> None:
-    """Changes the records, shape (rows, attributes), where they stand."""
+    """Change the records, shape (rows, attributes), in place."""
     rows = len(records)
     # Only attributes that may change alone are offered single values.
     free = np.array([members[0] for members in sets if len(members) == 1], dtype=np.int64)
@@ -136,7 +137,7 @@ def _refine_in_place(
 
 
 def _copy_order(finished: int, missing: int, *, rng: np.random.Generator) -> Places:
-    """Which records are copied, in random order: each as often as any other, or once more."""
+    """Return which records are copied, in random order: all equally often, some of them once more."""
     whole, rest = divmod(missing, finished)
     # Every refined record is copied equally often, so that copies have the same tables as
     # the originals.

@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.inference.oneway import project_to_simplex
+from synth_engine.inference.oneway import project_rows_to_simplex, project_to_simplex
 from synth_engine.kinds.scale_bins import MAX_PIECES
 
 Floats = npt.NDArray[np.float64]
@@ -203,12 +203,15 @@ def _share_out(
     below = np.bincount(parent, weights=estimate, minlength=counts.size)
     spread = np.bincount(parent, weights=variance, minlength=counts.size)
     shifted = estimate + (counts - below)[parent] * variance / spread[parent]
-    children = np.split(shifted, np.flatnonzero(np.diff(parent)) + 1)
-    shared = [
-        project_to_simplex(group, total=float(count)) if count > 0 else np.zeros(group.size)
-        for group, count in zip(children, counts.tolist(), strict=True)
-    ]
-    return np.concatenate(shared)
+    sizes = np.bincount(parent, minlength=counts.size)
+    firsts = np.cumsum(sizes) - sizes
+    shared = np.zeros(shifted.size)
+    # Children of one parent are neighbours; parents with as many children are projected at once.
+    for size in np.unique(sizes).tolist():
+        parents = np.flatnonzero(sizes == size)
+        children = firsts[parents][:, None] + np.arange(size)
+        shared[children] = project_rows_to_simplex(shifted[children], totals=counts[parents])
+    return shared
 
 
 def pieces(rounds: Sequence[CountedCells], *, zero: int) -> Pieces:

@@ -29,6 +29,8 @@ GRID = _grid(3.0, 41)
 """Ratios from 1/20 to 20, closest together around 1."""
 WIDE_GRID = _grid(5.0, 53)
 """From 1/150 to 150, for attributes that nearly determine each other."""
+FINE_GRID = _grid(5.0, 401)
+"""The same, for single columns, of whose counts the noise may be small."""
 _ROUNDS = 15
 """EM iterations."""
 _STEADY = 0.01

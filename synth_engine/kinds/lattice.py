@@ -298,6 +298,15 @@ _TYPES: dict[Of, Any] = {
 }
 
 
+def is_missing(sides: NDArray[np.int8], attribute: Attribute) -> NDArray[np.bool_]:
+    """Whether texts count as missing: those that cannot be read, and those beyond the bounds where the attribute says so.
+    sides: of each text, as `Lattice.positions` returns them."""
+    missing: NDArray[np.bool_] = sides == 2
+    if attribute.outside == "missing":
+        missing |= sides != 0
+    return missing
+
+
 def is_step(of: Of, step: float) -> bool:
     """Whether a number can be the smallest difference of two values; whole but for decimals."""
     if not isinstance(step, int if of != "number" else (int, float)):

@@ -23,6 +23,7 @@ from synth_engine.kinds.lattice import (
     Of,
     Positions,
     bound_json,
+    is_missing,
     is_step,
     read_bound,
 )
@@ -89,13 +90,10 @@ class Scale(Undeclared):
 
     def positions(self, texts: Sequence[str]) -> tuple[Positions, NDArray[np.bool_]]:
         """The position on the lattice of each text that is no missing marker, and which ones count as missing."""
-        positions, outside = self.lattice.positions(list(texts), self)
-        missing = outside == 2
-        if self.outside == "missing":
-            missing |= outside != 0
+        positions, sides = self.lattice.positions(list(texts), self)
         if self.missing is None:
-            missing = np.zeros(len(texts), dtype=np.bool_)
-        return positions, missing
+            return positions, np.zeros(len(texts), dtype=np.bool_)
+        return positions, is_missing(sides, self)
 
     def encode(self, texts: list[str]) -> Codes:
         _, missing = self.positions(texts)

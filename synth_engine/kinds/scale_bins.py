@@ -25,6 +25,7 @@ from synth_engine.kinds.lattice import (
     Of,
     Positions,
     bound_json,
+    is_missing,
     read_bound,
 )
 from synth_engine.kinds.reading import Codes
@@ -134,11 +135,8 @@ class ScaleBins(Attribute):
         return codes
 
     def encode(self, texts: list[str]) -> Codes:
-        positions, outside = self.lattice.positions(texts, self)
-        missing = outside == 2
-        if self.outside == "missing":
-            missing |= outside != 0
-        return self.codes_at(positions, missing)
+        positions, sides = self.lattice.positions(texts, self)
+        return self.codes_at(positions, is_missing(sides, self))
 
     def sample(self, codes: NDArray[np.intp], rng: np.random.Generator) -> pd.Series:
         missing = codes == self.missing_code

@@ -34,6 +34,7 @@ from synth_engine.models.model import Model, generator
 from synth_engine.plans import forecast, two_stage
 from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
+from synth_engine.references import PublicTable
 from synth_engine.spec import Spec
 
 REGISTRY: dict[str, type[Mechanism]] = {
@@ -108,8 +109,11 @@ def recommended(domain: Domain | None = None) -> str:
     return Auto.id
 
 
-def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
-    """Validate and calibrate. rule: how the account that pays adds up losses; without an account, basic.
+def plan(
+    domain: Domain, spec: Spec, *, rule: Rule = "basic", prior: PublicTable | None = None
+) -> Plan:
+    """Validate and calibrate. rule: how the account that pays adds up losses; without an account, basic. prior: a public
+    table beside which answers are read.
     Errors: SpecError, DomainError, RelationMismatch; nothing is read."""
     mechanism = REGISTRY.get(spec.mechanism)
     if mechanism is None:
@@ -118,8 +122,10 @@ def plan(domain: Domain, spec: Spec, *, rule: Rule = "basic") -> Plan:
         )
     config = mechanism.from_parameters(spec.parameters)
     if two_stage.needed(config, domain):
-        return two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
-    return config.plan(domain, spec, rule=rule)
+        planned = two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
+    else:
+        planned = config.plan(domain, spec, rule=rule)
+    return planned if prior is None else planned.with_prior(prior)
 
 
 def estimate(

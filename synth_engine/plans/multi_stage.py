@@ -34,7 +34,8 @@ class MultiStagePlan(Plan):
 
     def fit_replay(self, given: Replay) -> Model:
         sizes = self._group_sizes(given)
-        model = self.second_stage(given).fit(given.rest())
+        stage = replace(self.second_stage(given), prior=self.prior)
+        model = stage.fit(given.rest())
         if sizes is None:
             return model
         return replace(model, groups=whole_weights(group_sizes.frequencies(sizes)))

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar, Literal, Self, TypedDict
 
+from synth_engine import codec
 from synth_engine.domain import Domain, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
@@ -38,6 +39,7 @@ from synth_engine.privacy.loss import (
 )
 from synth_engine.privacy.static_calibration import Certificate
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
+from synth_engine.references import PublicTable
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 
@@ -105,6 +107,8 @@ class Mechanism(ABC):
     """Whether its models are drawn along a network of columns."""
     has_columns: ClassVar[bool] = True
     """Whether its models can be described column by column; those of a tree cannot."""
+    takes_prior: ClassVar[bool] = False
+    """Whether its answers can be read beside a public table of the same columns."""
     takes_open: ClassVar[bool] = False
     """Whether it learns undeclared columns by itself, instead of running after they were learned."""
 
@@ -185,7 +189,8 @@ class Plan(ABC):
     """A mechanism with its noise set.
 
     calls: for a static mechanism the whole journal, known beforehand; for an adaptive one empty, and `cap`
-    is given. found_by: what the noise of a static one was set by, where that is not the plain sum of its calls.
+    is given. found_by: what the noise of a static one was set by, where that is not the plain sum of its calls. prior: a
+    public table beside which answers are read.
     """
 
     config: Mechanism
@@ -194,6 +199,24 @@ class Plan(ABC):
     calls: tuple[Call, ...] = ()
     cap: Budget | None = field(default=None)
     found_by: Certificate | None = None
+    prior: PublicTable | None = None
+
+    def with_prior(self, prior: PublicTable) -> Self:
+        """The same plan, which reads its answers beside a public table; what is asked, and its loss, stay. The request states
+        the table. Errors: SpecError."""
+        if not self.config.takes_prior:
+            raise SpecError(
+                f"{self.mechanism} reads no public table", repair="leave it out, or use auto"
+            )
+        shared = list(codec.encode_public(self.domain, prior))
+        if not shared:
+            raise SpecError(
+                f"the public table shares none of the {len(self.domain.attributes):,} columns of the description: its "
+                f"{len(prior.sheet.names):,} columns have other names, or other values",
+                repair="rename columns of the public table, declare the values that it has, or leave it out",
+            )
+        stated = {**self.spec.parameters, "prior": prior.statement(columns=shared)}
+        return replace(self, prior=prior, spec=replace(self.spec, parameters=stated))
 
     def run(self, session: Session) -> Answers:
         """Ask the room, and return the answers to the plan's own calls."""

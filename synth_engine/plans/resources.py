@@ -122,12 +122,12 @@ def of_rounds(rounds: int, shapes: Sequence[tuple[int, ...]]) -> ResourceEstimat
     return ResourceEstimate(memory_bytes=0, seconds=rounds * seconds_per_round)
 
 
-def of_mixture(pairs: int, *, width: int) -> ResourceEstimate:
-    """Estimates fitting a mixture to tables of so many pairs, each laid out in a square of that
-    width."""
+def of_mixture(pairs: int, *, width: int, fits: int) -> ResourceEstimate:
+    """Estimates fitting so many mixtures, one after the other, to tables of so many pairs, each laid out in a square of
+    that width."""
     lines = pairs * width
     memory = lines * (_BYTES_OF_A_CELL_MIXED * width + _BYTES_OF_A_LINE_MIXED)
-    return ResourceEstimate(memory_bytes=memory, seconds=_MIXED * lines * width)
+    return ResourceEstimate(memory_bytes=memory, seconds=fits * _MIXED * lines * width)
 
 
 def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:

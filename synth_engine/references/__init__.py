@@ -20,12 +20,19 @@ from synth_engine.references.describe import (
     weighted,
     worthwhile,
 )
+from synth_engine.references.public_table import (
+    OwnRelease,
+    PublicTable,
+    load_public_table,
+)
 from synth_engine.references.sheet import MOST_BYTES, ReferenceSheet, read_sheet, unpacked
 from synth_engine.references.table import load, read
 
 __all__ = [
     "MOST_BYTES",
     "Found",
+    "OwnRelease",
+    "PublicTable",
     "Reference",
     "ReferenceSheet",
     "ReferenceSource",
@@ -35,6 +42,7 @@ __all__ = [
     "described",
     "fitting",
     "load",
+    "load_public_table",
     "partitions_of",
     "points_of",
     "read",

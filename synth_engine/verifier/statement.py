@@ -30,6 +30,8 @@ _SPELLINGS = {
     "casefold": "but for upper and lower case and forms of the same letter",
     "integer": "and whole numbers by their value",
 }
+_MAX_TEXT = 1_000
+"""Letters of a text about a public table."""
 _EDITED = "edited_description_sha256"
 """Of which description a table was drawn, where somebody edited it: beside the sample, and in older receipts in what was done
 after the measurement."""
@@ -55,7 +57,51 @@ def _check_premise(receipt: Mapping[str, Any]) -> None:
         refuse("the privacy unit is malformed")
 
 
+def _prior_of(receipt: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The public table beside which answers were read. Other methods may have a parameter of that name."""
+    mechanism = receipt["mechanism"]
+    prior: Mapping[str, Any] | None = mechanism["parameters"].get("prior")
+    return prior if mechanism["id"] == "auto" else None
+
+
+def _check_prior(prior: Mapping[str, Any] | None) -> None:
+    if prior is None:
+        return
+    texts = {"name", "version", "sha256", "published"}
+    if not isinstance(prior, dict) or set(prior) - {"release"} != texts | {
+        "records",
+        "columns",
+    }:
+        refuse("the public table is malformed")
+    _check_texts(prior, texts)
+    if not SHA256.fullmatch(prior["sha256"]):
+        refuse("the public table has no SHA-256")
+    columns = prior["columns"]
+    if not isinstance(columns, list) or not columns or type(prior["records"]) is not int:
+        refuse("the public table shares no column")
+    release = prior.get("release")
+    if release is None and "release" not in prior:
+        return
+    if not isinstance(release, dict) or set(release) != {"core", "guarantee"}:
+        refuse("the earlier release of the public table is malformed")
+    _check_texts(release, {"core", "guarantee"})
+    if not SHA256.fullmatch(release["core"]):
+        refuse("the earlier release of the public table is malformed")
+
+
+def _check_texts(document: Mapping[str, Any], names: set[str]) -> None:
+    # They stand in sentences of the report, which they must not break into lines of their own.
+    if not all(
+        isinstance(document[name], str)
+        and 0 < len(document[name]) <= _MAX_TEXT
+        and document[name].isprintable()
+        for name in names
+    ):
+        refuse("the public table is malformed")
+
+
 def check_rest(receipt: Mapping[str, Any]) -> None:
+    _check_prior(_prior_of(receipt))
     _check_premise(receipt)
     _check_facts(receipt["domain_facts"])
     if not all(isinstance(version, str) for version in receipt["versions"].values()):
@@ -138,6 +184,17 @@ def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
         caveats.append(
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
             "guarantee covers it as far as they used nothing but the release and public knowledge."
+        )
+    prior = _prior_of(receipt)
+    if prior is not None:
+        caveats.append(
+            f"Answers were read beside a table that somebody calls public: {prior['name']} ({prior['published']}), with "
+            f"SHA-256 {prior['sha256']}. The guarantee does not protect whoever is in that table."
+        )
+    if prior is not None and "release" in prior:
+        caveats.append(
+            f"That table was drawn from an earlier release, whose loss stands on its own receipt, with the core "
+            f"{prior['release']['core']}: {prior['release']['guarantee']}"
         )
     return caveats
 

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth import forms as auth_forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts import tokens
 from synthweb.accounts.models import Role, User
@@ -30,7 +31,7 @@ class SignInForm(auth_forms.AuthenticationForm):
     """One message for every reason, so that nobody learns which names exist."""
 
     username = auth_forms.UsernameField(
-        label="User name",
+        label=_("User name"),
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username"}),
     )
     error_messages = {"invalid_login": SIGN_IN_FAILED, "inactive": SIGN_IN_FAILED}
@@ -41,16 +42,16 @@ class PersonForm(forms.Form):
 
     username = forms.CharField(
         max_length=150,
-        label="User name",
-        help_text="Letters, digits and @ . + - _ only; this is what they sign in with.",
+        label=_("User name"),
+        help_text=_("Letters, digits and @ . + - _ only; this is what they sign in with."),
     )
     full_name = forms.CharField(
         max_length=150,
         required=False,
-        label="Full name (optional)",
+        label=_("Full name (optional)"),
         validators=[validate_one_line],
     )
-    email = forms.EmailField(required=False, label="E-mail (optional)")
+    email = forms.EmailField(required=False, label=_("E-mail (optional)"))
     roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
 
     def clean_username(self) -> str:
@@ -90,13 +91,13 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(
         max_length=100,
-        help_text="What will use it: “notebook on my laptop”.",
+        help_text=_("What will use it: “notebook on my laptop”."),
         validators=[validate_one_line],
     )
     scopes = forms.MultipleChoiceField(
         choices=[(scope, f"{scope}: {words}") for scope, words in tokens.SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,
         initial=["read"],
-        label="It may",
+        label=_("It may"),
     )
-    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label="Ends after")
+    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label=_("Ends after"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.lib import codes
 
@@ -24,22 +25,25 @@ class User(AbstractUser):
     """A person. What they may do is said by their memberships alone; `is_staff` manages people, never data."""
 
     is_demo = models.BooleanField(
-        default=False, help_text="Made by the demo; refused when demo users are switched off."
+        default=False,
+        help_text=_("Made by the demo; refused when demo users are switched off."),
     )
     must_change_password = models.BooleanField(
         default=False,
-        help_text="Has a one-time password: every page leads to choosing an own one first.",
+        help_text=_("Has a one-time password: every page leads to choosing an own one first."),
     )
     one_time_until = models.DateTimeField(
         null=True,
         blank=True,
         editable=False,
-        help_text="When a one-time password that nobody has replaced stops working.",
+        help_text=_("When a one-time password that nobody has replaced stops working."),
     )
     access_ended = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text="How often every session was ended for another reason than a new password.",
+        help_text=_(
+            "How often every session was ended for another reason than a new password."
+        ),
     )
 
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:

@@ -12,6 +12,8 @@ from django.core.exceptions import ValidationError
 from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
@@ -20,7 +22,7 @@ from synthweb.accounts import forms, selectors, services, throttle, tokens
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.models import User
 
-CHANGED = (
+CHANGED = gettext_lazy(
     "Your password has been changed. Other places where you were signed in are signed out."
 )
 
@@ -87,7 +89,9 @@ def api_tokens(request: SignedInRequest) -> HttpResponse:
 def revoke_token(request: SignedInRequest, code: str) -> HttpResponse:
     token = selectors.token_of(request.user, code)
     services.revoke_token(user=request.user, token=token)
-    messages.success(request, f"The token “{token.name}” no longer opens anything.")
+    messages.success(
+        request, _("The token “%(name)s” no longer opens anything.") % {"name": token.name}
+    )
     return redirect("accounts:tokens")
 
 
@@ -127,7 +131,9 @@ def person(request: SignedInRequest, pk: int) -> HttpResponse:
         request.POST or None, initial={"roles": selectors.every_role_of(somebody)}
     )
     if request.method == "POST" and form.is_valid() and _set_roles(request, somebody, form):
-        messages.success(request, f"{somebody.username} has new roles.")
+        messages.success(
+            request, _("%(username)s has new roles.") % {"username": somebody.username}
+        )
         return redirect("accounts:people")
     return render(
         request, "accounts/person.html", {"person": somebody, "form": form, "tab": "people"}
@@ -145,7 +151,12 @@ def set_active(request: SignedInRequest, pk: int) -> HttpResponse:
     )
     messages.success(
         request,
-        f"{somebody.username} can {'sign in again' if active else 'no longer sign in'}.",
+        (
+            _("%(username)s can sign in again.")
+            if active
+            else _("%(username)s can no longer sign in.")
+        )
+        % {"username": somebody.username},
     )
     return redirect("accounts:people")
 

@@ -3,8 +3,8 @@ read from the data. Nothing here decides who sees what."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 from synth_engine.domain import Attribute
@@ -23,14 +23,18 @@ NO_FACTS = {"identifier"}
 
 @dataclass(frozen=True, kw_only=True)
 class FactCount:
-    """How many facts a description states, and how many of them equal a suggestion; None where suggestions are not there."""
+    """How many facts a description states, and how many of them equal a suggestion; None where suggestions are not there.
+    names: which of them do, by column."""
 
     facts: int
     equal: int | None
+    names: Mapping[str, list[str]] = field(default_factory=dict)
 
     def __add__(self, other: FactCount) -> FactCount:
         equal = None if self.equal is None or other.equal is None else self.equal + other.equal
-        return FactCount(facts=self.facts + other.facts, equal=equal)
+        return FactCount(
+            facts=self.facts + other.facts, equal=equal, names={**self.names, **other.names}
+        )
 
 
 def count_facts(column: Column, suggested: Column | None, *, known: bool = True) -> FactCount:
@@ -39,21 +43,28 @@ def count_facts(column: Column, suggested: Column | None, *, known: bool = True)
     kind, fields = column.get("kind"), column.get("fields") or {}
     if kind in NO_FACTS:
         return FactCount(facts=0, equal=0)
-    stated = {
-        key: text
-        for key, text in fields.items()
-        if key in drafts.FIELDS.get(str(kind), ()) and text
-    }
-    facts = 1 + len(stated)
+    facts = 1 + sum(
+        bool(text) for key, text in fields.items() if key in drafts.FIELDS.get(str(kind), ())
+    )
     if not known:
         return FactCount(facts=facts, equal=None)
-    if suggested is None:
-        return FactCount(facts=facts, equal=0)
+    return FactCount(facts=facts, equal=len(equal_facts(column, suggested)))
+
+
+def equal_facts(column: Column, suggested: Column | None) -> list[str]:
+    """Which facts of a column equal its suggestion: the names of its inputs, and `kind`."""
+    kind = column.get("kind")
+    if kind in NO_FACTS or suggested is None:
+        return []
     below = suggested.get("fields") or {}
-    equal = sum(
-        normalise(text) == normalise(below.get(key, "")) for key, text in stated.items()
-    )
-    return FactCount(facts=facts, equal=equal + (kind == suggested.get("kind")))
+    equal = [
+        key
+        for key, text in (column.get("fields") or {}).items()
+        if key in drafts.FIELDS.get(str(kind), ())
+        and text
+        and normalise(text) == normalise(below.get(key, ""))
+    ]
+    return [*(["kind"] if kind == suggested.get("kind") else []), *equal]
 
 
 def of_attributes(
@@ -63,18 +74,26 @@ def of_attributes(
     total = FactCount(facts=0, equal=0)
     for each in attributes:
         column = drafts.typed_from(each.to_json())
-        total += count_facts(
-            column, (suggested or {}).get(each.name), known=suggested is not None
+        below = (suggested or {}).get(each.name)
+        total += count_facts(column, below, known=suggested is not None)
+        total += FactCount(
+            facts=0, equal=0, names=_named(each.name, equal_facts(column, below))
         )
     return total
 
 
-def of_draft(columns: Iterable[Column]) -> FactCount:
+def _named(name: str, keys: list[str]) -> dict[str, list[str]]:
+    return {name: keys} if keys else {}
+
+
+def of_draft(columns: Mapping[str, Column]) -> FactCount:
     """The same of the columns of a draft, as it was counted when each was confirmed: suggestions may have expired since."""
     total = FactCount(facts=0, equal=0)
-    for column in columns:
+    for name, column in columns.items():
         total += FactCount(
-            facts=count_facts(column, None).facts, equal=column.get("as_suggested")
+            facts=count_facts(column, None).facts,
+            equal=column.get("as_suggested"),
+            names=_named(name, column.get("equal_facts") or []),
         )
     return total
 

@@ -26,6 +26,8 @@ Document: TypeAlias = JsonObject
 Typed = dict[str, str]
 
 ADD, DROP = "rule-add-", "rule-drop-"
+MAX_CELL_LENGTH = 10_000
+"""Characters of one text in a list of pairs: more come from a quotation mark without its other one."""
 PARTS = (1, 2, 3)  # columns of an impossible combination that the form has room for
 FIELDS: dict[str, tuple[str, ...]] = {
     "impossible": tuple(f"{what}{part}" for part in PARTS for what in ("column", "values")),
@@ -218,13 +220,19 @@ def _pairs(
 
 def _rows(text: str, *, delimiter: str, column: str) -> Iterator[list[str]]:
     lines = io.StringIO(text, newline=None)  # whichever way lines end
+    refusal = DomainError(
+        "a list of pairs is no CSV of two short texts a line",
+        repair="look for a quotation mark without its other one",
+        column=column,
+    )
     try:
-        yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True):
+            # The limit of the csv module belongs to the whole process, and readers of tables change it.
+            if any(len(cell) > MAX_CELL_LENGTH for cell in row):
+                raise refusal
+            yield row
     except csv.Error:
-        raise DomainError(
-            "a list of pairs is no CSV of two short texts a line", repair="look for a quotation mark without its other one",
-            column=column,
-        ) from None  # fmt: skip
+        raise refusal from None
 
 
 def _text(raw: bytes) -> str:

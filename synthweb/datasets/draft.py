@@ -32,6 +32,7 @@ class Column(TypedDict, total=False):
     place: its index in the table.
     why: the reason of a suggestion.
     as_suggested: how many of its facts equal the suggestion.
+    equal_facts: which of them, by the names of their inputs.
     hint: of a suggestion, what `hints` shows with it.
     """
 
@@ -46,6 +47,7 @@ class Column(TypedDict, total=False):
     place: int
     why: str
     as_suggested: int | None
+    equal_facts: list[str]
     hint: dict[str, Any]
 
 

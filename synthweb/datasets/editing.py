@@ -44,7 +44,10 @@ def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
     for index in posted.editing:
         if index != posted.index:
             desk.keep(index)
-    _press(desk, posted)
+    if posted.verb == "finish-open":
+        desk.apply_to_group("confirm-open")
+    else:
+        _press(desk, posted)
     return desk.outcome
 
 
@@ -60,6 +63,8 @@ def _press(desk: DraftEditor, posted: Posted) -> None:
             desk.confirm(posted.index, because=posted.because(posted.index))
         case "learn":
             desk.learn(posted.index)
+        case "written":
+            desk.write(posted.index)
         case "drop":
             desk.drop(posted.index)
         case verb if verb.startswith(CHOOSE):
@@ -103,6 +108,17 @@ class DraftEditor:
         """Take a line of numbers or days without its bounds, which are written nowhere."""
         if index in self.names and may_be_learned(column := self._described(index)):
             self._confirm(index, as_learned(column), because=LEARNED)
+
+    def write(self, index: int | None) -> None:
+        """Take the proposed form of a line's cells as if it was typed, to be confirmed with the line."""
+        if index is None or index not in self.names:
+            return
+        column = self._described(index)
+        fields = {**column["fields"], **self.posted.written(index)}
+        typed = drafts.typed_difference(
+            {**column, "fields": fields}, self.posted.suggested(index)
+        )
+        self._put(index, typed and {**typed, "confirmed": False})
 
     def _described(self, index: int) -> Column:
         """What stands in the editor of a line, or on the line."""

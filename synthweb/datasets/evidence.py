@@ -4,7 +4,8 @@ They come with the preview, for the steward alone, and are handed to no template
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,8 @@ from synth_engine.evaluation import column_check
 from synth_engine.evaluation.column_check import ColumnCheck
 from synth_engine.formats import Dialect, Marks
 from synth_engine.kinds.attribute import Attribute
+from synthweb.datasets.kinds.form import Fields
+from synthweb.datasets.kinds.typed import CHECKED
 
 SHOWN_CELLS = 8
 
@@ -60,6 +63,52 @@ class Cells:
             ReadCell(text=self.texts[index], reading=readings[index], rows=self.counts[index])
             for index in [*lost, *frequent, *spread]
         ]
+
+    def written(self, *, of_days: bool) -> Fields:
+        """How they are written beyond the usual, as it would be typed: a proposal, to be confirmed like any other fact."""
+        if of_days:
+            short = any(
+                _SHORT_DAY.search(text) for text in self.texts if "/" in text or "." in text
+            )
+            return {"unpadded": CHECKED} if short else {}
+        numbers = [
+            match for text in self.texts if (match := self._number.fullmatch(text.strip()))
+        ]
+        if not numbers:
+            return {}
+        signs, wholes = re.escape(self.marks.thousands), [match["whole"] for match in numbers]
+        grouped = bool(signs) and any(re.search(signs, whole) for whole in wholes)
+        plain = [re.sub(signs, "", whole) if signs else whole for whole in wholes]
+        leading = any(len(whole) > 1 and whole.startswith("0") for whole in plain)
+        decimals = min(len(match["fraction"] or "") for match in numbers)
+        proposed = {
+            "grouped": CHECKED if grouped else "",
+            "decimals": str(decimals or ""),
+            "digits_wide": str(min(map(len, plain))) if leading and not grouped else "",
+            "before": _shared([match["before"] for match in numbers]),
+            "after": _shared([match["after"] for match in numbers]),
+        }
+        return {key: text for key, text in proposed.items() if text}
+
+    @property
+    def _number(self) -> re.Pattern[str]:
+        units = "|".join(map(re.escape, sorted(self.marks.units, key=len, reverse=True)))
+        around = f"(?:{units})" if units else "(?!)"
+        between = f"{re.escape(self.marks.thousands)}?" if self.marks.thousands else ""
+        decimal = re.escape(self.marks.decimal)
+        return re.compile(
+            rf"(?P<before>{around}\s*)?[+-]?(?P<whole>[0-9](?:{between}[0-9])*)"
+            rf"(?:{decimal}(?P<fraction>[0-9]+))?(?P<after>\s*{around})?"
+        )
+
+
+_SHORT_DAY = re.compile(r"(?<![0-9:])[0-9](?![0-9:])")
+"""A day, month or hour of one digit."""
+
+
+def _shared(signs: Sequence[str | None]) -> str:
+    """What stands at every number."""
+    return signs[0] or "" if len(set(signs)) == 1 else ""
 
 
 def _is_lost(reading: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from synth_engine.domain import FileForm
+from synth_engine.domain.file_form import parse
 from synth_engine.formats import DELIMITED, Dialect
 from synthweb.datasets.models import Dataset
 
@@ -14,5 +15,9 @@ def with_form(context: Mapping[str, object], dataset: Dataset) -> dict[str, obje
     with a document stays. Confirming a description confirms the form of its file (ADR 11)."""
     if "file" in context or dataset.file_kind not in DELIMITED or not dataset.dialect:
         return dict(context)
-    form = FileForm.of_dialect(Dialect.from_json(dataset.dialect))
+    read = FileForm.of_dialect(Dialect.from_json(dataset.dialect))
+    typed = dataset.draft.get("table") or {}
+    # Reading does not tell these two, so that the steward says them.
+    stated = {key: typed[key] for key in ("quoting", "line_end") if typed.get(key)}
+    form = parse(read.to_json() | stated) or read
     return dict(context) if form == FileForm() else {**context, "file": form.to_json()}

@@ -7,6 +7,7 @@ from collections.abc import Container
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain.document import MAX_BYTES, parse
 from synth_engine.errors import DomainError
@@ -15,6 +16,7 @@ from synthweb.datasets import hints
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
 from synthweb.datasets.bulk_edit import MISSING, OUTSIDES, BulkChange
 from synthweb.datasets.hints import clean
+from synthweb.datasets.kinds.form import DAY_CELLS, NUMBER_CELLS, Fields
 from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.services.terms import USUAL_TABLE
 
@@ -25,7 +27,7 @@ class DocumentForm(forms.Form):
     """A description from elsewhere. It is read in memory: settings.py allows no other upload handler, so nothing touches a disk."""
 
     document = forms.FileField(
-        label="Description",
+        label=_("Description"),
         widget=forms.FileInput(attrs={"accept": ".json,application/json"}),
         error_messages={"required": "No file came in: choose a JSON file of at most 2.5 MB."},
     )
@@ -56,7 +58,12 @@ class Posted:
 
     def because(self, index: int | None = None) -> str:
         """Where the facts of a line, or of several lines at once, are written, as the steward says."""
-        key = "because" if index is None else f"{index}-because"
+        if index is not None:
+            key = f"{index}-because"
+        elif self.verb == "finish-open":
+            key = "because-open"
+        else:
+            key = "because"
         return clean(self._data.get(key, "")).strip()[:MAX_STATEMENT_LENGTH]
 
     @property
@@ -97,6 +104,15 @@ class Posted:
         )
 
     @property
+    def group_typed(self) -> dict[str, str]:
+        """What stands in the panel for several columns, as it was typed."""
+        typed = {
+            key: clean(self._data.get(f"all-{key}", ""))[:10_000]
+            for key in ("kind", "origin", "outside", "missing", "markers", "bins")
+        }
+        return {**typed, "because": self.because()}
+
+    @property
     def replaces(self) -> bool:
         """Whether a file that is brought along takes the place of what is typed."""
         return self._data.get("both-say") == "file"
@@ -118,6 +134,18 @@ class Posted:
         if hint := hints.read_hint(column.get("hint")):
             suggested["hint"] = hint
         return suggested
+
+    def written(self, index: int) -> Fields:
+        """How the cells of a line seem to be written, as the page proposed it."""
+        try:
+            # It comes back from a browser, and is trusted no more than what is typed.
+            proposed = json.loads(self._data.get(f"{index}-written", ""))
+        except (ValueError, RecursionError):
+            return {}
+        if not isinstance(proposed, dict):
+            return {}
+        keys = (*NUMBER_CELLS, *DAY_CELLS)
+        return {key: clean(str(proposed[key]))[:100] for key in keys if key in proposed}
 
     def typed(self, index: int) -> drafts.Column | None:
         """What stands in the editor of a line; None when it is not open."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from synth_engine.domain import Attribute, Undeclared, Weak
 from synth_engine.domain.document import parse
@@ -20,7 +22,10 @@ from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.evidence import Cells, Evidence, ReadCell
+from synthweb.datasets.field_errors import PlacedError, placed_errors
 from synthweb.datasets.kinds import FORMS
+from synthweb.datasets.kinds.form import Fields
+from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.learned import is_learned, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.number_format import grouped
@@ -77,6 +82,17 @@ class ColumnLine:
         tried = bool(self.typed and (self.typed.get("tried") or self.confirmed))
         return self._read if tried and isinstance(self._read, DomainError) else None
 
+    @cached_property
+    def placed_errors(self) -> list[PlacedError]:
+        """All that is to mend, each at its input, once somebody has tried to confirm."""
+        return [] if self.error is None else placed_errors(self.name, self.column)
+
+    @property
+    def column_errors(self) -> list[PlacedError]:
+        """Those at no input that is shown."""
+        shown = {each.key for each in self.inputs}
+        return [each for each in self.placed_errors if each.key not in shown]
+
     @property
     def state(self) -> str:
         """confirmed, wrong, typed, suggested or empty."""
@@ -132,6 +148,37 @@ class ColumnLine:
         touched = self.typed is not None or self.current or bool(self.answer)
         return (*self.check.reasons, *self.check.doubts) if touched and self.check else ()
 
+    @cached_property
+    def written(self) -> Fields:
+        """How its cells seem to be written, where the column does not say so and could."""
+        shown = {each.key for each in self.inputs}
+        if self.cells is None or self.confirmed or isinstance(self._read, DomainError):
+            return {}
+        fields = self.column["fields"]
+        proposed = {
+            key: text
+            for key, text in self.cells.written(of_days="unpadded" in shown).items()
+            if key in shown and not fields.get(key)
+        }
+        try:
+            attribute_of(self.name, {**self.column, "fields": {**fields, **proposed}})
+        except DomainError:
+            return {}  # as of ISO dates, which have no other form
+        return proposed
+
+    @property
+    def written_json(self) -> str:
+        return json.dumps(self.written, ensure_ascii=False)
+
+    @property
+    def written_words(self) -> list[str]:
+        """The same in the words of the inputs."""
+        labels = {key: inputs.of(key, self.kind, "").label for key in self.written}
+        return [
+            labels[key] if text == CHECKED else f"{labels[key]}: “{text}”"
+            for key, text in self.written.items()
+        ]
+
     @property
     def read_cells(self) -> list[ReadCell]:
         """Real cells beside how each will be read."""
@@ -167,7 +214,7 @@ class ColumnLine:
 
     @property
     def kind_label(self) -> str:
-        return drafts.KINDS.get(self.kind, "not chosen")
+        return str(drafts.KINDS.get(self.kind, _("not chosen")))
 
     @property
     def origin(self) -> str:
@@ -288,8 +335,13 @@ class ColumnLine:
     @property
     def inputs(self) -> list[inputs.Input]:
         fields = self.column["fields"]
+        wrong: dict[str, str] = {}
+        for each in self.placed_errors:
+            wrong.setdefault(each.key, each.sentence)
         return [
-            inputs.of(key, self.kind, str(fields.get(key) or ""))
+            replace(
+                inputs.of(key, self.kind, str(fields.get(key) or "")), error=wrong.get(key, "")
+            )
             for key in drafts.FIELDS.get(self.kind, ())
             if FORMS[self.kind].is_shown(key, fields)
         ]
@@ -320,7 +372,9 @@ class ColumnLine:
     @property
     def sent(self) -> str:
         """Names of the inputs that this line sends when one of its buttons is pressed."""
-        keys = {"name", "suggested", "kind", "origin", "because"}.union(*drafts.FIELDS.values())
+        keys = {"name", "suggested", "written", "kind", "origin", "because"}.union(
+            *drafts.FIELDS.values()
+        )
         return ",".join(
             [
                 "do",

@@ -23,6 +23,12 @@ class Input:
     wide: bool = False
     redraws: bool = False  # other inputs depend on it
     fills: bool = False  # a file of lines may be taken into it
+    error: str = ""  # what is wrong with it, once somebody has tried to confirm
+
+    @property
+    def described_by(self) -> list[str]:
+        """The parts below it that say more."""
+        return [part for part in ("error", "hint") if getattr(self, part)]
 
     @property
     def rows(self) -> int:

@@ -146,7 +146,8 @@ class DomainBasis(AppendOnly):
     """On what a confirmed description rests: for whom confirmed it and for who grants budget. `statements`: where its facts are
     written, as the steward said it, [{"columns", "because"}]. `facts_as_suggested`: how many of its `facts` equal a suggestion
     that was read from the data; None where the suggestions had expired by then. Analysts never see that number: it tells
-    something of the data."""
+    something of the data. `equal_facts`: which of them, inputs by column; as `facts_as_suggested`, for steward and custodian
+    alone. `after_looking`: whether a comparison with the real table had been opened before."""
 
     version = models.OneToOneField(
         DomainVersion, on_delete=models.PROTECT, related_name="basis"
@@ -156,6 +157,8 @@ class DomainBasis(AppendOnly):
     suggestions_shown = models.BooleanField(default=False)
     facts = models.PositiveIntegerField(default=0)
     facts_as_suggested = models.PositiveIntegerField(null=True, blank=True)
+    equal_facts = models.JSONField(default=dict)
+    after_looking = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"basis of {self.version}"

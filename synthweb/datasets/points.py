@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH, STATEMENT_NEEDED
@@ -34,17 +35,17 @@ class PointForm(forms.Form):
     """One point of every record."""
 
     name = forms.CharField(
-        label="Name of the place", max_length=100, help_text="Such as home, or check-in."
+        label=_("Name of the place"), max_length=100, help_text=_("Such as home, or check-in.")
     )
-    northing = forms.ChoiceField(label="Column that says how far north")
-    easting = forms.ChoiceField(label="Column that says how far east")
-    unit = forms.ChoiceField(label="Unit of both", choices=list(UNITS.items()))
-    north = forms.FloatField(label="North edge")
-    south = forms.FloatField(label="South edge")
-    west = forms.FloatField(label="West edge")
-    east = forms.FloatField(label="East edge")
+    northing = forms.ChoiceField(label=_("Column that says how far north"))
+    easting = forms.ChoiceField(label=_("Column that says how far east"))
+    unit = forms.ChoiceField(label=_("Unit of both"), choices=list(UNITS.items()))
+    north = forms.FloatField(label=_("North edge"))
+    south = forms.FloatField(label=_("South edge"))
+    west = forms.FloatField(label=_("West edge"))
+    east = forms.FloatField(label=_("East edge"))
     halvings = forms.TypedChoiceField(
-        label="Each side is halved",
+        label=_("Each side is halved"),
         coerce=int,
         choices=[
             (str(n), f"{n} times: {grouped(2**n)} parts") for n in range(1, MAX_HALVINGS + 1)
@@ -52,12 +53,12 @@ class PointForm(forms.Form):
         initial="8",
     )
     origin = forms.ChoiceField(
-        label="Where this comes from", choices=list(drafts.ORIGINS.items())
+        label=_("Where this comes from"), choices=list(drafts.ORIGINS.items())
     )
     because = forms.CharField(
-        label="Where it is written",
+        label=_("Where it is written"),
         max_length=MAX_STATEMENT_LENGTH,
-        help_text="A law, an address or a map. It is stored with the description.",
+        help_text=_("A law, an address or a map. It is stored with the description."),
         error_messages={"required": STATEMENT_NEEDED},
     )
 

@@ -12,14 +12,25 @@ from django.core.paginator import Page
 from django.http import QueryDict
 from django.urls import reverse
 
+from synth_engine.domain import Domain
+from synth_engine.domain.file_form import QUOTING
 from synth_engine.errors import DomainError
-from synth_engine.formats import WITH_SCHEMA
+from synth_engine.formats import DELIMITED, WITH_SCHEMA
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.privacy.unit import Relation
 from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can
-from synthweb.datasets import basis, bulk_edit, constraining, grid, hints, points, selectors
+from synthweb.datasets import (
+    basis,
+    bulk_edit,
+    constraining,
+    grid,
+    hints,
+    inputs,
+    points,
+    selectors,
+)
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.domain_cache import cited, domain_of, newest
 from synthweb.datasets.editing import EditOutcome
@@ -30,6 +41,10 @@ from synthweb.datasets.services.describing import NOT_CONFIRMED
 from synthweb.datasets.services.terms import USUAL_TABLE
 
 Status = Dataset.Status
+LINE_END_LABELS = {
+    "lf": "a line feed, as on Linux and macOS",
+    "crlf": "carriage return and line feed, as on Windows",
+}
 RELATIONS = (
     (
         Relation.ADD_REMOVE.value,
@@ -169,6 +184,9 @@ def describe(
         "tells_nobody_apart": payload is not None
         and table["unit_column"] in payload.get("unique", ()),
         "relations": RELATIONS,
+        "line_ends": LINE_END_LABELS,
+        "quotings": QUOTING,
+        "says_form": dataset.file_kind in DELIMITED and "file" not in context_facts,
         "constraints": constraining.lines(dataset.draft),
         "beside": drafts.context_summary(context_facts),
     }
@@ -418,7 +436,26 @@ def domain(user: User, version: DomainVersion) -> dict[str, object]:
         "describes": selectors.may(user, dataset, Need.DESCRIBE),
         "basis": selectors.basis_of(version),
         "as_suggested": selectors.facts_as_suggested(user, version),
+        "equal_facts": _labelled(selectors.equal_facts(user, version), described),
     }
+
+
+def _labelled(
+    facts: Mapping[str, Sequence[str]], described: Domain
+) -> list[tuple[str, list[str]]]:
+    """Facts of columns by the labels of their inputs."""
+    kinds = {attribute.name: attribute.kind for attribute in described.attributes}
+    return [
+        (
+            name,
+            [
+                "Kind" if key == "kind" else inputs.of(key, kinds[name], "").label
+                for key in keys
+            ],
+        )
+        for name, keys in facts.items()
+        if name in kinds
+    ]
 
 
 def _described(attribute: Attribute) -> dict[str, object]:

@@ -125,6 +125,16 @@ def suggestions_were_shown(dataset: Dataset) -> bool:
     return opened.exists()
 
 
+def comparison_was_opened(dataset: Dataset) -> bool:
+    """Whether somebody has opened a comparison with its real table, or with another upload of the very same one."""
+    codes = [dataset.code, *same_content(dataset).values_list("code", flat=True)]
+    # The log is complete: its entry is written before a comparison is decrypted.
+    opened = AuditEntry.objects.filter(
+        action=labels.REPORT, object_kind="dataset", object_code__in=codes
+    )
+    return opened.exists()
+
+
 def suggestions_to_count(dataset: Dataset) -> dict[str, Column] | None:
     """The suggestions for its columns, as its steward answered them, to count with; None when they have expired or cannot be opened. Callers show them to
     nobody, so the audit log has no entry of it."""
@@ -153,6 +163,12 @@ def facts_as_suggested(
     ):
         return None
     return basis.facts_as_suggested, basis.facts
+
+
+def equal_facts(user: people.Person, version: DomainVersion) -> dict[str, list[str]]:
+    """Which facts of a description equal a suggestion, inputs by column, for those who see their number; else nothing."""
+    counted, basis = facts_as_suggested(user, version), basis_of(version)
+    return {} if counted is None or basis is None else dict(basis.equal_facts)
 
 
 def templates_of(user: people.Person) -> QuerySet[DescriptionTemplate]:

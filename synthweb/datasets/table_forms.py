@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import TableError
 from synth_engine.formats import (
@@ -61,14 +62,16 @@ class NameForm(forms.Form):
 
     name = forms.CharField(
         max_length=200,
-        help_text="What your colleagues call this table.",
+        help_text=_("What your colleagues call this table."),
         validators=[validate_one_line],
     )
     description = forms.CharField(
         required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases with.",
+        help_text=_(
+            "Where it comes from, who is in it. Colleagues see it, and so do analysts you share releases with."
+        ),
     )
 
 
@@ -93,11 +96,13 @@ class TableFileForm(forms.Form):
     """A table. Its bytes have gone into the vault while the request came in."""
 
     table = forms.FileField(
-        label="Table",
+        label=_("Table"),
         # The intake refuses an empty file with a repair; the check of Django would come first.
         allow_empty_file=True,
         widget=forms.FileInput(attrs=file_attributes()),
-        help_text="CSV, plain or packed with gzip (.csv.gz); JSON lines; Parquet; an Excel sheet; a file of SPSS or Stata; one of them in a ZIP archive.",
+        help_text=_(
+            "CSV, plain or packed with gzip (.csv.gz); JSON lines; Parquet; an Excel sheet; a file of SPSS or Stata; one of them in a ZIP archive."
+        ),
     )
 
     def clean_table(self) -> ReceivedTable:
@@ -125,97 +130,101 @@ class DialectForm(forms.Form):
     """How a CSV is written."""
 
     delimiter = forms.ChoiceField(
-        label="Between cells",
+        label=_("Between cells"),
         choices=[(key, DELIMITERS[sign].capitalize()) for key, sign in DELIMITER_NAMES.items()],
     )
-    encoding = forms.ChoiceField(label="Letters", choices=list(ENCODINGS.items()))
+    encoding = forms.ChoiceField(label=_("Letters"), choices=list(ENCODINGS.items()))
     quote = forms.ChoiceField(
-        label="Around cells that hold one",
+        label=_("Around cells that hold one"),
         choices=[(key, QUOTES[sign].capitalize()) for key, sign in QUOTE_NAMES.items()],
     )
     sheet = forms.CharField(
         required=False,
         strip=False,
         max_length=200,
-        help_text="Its name; empty if one sheet alone has cells.",
+        help_text=_("Its name; empty if one sheet alone has cells."),
     )
     error_cells = forms.ChoiceField(
-        label="Cells that show an error, like #N/A",
+        label=_("Cells that show an error, like #N/A"),
         required=False,
         choices=[(key, text.capitalize()) for key, text in ERROR_CELLS.items()],
     )
     header = forms.ChoiceField(
-        label="The first line is",
+        label=_("The first line is"),
         choices=list(HEADERS.items()),
         widget=forms.RadioSelect,
         initial="yes",
     )
     skip = forms.IntegerField(
-        label="Lines above that",
+        label=_("Lines above that"),
         required=False,
         min_value=0,
         max_value=MOST_LEFT_OUT,
-        help_text="Left out: titles, dates.",
+        help_text=_("Left out: titles, dates."),
     )
     footer = forms.IntegerField(
-        label="Lines at the end",
+        label=_("Lines at the end"),
         required=False,
         min_value=0,
         max_value=MOST_LEFT_OUT,
-        help_text="Left out: sums, sources.",
+        help_text=_("Left out: sums, sources."),
     )
     decimal = forms.ChoiceField(
-        label="Decimals behind",
+        label=_("Decimals behind"),
         required=False,
         choices=[(key, DECIMALS[sign]) for key, sign in DECIMAL_NAMES.items()],
     )
     thousands = forms.ChoiceField(
-        label="Between thousands",
+        label=_("Between thousands"),
         required=False,
         choices=[(key, THOUSANDS[sign]) for key, sign in THOUSANDS_NAMES.items()],
     )
 
     units = forms.CharField(
-        label="Left out around numbers",
+        label=_("Left out around numbers"),
         required=False,
         max_length=400,
-        help_text="Currencies, percent signs and units, separated by blanks: $ % kg.",
+        help_text=_("Currencies, percent signs and units, separated by blanks: $ % kg."),
     )
     header_lines = forms.IntegerField(
-        label="Lines with names",
+        label=_("Lines with names"),
         required=False,
         min_value=1,
         max_value=MOST_HEADER_LINES,
-        help_text="Joined: “2019” above “male” is “2019 male”.",
+        help_text=_("Joined: “2019” above “male” is “2019 male”."),
     )
     names = forms.CharField(
-        label="Names of the columns",
+        label=_("Names of the columns"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One a line, in place of those in the file: for columns without a name or with the same one.",
+        help_text=_(
+            "One a line, in place of those in the file: for columns without a name or with the same one."
+        ),
     )
     extra_rows = forms.ChoiceField(
-        label="Empty rows, notes and totals",
+        label=_("Empty rows, notes and totals"),
         required=False,
         choices=list(EXTRA_ROWS_NAMES.items()),
-        help_text="Rows without a cell, with a note in the first cell alone, or beginning with “Total”.",
+        help_text=_(
+            "Rows without a cell, with a note in the first cell alone, or beginning with “Total”."
+        ),
     )
     escape = forms.ChoiceField(
-        label="A backslash before a quotation mark",
+        label=_("A backslash before a quotation mark"),
         required=False,
         choices=[
-            ("", "Refuse the file"),
-            ("backslash", "Makes the mark a letter"),
-            ("none", "Is a letter itself"),
+            ("", _("Refuse the file")),
+            ("backslash", _("Makes the mark a letter")),
+            ("none", _("Is a letter itself")),
         ],
     )
     spaced = forms.BooleanField(
-        label="Blanks behind a delimiter are no part of the cell", required=False
+        label=_("Blanks behind a delimiter are no part of the cell"), required=False
     )
     literal = forms.BooleanField(
-        label="Quotation marks inside unquoted cells are letters",
+        label=_("Quotation marks inside unquoted cells are letters"),
         required=False,
-        help_text='As in 3" pipe.',
+        help_text=_('As in 3" pipe.'),
     )
 
     def __init__(
@@ -233,7 +242,7 @@ class DialectForm(forms.Form):
             }
             others = {name: text for name, text in ENCODINGS.items() if name not in shown}
             self.fields["encoding"] = forms.ChoiceField(
-                label="Letters", choices=list((shown | others).items())
+                label=_("Letters"), choices=list((shown | others).items())
             )
         for name in OF_CSV if file_kind in WORKBOOKS else OF_SHEETS:
             del self.fields[name]

@@ -9,6 +9,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import escape
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from synth_engine import dictionaries
@@ -71,7 +72,8 @@ def point(request: SignedInRequest, code: str) -> HttpResponse:
         )
         messages.success(
             request,
-            f"“{form.cleaned_data['name']}” is described, and both of its columns are confirmed.",
+            _("“%(name)s” is described, and both of its columns are confirmed.")
+            % {"name": form.cleaned_data["name"]},
         )
         return redirect("datasets:describe", dataset.code)
     context = screens.point(dataset, form, names=names, real=real)
@@ -114,7 +116,25 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         return _constrain(request, dataset, posted.verb)
     if posted.verb == "finish":
         return _finish(request, dataset)
+    if posted.verb == "finish-open" and not outcome.problem:
+        return _finish(request, dataset)
+    if outcome.problem:
+        return _refuse_group(request, dataset, posted, outcome)
     return redirect(screens.address_after(dataset, posted, outcome, query=request.GET))
+
+
+def _refuse_group(
+    request: SignedInRequest, dataset: Dataset, posted: Posted, outcome: editing.EditOutcome
+) -> HttpResponse:
+    """An action for several columns that was not done: its panel stays open, with what was typed and what stood in the way."""
+    query = request.GET.copy()
+    query["select"] = screens.ranges(posted.selected or outcome.selected)
+    context = screens.describe(request.user, dataset, query)
+    if posted.verb == "finish-open":
+        context |= {"statement_missing": outcome.problem}
+    else:
+        context |= {"group": posted.group_typed, "group_problem": outcome.problem}
+    return render(request, "datasets/describe.html", context, status=422)
 
 
 def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpResponse:
@@ -152,8 +172,8 @@ def _keep(request: SignedInRequest, dataset: Dataset, posted: Posted) -> editing
     )
     if outcome.done:
         messages.success(request, outcome.done)
-    for problem in filter(None, [outcome.problem, *outcome.remarks]):
-        messages.warning(request, problem)
+    for remark in outcome.remarks:
+        messages.warning(request, remark)
     return outcome
 
 
@@ -166,7 +186,10 @@ def _finish(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
     except DomainError as error:
         context = screens.describe(request.user, dataset, request.GET, errors=[error])
         return render(request, "datasets/describe.html", context, status=422)
-    messages.success(request, f"Version {version.number} of the description is in force.")
+    messages.success(
+        request,
+        _("Version %(number)s of the description is in force.") % {"number": version.number},
+    )
     return redirect("pages:dataset", dataset.code)
 
 
@@ -199,7 +222,9 @@ def _bring(
         )
     except DomainError as error:
         messages.error(
-            request, f"This description cannot be used; nothing was changed. {error.text}."
+            request,
+            _("This description cannot be used; nothing was changed. %(text)s.")
+            % {"text": error.text},
         )
         return False
     return _tell(request, brought, source=f"The file was read as a {brought.title}")
@@ -210,9 +235,15 @@ def _tell(request: SignedInRequest, brought: services.Imported, *, source: str) 
     count = len(brought.columns)
     if count:
         summary = f"{count} column{'s were' if count > 1 else ' was'} taken into the draft"
-        messages.success(request, f"{source}: {summary}. Nothing of it is confirmed yet.")
+        messages.success(
+            request,
+            _("%(source)s: %(summary)s. Nothing of it is confirmed yet.")
+            % {"source": source, "summary": summary},
+        )
     else:
-        messages.info(request, f"{source}: no column was taken from it.")
+        messages.info(
+            request, _("%(source)s: no column was taken from it.") % {"source": source}
+        )
     for remark in brought.remarks:
         messages.warning(request, remark)
     return bool(count)
@@ -232,7 +263,7 @@ def apply_template(request: SignedInRequest, code: str) -> HttpResponse:
     )
     brought = False
     if template is None:
-        messages.error(request, "No template is chosen: choose one of the list.")
+        messages.error(request, _("No template is chosen: choose one of the list."))
     else:
         brought = _apply(request, dataset, template, replaces=posted.replaces)
     return redirect(
@@ -250,7 +281,8 @@ def _apply(
     except DomainError as error:
         messages.error(
             request,
-            f"“{template.name}” cannot be used here; nothing was changed. {error.text}.",
+            _("“%(name)s” cannot be used here; nothing was changed. %(text)s.")
+            % {"name": template.name, "text": error.text},
         )
         return False
     return _tell(request, imported, source=f"Template “{template.name}”")
@@ -266,10 +298,12 @@ def save_template(request: SignedInRequest, code: str, number: int) -> HttpRespo
             actor=request.user, version=version, name=clean(request.POST.get("name", ""))
         )
     except Refused as refused:
-        messages.error(request, f"No template was made: {refused}.")
+        messages.error(request, _("No template was made: %(refused)s.") % {"refused": refused})
         return redirect("datasets:domain", code, number)
     messages.success(
-        request, f"Template “{made.name}” can be applied on the describe page of any table."
+        request,
+        _("Template “%(name)s” can be applied on the describe page of any table.")
+        % {"name": made.name},
     )
     return redirect("datasets:templates")
 
@@ -292,7 +326,9 @@ def delete_template(request: SignedInRequest, code: str) -> HttpResponse:
     template = selectors.template_for(request.user, code)
     services.delete_template(actor=request.user, template=template)
     messages.success(
-        request, f"Template “{template.name}” is deleted; descriptions made with it stay."
+        request,
+        _("Template “%(name)s” is deleted; descriptions made with it stay.")
+        % {"name": template.name},
     )
     return redirect("datasets:templates")
 
@@ -305,7 +341,9 @@ def draft_file(request: SignedInRequest, code: str) -> HttpResponse:
     try:
         document = documents.draft_document(dataset)
     except DomainError as error:
-        messages.error(request, f"There is no DOMAIN.json of the draft: {error.text}.")
+        messages.error(
+            request, _("There is no DOMAIN.json of the draft: %(text)s.") % {"text": error.text}
+        )
         return redirect("datasets:describe", dataset.code)
     return _as_file(document, name=f"domain-{dataset.code}-draft.json")
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Model, QuerySet
+from django.utils.translation import gettext as _
 
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 
@@ -124,7 +125,7 @@ class EntryFilter(Filter):
             "dataset": list(datasets),
         }
         for name, choices in offered.items():
-            self.fields[name].choices = [("", "Any"), *choices]  # type: ignore[attr-defined]
+            self.fields[name].choices = [("", _("Any")), *choices]  # type: ignore[attr-defined]
 
 
 class AuditFilter(Filter):
@@ -146,8 +147,8 @@ class AuditFilter(Filter):
         super().__init__(data)
 
     def offer(self) -> None:
-        self.fields["action"].choices = [("", "Anything"), *self.actions]  # type: ignore[attr-defined]
-        self.fields["order"].choices = [("", "Newest first"), ("oldest", "Oldest first")]  # type: ignore[attr-defined]
+        self.fields["action"].choices = [("", _("Anything")), *self.actions]  # type: ignore[attr-defined]
+        self.fields["order"].choices = [("", _("Newest first")), ("oldest", _("Oldest first"))]  # type: ignore[attr-defined]
         for name in self.without:
             del self.fields[name]
 

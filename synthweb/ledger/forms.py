@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import SpecError
 from synth_engine.privacy import conversion, loss
@@ -21,11 +22,13 @@ NEW = ""  # the choice of no existing account
 _RULES = [
     (
         Rule.BASIC.value,
-        "Basic: ε and δ of the runs add up. Easy to explain; right for a few runs.",
+        _("Basic: ε and δ of the runs add up. Easy to explain; right for a few runs."),
     ),
     (
         Rule.ZCDP.value,
-        "zCDP: ρ adds up. Pays for many more runs of Gaussian noise with the same final (ε, δ).",
+        _(
+            "zCDP: ρ adds up. Pays for many more runs of Gaussian noise with the same final (ε, δ)."
+        ),
     ),
 ]
 
@@ -54,14 +57,14 @@ class AmountInput(forms.CharField):
 
 
 def _epsilon(**options: Any) -> AmountInput:
-    return AmountInput(currency="epsilon", label="ε, the privacy loss", **options)
+    return AmountInput(currency="epsilon", label=_("ε, the privacy loss"), **options)
 
 
 def _delta(**options: Any) -> AmountInput:
-    usual = {"help_text": "Well below one over the number of people, for example 1e-9."}
+    usual = {"help_text": _("Well below one over the number of people, for example 1e-9.")}
     return AmountInput(
         currency="delta",
-        label="δ, the chance that the guarantee fails",
+        label=_("δ, the chance that the guarantee fails"),
         required=False,
         **{**usual, **options},
     )
@@ -70,30 +73,36 @@ def _delta(**options: Any) -> AmountInput:
 class AskForm(forms.Form):
     """A steward asks for budget. Under zCDP the (ε, δ) they have in mind is turned into the ρ that gives it."""
 
-    account = forms.ChoiceField(label="Pays from", widget=forms.RadioSelect, required=False)
+    account = forms.ChoiceField(label=_("Pays from"), widget=forms.RadioSelect, required=False)
     rule = forms.ChoiceField(
-        label="How losses add up", choices=_RULES, widget=forms.RadioSelect, required=False
+        label=_("How losses add up"), choices=_RULES, widget=forms.RadioSelect, required=False
     )
     epsilon = _epsilon(
         initial="1",
-        help_text="1 is a common, careful choice; 0.1 is strict; above 5 says little.",
+        help_text=_("1 is a common, careful choice; 0.1 is strict; above 5 says little."),
     )
     releases = forms.IntegerField(
-        label="How many releases do you plan?",
+        label=_("How many releases do you plan?"),
         min_value=1,
         max_value=proposals.MAX_PLANNED_RELEASES,
         initial=proposals.PLANNED,
         required=False,
-        help_text="Tables made again later count as well. Each one takes its part of ε, and of δ.",
+        help_text=_(
+            "Tables made again later count as well. Each one takes its part of ε, and of δ."
+        ),
     )
     delta = _delta(
-        help_text="Left empty: 1e-9 for each planned release, which stays far below one over the number of people."
+        help_text=_(
+            "Left empty: 1e-9 for each planned release, which stays far below one over the number of people."
+        )
     )
     reason = forms.CharField(
-        label="What for",
-        widget=forms.Textarea(attrs={"rows": 3}),
+        label=_("What for"),
+        widget=forms.Textarea(attrs={"rows": 3, "autofocus": True}),
         max_length=4000,
-        help_text="The custodian decides by this: what will be published, for whom, and how often.",
+        help_text=_(
+            "The custodian decides by this: what will be published, for whom, and how often."
+        ),
     )
 
     def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
@@ -163,28 +172,32 @@ class AskForm(forms.Form):
 class GrantForm(forms.Form):
     """A custodian grants a request: as asked, or another amount."""
 
-    account = forms.ChoiceField(label="Pays from", widget=forms.RadioSelect, required=False)
+    account = forms.ChoiceField(label=_("Pays from"), widget=forms.RadioSelect, required=False)
     name = forms.CharField(
-        label="Name of the new account",
+        label=_("Name of the new account"),
         max_length=200,
         required=False,
-        help_text="Call it by the people it protects: tables on the same people should share it.",
+        help_text=_(
+            "Call it by the people it protects: tables on the same people should share it."
+        ),
     )
     separate_reason = forms.CharField(
-        label="Why a separate budget for the same content",
+        label=_("Why a separate budget for the same content"),
         widget=forms.Textarea(attrs={"rows": 2}),
         max_length=4000,
         required=False,
-        help_text="Needed only for a new account. For the people in the table the two caps add up; the audit log keeps this.",
+        help_text=_(
+            "Needed only for a new account. For the people in the table the two caps add up; the audit log keeps this."
+        ),
     )
     epsilon = _epsilon()
     delta = _delta()
-    rho = AmountInput(currency="rho", label="ρ, the privacy loss under zCDP")
+    rho = AmountInput(currency="rho", label=_("ρ, the privacy loss under zCDP"))
     reason = forms.CharField(
-        label="Reason",
+        label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
         max_length=4000,
-        help_text="Stays in the ledger.",
+        help_text=_("Stays in the ledger."),
     )
 
     def __init__(self, *args: Any, budget_request: BudgetRequest, **kwargs: Any) -> None:
@@ -241,10 +254,10 @@ class RefuseForm(forms.Form):
 
     prefix = "refuse"
     reason = forms.CharField(
-        label="Reason",
+        label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
         max_length=4000,
-        help_text="The steward reads this.",
+        help_text=_("The steward reads this."),
     )
 
 

@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
@@ -118,7 +119,7 @@ def ask(request: SignedInRequest, dataset_code: str) -> HttpResponse:
     ):
         messages.success(
             request,
-            "A custodian will see your request and decide; you will find the answer here.",
+            _("A custodian will see your request and decide; you will find the answer here."),
         )
         return redirect("ledger:request", budget_request.code)
     return render(
@@ -149,7 +150,9 @@ def grant(request: SignedInRequest, code: str) -> HttpResponse:
                 custodian=request.user, request=budget_request, **form.decision
             )
             messages.success(
-                request, f"Granted: entry {entry.sequence} of {entry.account.name}."
+                request,
+                _("Granted: entry %(sequence)s of %(name)s.")
+                % {"sequence": entry.sequence, "name": entry.account.name},
             )
             return redirect("ledger:account", entry.account.code)
         except Refused as refusal:

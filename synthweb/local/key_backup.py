@@ -18,6 +18,7 @@ import os
 import re
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pyrage
@@ -26,6 +27,10 @@ from synthweb.local import keys, paths
 
 SHORTEST = 12
 LARGEST = 64 * 1024  # bytes of one key file
+_TOO_MUCH_WORK = "Excessive work"
+"""The library's words for a file whose passphrase takes more work than it allows, which depends on the machine's speed."""
+_ATTEMPTS, _PAUSE = 6, 0.2
+"""How often a copy is opened that seems to need too much work, and how many seconds longer each pause is than the last."""
 _RETIRED = re.compile(rf"{keys.RETIRED}/signing-[0-9a-f]{{16}}\.pub")
 
 
@@ -84,12 +89,7 @@ def restore(folder: Path, file: Path, passphrase: str) -> list[str]:
 
 def read(file: Path, passphrase: str) -> dict[str, bytes]:
     """The keys in a copy, by name."""
-    try:
-        plain = pyrage.passphrase.decrypt(file.read_bytes(), passphrase)
-    except pyrage.DecryptError:
-        raise BackupRefused(
-            f"{file} cannot be opened: it is damaged, or the passphrase is another one."
-        ) from None
+    plain = _opened(file, passphrase)
     contents: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
         for member in archive:
@@ -100,6 +100,26 @@ def read(file: Path, passphrase: str) -> dict[str, bytes]:
             content = archive.extractfile(member)
             contents[member.name] = content.read() if content else b""
     return contents
+
+
+def _opened(file: Path, passphrase: str) -> bytes:
+    """The archive inside a copy."""
+    sealed = file.read_bytes()
+    for attempt in range(_ATTEMPTS):
+        try:
+            plain: bytes = pyrage.passphrase.decrypt(sealed, passphrase)
+            return plain
+        except pyrage.DecryptError as problem:
+            if _TOO_MUCH_WORK not in str(problem):
+                raise BackupRefused(
+                    f"{file} cannot be opened: it is damaged, or the passphrase is another one."
+                ) from None
+        # The library times this machine at each call, and a busy one looks slow.
+        time.sleep(_PAUSE * attempt)
+    raise BackupRefused(
+        f"{file} was made on a much faster machine, and opening it would take very long on this one. Try again when "
+        "this machine is idle, or open it elsewhere: age -d FILE | tar x"
+    )
 
 
 def _names(folder: Path) -> list[str]:

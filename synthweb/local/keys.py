@@ -1,13 +1,13 @@
 """Keys and secrets of an installation: made once, never overwritten, readable by their owner alone.
 
 keys/secret.key            Django's secret
-keys/vault.pub             what uploads are encrypted to (web)
-keys/worker/vault.key      what opens them (confidential worker)
-keys/preview.pub           what previews and reports are encrypted to (confidential worker)
-keys/web/preview.key       what opens those (web)
-keys/web/content.key       keyed hash that notices the same content uploaded again (web)
-keys/signing.pub           what auditors check signed checkpoints of the ledger with (anybody)
-keys/web/signing.key       what signs them (web)
+keys/vault.pub             encrypts uploads (web)
+keys/worker/vault.key      decrypts them (confidential worker)
+keys/preview.pub           encrypts previews and reports (confidential worker)
+keys/web/preview.key       decrypts those (web)
+keys/web/content.key       key of the hash that notices when the same content is uploaded again (web)
+keys/signing.pub           verifies signed checkpoints of the ledger (anybody)
+keys/web/signing.key       signs them (web)
 
 `python -m synthweb.local.keys FOLDER` makes whatever is missing; `python -m synthweb.local.key_backup` keeps copies.
 """

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
@@ -43,7 +44,7 @@ def settings(request: SignedInRequest, code: str) -> HttpResponse:
     if not form.is_valid():
         return _wrong(request, dataset, name_form=form)
     datasets.rename(actor=request.user, dataset=dataset, **form.cleaned_data)
-    messages.success(request, "Name and description are saved.")
+    messages.success(request, _("Name and description are saved."))
     return redirect("pages:settings", dataset.code)
 
 
@@ -79,7 +80,9 @@ def answer(request: SignedInRequest, code: str) -> HttpResponse:
             changed = datasets.set_dialect(actor=request.user, dataset=dataset, dialect=dialect)
             runs.request_ingest(dataset=changed, actor=request.user)
     except (TableError, Conflict) as refused:
-        messages.error(request, f"The file was not read again: {refused}.")
+        messages.error(
+            request, _("The file was not read again: %(refused)s.") % {"refused": refused}
+        )
         return redirect("datasets:describe", dataset.code)
     return redirect("pages:upload-status", dataset.code)
 
@@ -161,11 +164,14 @@ def back(request: SignedInRequest, code: str) -> HttpResponse:
     try:
         restored = datasets.go_back(actor=request.user, dataset=dataset)
         messages.success(
-            request, f"Version {restored.table_number} of the table is in force again."
+            request,
+            _("Version %(table_number)s of the table is in force again.")
+            % {"table_number": restored.table_number},
         )
     except Conflict as conflict:
         messages.error(
-            request, f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}."
+            request,
+            f"{conflict.rule[0].upper()}{conflict.rule[1:]}; {conflict.repair}.",
         )
     return redirect("pages:settings", dataset.code)
 
@@ -186,7 +192,8 @@ def delete(request: SignedInRequest, code: str) -> HttpResponse:
         else:
             messages.success(
                 request,
-                f"{dataset.name} is deleted: its table and everything made of it is erased.",
+                _("%(name)s is deleted: its table and everything made of it is erased.")
+                % {"name": dataset.name},
             )
             return redirect("datasets:index")
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK

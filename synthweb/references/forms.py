@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import TableError
 from synth_engine.references import Roles
@@ -32,43 +33,51 @@ class FileForm(forms.Form):
     """A file, that it is public, and which of its columns is what."""
 
     file = forms.FileField(
-        label="File",
+        label=_("File"),
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,.gz"}),
-        help_text=f"CSV in UTF-8, plain or packed with gzip, at most {MOST_BYTES // 2**20} MB as uploaded. Files of LODES "
-        "(…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are.",
+        help_text=_(
+            "CSV in UTF-8, plain or packed with gzip, at most %(megabytes)s MB as uploaded. Files of LODES (…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are."
+        )
+        % {"megabytes": MOST_BYTES // 2**20},
         error_messages={
             "required": f"No file came in: choose a CSV of at most {MOST_BYTES // 2**20} MB."
         },
     )
-    code = forms.CharField(required=False, max_length=200, label="Column of the codes")
+    code = forms.CharField(required=False, max_length=200, label=_("Column of the codes"))
     latitude = forms.CharField(
-        required=False, max_length=200, label="Column of latitudes, in degrees"
+        required=False, max_length=200, label=_("Column of latitudes, in degrees")
     )
     longitude = forms.CharField(
-        required=False, max_length=200, label="Column of longitudes, in degrees"
+        required=False, max_length=200, label=_("Column of longitudes, in degrees")
     )
     weight = forms.CharField(
         required=False,
         max_length=200,
-        label="Column of weights",
-        help_text="Residents, jobs, area: 0 or more.",
+        label=_("Column of weights"),
+        help_text=_("Residents, jobs, area: 0 or more."),
     )
     parents = forms.CharField(
         required=False,
         max_length=5_000,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "town: ctycsub: ctycsubname"}),
-        label="Larger parts that each code belongs to",
-        help_text="One a line: what to call the partition, a colon, and its column; after another colon, if there is one, the "
-        "column of its names.",
+        label=_("Larger parts that each code belongs to"),
+        help_text=_(
+            "One a line: what to call the partition, a colon, and its column; after another colon, if there is one, the "
+            "column of its names."
+        ),
     )
     adds = forms.BooleanField(
         required=False,
-        label="An earlier release: codes stand in several lines, and their weights are summed",
+        label=_(
+            "An earlier release: codes stand in several lines, and their weights are summed"
+        ),
     )
     word = forms.CharField(
         max_length=20,
-        label=f"Type the word “{WORD}” to say that anybody may read this file, and that it holds nothing of a table that "
-        "you protect",
+        label=_(
+            "Type the word “%(word)s” to say that anybody may read this file, and that it holds nothing of a table that you protect"
+        )
+        % {"word": WORD},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -136,13 +145,13 @@ class NewForm(FileForm):
 
     name = forms.CharField(
         max_length=200,
-        help_text="What your colleagues call it, such as “Census blocks 2010”.",
+        help_text=_("What your colleagues call it, such as “Census blocks 2010”."),
         validators=[validate_one_line],
     )
     published = forms.CharField(
         max_length=1_000,
-        label="Where anybody can get it",
-        help_text="An address or a citation. It stands on the page of the table.",
+        label=_("Where anybody can get it"),
+        help_text=_("An address or a citation. It stands on the page of the table."),
     )
     field_order = [
         "name",

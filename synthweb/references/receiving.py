@@ -28,16 +28,16 @@ class LargerInMemory(MemoryFileUploadHandler):
 
 
 class Dropped(MemoryFileUploadHandler):
-    """Behind it: takes what is too large, and drops it, so that the browser gets an answer."""
+    """Receives a file that is too large for `LargerInMemory` and drops it, so that the browser gets an answer."""
 
     def handle_raw_input(self, *_: Any, **__: Any) -> None:
         # `file_complete` then returns no file, and the form reports that none came in.
         self.activated = False
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        """Nothing is kept."""
+        """Store nothing."""
 
 
 def receive(request: HttpRequest) -> None:
-    """From here on, files in `request` come in this way; to be called before anything reads `request.POST`."""
+    """Install the handlers for the files of this request. Call it before anything reads `request.POST`."""
     request.upload_handlers = [LargerInMemory(request), Dropped(request)]

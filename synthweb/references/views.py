@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -97,7 +98,8 @@ def _receive(request: SignedInRequest, table: ReferenceTable | None) -> HttpResp
         else:
             messages.success(
                 request,
-                f"“{made.name}” can be used for columns of any dataset of your organisation.",
+                _("“%(name)s” can be used for columns of any dataset of your organisation.")
+                % {"name": made.name},
             )
             return redirect("references:detail", made.code)
     here = ("", "New") if table is None else ("", f"New version of {table.name}")
@@ -123,7 +125,9 @@ def delete(request: SignedInRequest, code: str) -> HttpResponse:
     require(request.user, Need.UPLOAD)
     services.delete(actor=request.user, reference=table)
     messages.success(
-        request, f"“{table.name}” is deleted; descriptions keep what they took from it."
+        request,
+        _("“%(name)s” is deleted; descriptions keep what they took from it.")
+        % {"name": table.name},
     )
     return redirect("references:index")
 
@@ -143,12 +147,18 @@ def use(request: SignedInRequest, dataset_code: str) -> HttpResponse:
         return render(
             request, "references/use.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
         )
-    messages.success(request, f"Copied into the draft: {summary}. Nothing is confirmed yet.")
+    messages.success(
+        request,
+        _("Copied into the draft: %(summary)s. Nothing is confirmed yet.")
+        % {"summary": summary},
+    )
     if applying.totals_want_another_relation(dataset):
         messages.warning(
             request,
-            "Public totals are the same in neighbouring tables only if one record is replaced: choose “Replace one” and one "
-            "record a person on the describe page, under “Whom the releases protect”, before you confirm.",
+            _(
+                "Public totals are the same in neighbouring tables only if one record is replaced: choose “Replace one” and one "
+                "record a person on the describe page, under “Whom the releases protect”, before you confirm."
+            ),
         )
     return redirect("references:use", dataset.code)
 
@@ -200,5 +210,5 @@ def forget(request: SignedInRequest, dataset_code: str) -> HttpResponse:
     applying.forget(
         actor=request.user, dataset=dataset, column=request.POST.get("column", "")[:200]
     )
-    messages.success(request, "Taken off the draft.")
+    messages.success(request, _("Taken off the draft."))
     return redirect("references:use", dataset.code)

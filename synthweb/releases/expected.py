@@ -1,13 +1,14 @@
 """Expected ranges of a release for its pages and REST: figures of its model with bands from the noise of its receipt.
 
-Nothing but these two released documents goes in, so whoever may draw samples may see all of it.
+Nothing but these two released documents goes in, so whoever may draw samples may see all of it. A worker computes them, once a
+release; pages and REST read what it stored.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from synth_engine.domain import Attribute
 from synth_engine.evaluation import expected
@@ -15,10 +16,10 @@ from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
 from synth_engine.evaluation.figure_origins import ExpectedRange
 from synth_engine.evaluation.scale_text import is_moment, number_text, span_text, text_of
 from synth_engine.evaluation.thousands import grouped
+from synth_engine.models.model import Model
 from synthweb.releases.model_cache import model_of
-from synthweb.releases.models import Release
+from synthweb.releases.models import ExpectedRanges, Release
 
-MAX_RELEASES = 50  # whose figures stay in the memory of a web process
 _LABELS = {
     "mean": "Mean",
     "standard_deviation": "Standard deviation",
@@ -66,22 +67,32 @@ def shows(release: Release) -> bool:
     )
 
 
-# Model and receipt never change, so that their figures stay right as long as the process lives.
-@lru_cache(maxsize=MAX_RELEASES)
-def _columns(code: str) -> tuple[ExpectedColumn, ...]:
-    receipt = Release.objects.only("receipt").get(code=code).receipt
-    return tuple(expected.expected_columns(model_of(code), receipt["calls"]))
+def compute(release: Release, *, progress: Callable[[float], None]) -> list[ExpectedColumn]:
+    """The expected ranges of every column, from two released documents. It takes seconds: for a worker alone."""
+    model = Model.from_json(release.model)
+    return expected.expected_columns(model, release.receipt["calls"], progress=progress)
 
 
-def columns_of(release: Release) -> tuple[ExpectedColumn, ...]:
-    """The expected ranges of every column. The caller authorised."""
-    return _columns(release.code)
+def store(release: Release, columns: Sequence[ExpectedColumn]) -> None:
+    """Keep what was computed."""
+    ExpectedRanges.objects.update_or_create(
+        release=release,
+        defaults={"version": expected.VERSION, "columns": expected.to_json(columns)},
+    )
 
 
-def page(release: Release) -> ExpectedPage:
-    """What the tab shows."""
-    domain = model_of(release.code).domain
+def columns_of(release: Release) -> list[ExpectedColumn] | None:
+    """The stored ranges of every column; None before a worker has computed them. The caller authorised."""
+    stored = ExpectedRanges.objects.filter(release=release, version=expected.VERSION).first()
+    return None if stored is None else expected.from_json(stored.columns)
+
+
+def page(release: Release) -> ExpectedPage | None:
+    """What the tab shows; None before a worker has computed it."""
     columns = columns_of(release)
+    if columns is None:
+        return None
+    domain = model_of(release.code).domain
     return ExpectedPage(
         columns=tuple(
             ColumnLines(

@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain.document import MAX_BYTES
 from synth_engine.errors import InputError
@@ -25,13 +26,15 @@ DIGITS = re.compile(r"[0-9]{1,10}")
 class SampleForm(forms.Form):
     """How many rows, and the seed of somebody who wants the same table again."""
 
-    rows = forms.CharField(max_length=12, label="Rows")
+    rows = forms.CharField(max_length=12, label=_("Rows"))
     seed = forms.CharField(
         max_length=LONGEST_SEED,
         required=False,
-        label="Seed",
-        help_text="Empty: your own secret one for this release, so that asking again gives the same table, byte for "
-        "byte. Give another for another table.",
+        label=_("Seed"),
+        help_text=_(
+            "Empty: your own secret one for this release, so that asking again gives the same table, byte for "
+            "byte. Give another for another table."
+        ),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     edition = forms.CharField(max_length=16, required=False, widget=forms.HiddenInput)
@@ -49,14 +52,14 @@ class EditionForm(forms.Form):
     """A description of the release that somebody edited. Read in memory, as every upload is."""
 
     document = forms.FileField(
-        label="Edited description",
+        label=_("Edited description"),
         widget=forms.FileInput(attrs={"accept": ".json,application/json"}),
         error_messages={"required": "No file came in: choose a JSON file of at most 2.5 MB."},
     )
     note = forms.CharField(
         max_length=300,
-        label="What was changed",
-        help_text="Analysts read it beside every sample.",
+        label=_("What was changed"),
+        help_text=_("Analysts read it beside every sample."),
     )
 
     def clean_document(self) -> dict[str, object]:
@@ -76,7 +79,7 @@ class ShareForm(forms.Form):
     """One analyst of the organisation who does not have the release yet."""
 
     analyst: forms.ModelChoiceField[User] = forms.ModelChoiceField(
-        queryset=User.objects.none(), label="Analyst"
+        queryset=User.objects.none(), label=_("Analyst")
     )
 
     def __init__(self, data: Any = None, *, release: Release) -> None:
@@ -87,16 +90,19 @@ class ShareForm(forms.Form):
         # The choices authorise as well: an analyst of another organisation is no valid choice.
         field.queryset = selectors.analysts_for(release)
         field.empty_label = "Choose an analyst"
+        analysts = field.queryset[:2]
+        if len(analysts) == 1:
+            self.initial["analyst"] = str(analysts[0].pk)
 
 
 class DescribeForm(forms.Form):
     """What analysts read about a release."""
 
-    name = forms.CharField(max_length=200, label="Name", validators=[validate_one_line])
+    name = forms.CharField(max_length=200, label=_("Name"), validators=[validate_one_line])
     description = forms.CharField(
         max_length=5000,
         required=False,
-        label="Description",
+        label=_("Description"),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
@@ -104,11 +110,11 @@ class DescribeForm(forms.Form):
 class MapForm(forms.Form):
     """What the maps of commutes show. All of it is public, and stands in the address."""
 
-    pair = forms.ChoiceField(required=False, label="Between")
+    pair = forms.ChoiceField(required=False, label=_("Between"))
     near = forms.CharField(
         max_length=200,
         required=False,
-        label="Homes near",
+        label=_("Homes near"),
         widget=forms.TextInput(
             attrs={
                 "list": "map-names",
@@ -117,14 +123,16 @@ class MapForm(forms.Form):
             }
         ),
     )
-    within = forms.FloatField(min_value=0.1, max_value=20_000, required=False, label="Within")
+    within = forms.FloatField(
+        min_value=0.1, max_value=20_000, required=False, label=_("Within")
+    )
     short = forms.FloatField(
-        min_value=0.1, max_value=20_000, required=False, label="Short: up to"
+        min_value=0.1, max_value=20_000, required=False, label=_("Short: up to")
     )
     unit = forms.ChoiceField(
-        choices=[("km", "km"), ("miles", "miles")], required=False, label="Unit"
+        choices=[("km", "km"), ("miles", _("miles"))], required=False, label=_("Unit")
     )
-    by = forms.ChoiceField(required=False, label="Parts")
+    by = forms.ChoiceField(required=False, label=_("Parts"))
 
     def __init__(
         self, *args: Any, pairs: Sequence[str], choices: Mapping[str, str], **kwargs: Any

@@ -1,6 +1,6 @@
 """The table of groups that a release publishes: values of the chosen columns, and noisy counts.
 
-Made when the run ended, from noisy answers alone; for whoever may draw samples of the release.
+The run computes it at its end, from noisy answers alone. Whoever may draw samples of the release may read it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from synthweb.releases.model_cache import holds
 from synthweb.releases.models import Release
 
 SHOWN = 300
-NAMED = 4  # values of those that are put together
+NAMED = 4  # values that a merged group names on the page
 ANY = "any"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLine:
-    """One group: of each column its value, values that are put together, or any; and how many records it has."""
+    """One group. values: for each column its value, the merged values, or "any"; records: the estimated number of records."""
 
     values: tuple[str, ...]
     records: int
@@ -30,8 +30,8 @@ class GroupLine:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsPage:
-    """The largest groups first. `more`: how many are in the file alone; `total`: groups in all; `deviation`: of the noise of a
-    count before groups were put together, None where the receipt does not tell."""
+    """The largest groups first. total: number of groups; more: how many of them only the file has; deviation: standard deviation
+    of the noise of a count before groups were merged, None where the receipt does not say it."""
 
     columns: tuple[str, ...]
     lines: tuple[GroupLine, ...]
@@ -41,12 +41,12 @@ class GroupsPage:
 
 
 def shows(release: Release) -> bool:
-    """Whether it publishes such a table; the model stays in the database."""
+    """Return whether the release publishes such a table, without loading its model."""
     return holds(release.code, "published")
 
 
 def page(release: Release) -> GroupsPage | None:
-    """None for a release that publishes no groups."""
+    """Return the page of groups; None for a release that publishes none."""
     if (published := release.model.get("published")) is None:
         return None
     groups = sorted(published["groups"], key=lambda group: -group[2])
@@ -66,7 +66,7 @@ def page(release: Release) -> GroupsPage | None:
 
 
 def _deviation(receipt: Receipt, columns: Sequence[str]) -> float | None:
-    """Of the noise of the one table that counted these columns together."""
+    """Return the standard deviation of the noise of the table that counted these columns together."""
     calls = (call for call in receipt["calls"] if call["query"].get("verb") == "measure")
     return next(
         (
@@ -79,7 +79,7 @@ def _deviation(receipt: Receipt, columns: Sequence[str]) -> float | None:
 
 
 def lines(release: Release) -> Iterator[Sequence[object]] | None:
-    """A head and all groups, in the order in which they were divided, every value named; None as for the page."""
+    """Yield a header line and all groups, with every value named; None for a release that publishes none."""
     published = release.model.get("published")
     return None if published is None else _lines(release, published)
 
@@ -94,7 +94,7 @@ def _lines(release: Release, published: dict[str, Any]) -> Iterator[Sequence[obj
 def _labels(
     release: Release, columns: Sequence[str], *, named: bool = False
 ) -> list[tuple[str, ...]]:
-    """`named`: codes with what people call them."""
+    """Return the labels of each column's codes. named: with the names of places beside their codes."""
     domain = Domain.from_json(release.model["domain"])
     called = {points.column: points.names for points in domain.points} if named else {}
     return [

@@ -149,6 +149,8 @@ class Measured:
     pairs: int
     of_pairs: int
     triples: int
+    looked_for_triples: bool
+    """Whether relations of three columns that pairs do not show were looked for."""
     faint: int
     map: Map
     cuts: tuple[Cut, ...]
@@ -200,6 +202,7 @@ def measured(release: Release) -> Measured:
         pairs=len(pairs),
         of_pairs=math.comb(len(domain.names), 2),
         triples=len({frozenset(group.columns) for group in groups if len(group.columns) > 2}),
+        looked_for_triples=_looked_for_triples(release.receipt),
         faint=sum(group.faint for group in groups),
         map=_map(groups, domain.names, tables=tables),
         cuts=tuple(_cuts(groups, document, domain)),
@@ -214,6 +217,17 @@ def _calls(receipt: Receipt) -> Iterator[CallDocument]:
             and len(call["query"]["clique"]) > 1
         ):
             yield call
+
+
+def _looked_for_triples(receipt: Receipt) -> bool:
+    """Whether some of the calls selected among groups of three columns and more alone. Methods that grow groups column by
+    column have pairs among their candidates, and look for something else."""
+    candidates = (
+        call["query"].get("candidates", ())
+        for call in receipt["calls"]
+        if call["query"]["verb"] == "select"
+    )
+    return any(each and all(len(clique) > 2 for clique in each) for each in candidates)
 
 
 def _group(

@@ -108,6 +108,24 @@ class ReleaseGrant(models.Model):
         return f"{self.release} for {self.analyst}"
 
 
+class ExpectedRanges(models.Model):
+    """The expected ranges of a release, as a worker computed them from its model and its receipt."""
+
+    release = models.OneToOneField(
+        Release, on_delete=models.PROTECT, related_name="expected_ranges"
+    )
+    # Of the computation (synth_engine.evaluation.expected): figures of another one are made again.
+    version = models.CharField(max_length=32)
+    columns = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "expected ranges"
+
+    def __str__(self) -> str:
+        return f"Expected ranges of {self.release}"
+
+
 class Edition(models.Model):
     """A description of a release that somebody edited: no longer what was measured, and never changed again."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from django import forms
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
@@ -38,12 +39,16 @@ USUAL_SQUARE = 4
 class TreeMapForm(forms.Form):
     """Which place is shown, how finely, and from which square of it to which other place."""
 
-    place = forms.ChoiceField(label="Place", required=False)
-    halvings = forms.TypedChoiceField(label="Squares", required=False, coerce=int)
-    to = forms.ChoiceField(label="And of those in a square", required=False)
-    size = forms.TypedChoiceField(label="Size of that square", required=False, coerce=int)
-    north = forms.FloatField(label="Degrees north", required=False, min_value=-90, max_value=90)
-    east = forms.FloatField(label="Degrees east", required=False, min_value=-180, max_value=180)
+    place = forms.ChoiceField(label=_("Place"), required=False)
+    halvings = forms.TypedChoiceField(label=_("Squares"), required=False, coerce=int)
+    to = forms.ChoiceField(label=_("And of those in a square"), required=False)
+    size = forms.TypedChoiceField(label=_("Size of that square"), required=False, coerce=int)
+    north = forms.FloatField(
+        label=_("Degrees north"), required=False, min_value=-90, max_value=90
+    )
+    east = forms.FloatField(
+        label=_("Degrees east"), required=False, min_value=-180, max_value=180
+    )
 
     def __init__(self, data: Mapping[str, str], *, names: Sequence[str], finest: int) -> None:
         place = data.get("place") if data.get("place") in names else names[0]

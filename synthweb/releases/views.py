@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -99,9 +100,10 @@ def measured(request: SignedInRequest, code: str) -> HttpResponse:
 def expected_ranges(request: SignedInRequest, code: str) -> HttpResponse:
     """Figures of single columns with the bands that the noise leaves, from model and receipt alone."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    context = screens.frame(request.user, release, tab="expected") | {
-        "expected": expected.page(release)
-    }
+    page = expected.page(release)
+    if page is None:
+        return redirect("runs:ranges", code)
+    context = screens.frame(request.user, release, tab="expected") | {"expected": page}
     return render(request, "releases/expected.html", context)
 
 
@@ -224,7 +226,7 @@ def description(request: SignedInRequest, code: str) -> HttpResponse:
                 actor=request.user, release=release, **form.cleaned_data
             )
             messages.success(
-                request, "Kept. Samples of it say that it was edited, and by whom."
+                request, _("Kept. Samples of it say that it was edited, and by whom.")
             )
             return redirect(
                 f"{reverse('releases:samples', args=[code])}?edition={edition.code}"
@@ -265,7 +267,9 @@ def share(request: SignedInRequest, code: str) -> HttpResponse:
             grant = services.share(
                 actor=request.user, release=release, analyst=form.cleaned_data["analyst"]
             )
-            messages.success(request, f"Shared with {grant.analyst}.")
+            messages.success(
+                request, _("Shared with %(analyst)s.") % {"analyst": grant.analyst}
+            )
             return redirect("releases:share", code)
         except Refused as error:
             form.add_error("analyst", str(error))
@@ -290,7 +294,9 @@ def revoke(request: SignedInRequest, code: str, grant: int) -> HttpResponse:
         actor=request.user, grant=get_object_or_404(selectors.grants_of(release), pk=grant)
     )
     messages.success(
-        request, f"{taken.analyst} can no longer open it. What was downloaded stays with them."
+        request,
+        _("%(analyst)s can no longer open it. What was downloaded stays with them.")
+        % {"analyst": taken.analyst},
     )
     return redirect("releases:share", code)
 

@@ -10,13 +10,14 @@ from fractions import Fraction
 from synth_engine import mechanisms
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
+from synth_engine.inference.error_forecast import ErrorForecast
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import ATTO, Shortfall
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.releases import guarantee
 from synthweb.runs import learning, planning, priors, sample_size, timing
-from synthweb.runs.forecast import Forecast, forecast
+from synthweb.runs.forecast import Forecast, forecast, share
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import Proposal
 from synthweb.runs.sample_size import Enough
@@ -96,6 +97,14 @@ class Lowered:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bands:
+    """Between which shares the errors of nine tables of ten are expected."""
+
+    columns: tuple[str, str]
+    pairs: tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """Everything on the right of the new-release page."""
 
@@ -110,6 +119,7 @@ class Estimate:
     memory: int
     digest: str
     forecast: Forecast
+    bands: Bands | None
     enough: Enough
     learning: Learning | None
     priors: priors.PriorSummary | None
@@ -176,6 +186,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
             hasty=hasty,
             here=expected.point,
         ),
+        bands=_bands(error),
         enough=sample_size.verdict(
             proposal.plan.domain,
             rows=rows,
@@ -189,6 +200,15 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         cells=_cells(proposal),
         lowered=_lowered(proposal, mean=error.mean, rows=rows),
     )
+
+
+def _bands(error: ErrorForecast) -> Bands | None:
+    """None where no band of pairs is stated: one column, or cells of a tree."""
+    if error.pairs_band is None:
+        return None
+    low, high = error.columns_band
+    low_pairs, high_pairs = error.pairs_band
+    return Bands(columns=(share(low), share(high)), pairs=(share(low_pairs), share(high_pairs)))
 
 
 def _lowered(proposal: Proposal, *, mean: float, rows: int) -> Lowered | None:

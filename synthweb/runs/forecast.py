@@ -22,6 +22,7 @@ from synth_engine.plans import forecast as engine
 from synth_engine.plans.forecast import Point
 from synth_engine.plans.plan import Rule
 from synth_engine.spec import Spec
+from synthweb.runs import methods
 
 Measure = Literal["oneway", "pairs"]
 MEASURES: tuple[tuple[Measure, str], ...] = (
@@ -40,6 +41,7 @@ WIDTH, PANEL, GAP, EDGE = 360, 96, 34, 8
 HEADROOM = 16  # above each panel, for its title
 REMEMBERED = 128  # curves: they depend on description, method, its parameters, δ and rows alone
 LABEL = 9.5  # units from one name at the end of a line to the next
+CLEARLY = 1.5  # times as much error: smaller differences between methods are within what forecasts are off by
 LONGEST_LABEL = 19  # characters; the whole name is in the table
 
 
@@ -78,6 +80,16 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Better:
+    """A method that is expected to be clearly closer in pairs than the one that is recommended for most tables."""
+
+    title: str
+    pairs: str
+    recommended: str
+    recommended_pairs: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forecast:
     """Everything below the slider."""
 
@@ -92,6 +104,7 @@ class Forecast:
     mark: float | None  # where the ε chosen stands; None beyond the slider
     words: str
     waiting: int  # methods whose lines were left out for now
+    better: Better | None
     width: int = WIDTH
     height: int = 2 * (HEADROOM + PANEL) + GAP
 
@@ -157,6 +170,28 @@ def forecast(
         mark=_across(float(spec.epsilon)),
         words=_words(lines, epsilon),
         waiting=waiting,
+        better=None if waiting else _better(at_epsilon, titles, domain),
+    )
+
+
+def _better(
+    here: Mapping[str, Point | None], titles: Mapping[str, str], domain: Domain
+) -> Better | None:
+    """Compares the method recommended for most tables with the best of the others. Methods that are recommended for
+    something else than columns and pairs are not compared by these."""
+    recommended = mechanisms.recommended(domain)
+    usual = here.get(recommended)
+    if usual is None or recommended in methods.BEYOND:
+        return None
+    points = [point for point in here.values() if point is not None]
+    best = min(points, key=lambda point: point["pairs"])
+    if usual["pairs"] <= CLEARLY * best["pairs"]:
+        return None
+    return Better(
+        title=titles[best["mechanism"]],
+        pairs=share(best["pairs"]),
+        recommended=titles[recommended],
+        recommended_pairs=share(usual["pairs"]),
     )
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
@@ -42,19 +43,19 @@ class DepthField(forms.CharField):
 class ReleaseForm(forms.Form):
     """Mechanism, loss, rows and name. Numbers are read as text, exactly: `clean` makes `spec` of them."""
 
-    mechanism = forms.ChoiceField(widget=forms.RadioSelect, label="Method")
-    epsilon = forms.CharField(max_length=40, label="Privacy loss ε", error_messages=AMOUNT)
-    delta = forms.CharField(max_length=40, required=False, label="δ", error_messages=AMOUNT)
+    mechanism = forms.ChoiceField(widget=forms.RadioSelect, label=_("Method"))
+    epsilon = forms.CharField(max_length=40, label=_("Privacy loss ε"), error_messages=AMOUNT)
+    delta = forms.CharField(max_length=40, required=False, label=_("δ"), error_messages=AMOUNT)
     rows = forms.CharField(
-        max_length=12, required=False, label="Rows of a sample", error_messages=SHORT
+        max_length=12, required=False, label=_("Rows of a sample"), error_messages=SHORT
     )
     records = forms.CharField(
-        max_length=12, required=False, label="About how many records", error_messages=SHORT
+        max_length=12, required=False, label=_("About how many records"), error_messages=SHORT
     )
     name = forms.CharField(
         max_length=200,
         required=False,
-        label="Name of the release",
+        label=_("Name of the release"),
         error_messages=SHORT,
         validators=[validate_one_line],
     )

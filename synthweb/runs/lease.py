@@ -50,7 +50,7 @@ def free() -> Q:
     return Q(lease_held=False)
 
 
-def claim(subject: models.SynthesisRun | models.TableErrand) -> Lease | None:
+def claim(subject: models.Subject) -> Lease | None:
     """Take the row if it is open and free. None: over, or somebody else is at work on it (a doubled message)."""
     kind = type(subject)
     # The token that was read is part of the condition, so that the new one is nobody else's.
@@ -167,12 +167,15 @@ TOLERANCE = 1e-6
 
 def expire(watch: Watch) -> list[str]:
     """Free the rows whose worker has been silent for a lease. Returns their codes."""
-    return _expire(models.SynthesisRun, watch) + _expire(models.TableErrand, watch)
+    kinds: tuple[type[models.Subject], ...] = (
+        models.SynthesisRun,
+        models.TableErrand,
+        models.RangesErrand,
+    )
+    return [code for kind in kinds for code in _expire(kind, watch)]
 
 
-def _expire(
-    kind: type[models.SynthesisRun] | type[models.TableErrand], watch: Watch
-) -> list[str]:
+def _expire(kind: type[models.Subject], watch: Watch) -> list[str]:
     held = kind._default_manager.filter(lease_held=True, state__in=kind.OPEN)
     rows = list(held.values_list("code", "lease_token", "heartbeats", "lease_seconds"))
     states = {code: (token, beats) for code, token, beats, _ in rows}

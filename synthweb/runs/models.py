@@ -173,6 +173,39 @@ class TableErrand(Leased):
         return f"{self.get_kind_display()}: {self.dataset}"
 
 
+class RangesErrand(Leased):
+    """The computation of a release's expected ranges. It opens no table and has no key: model and receipt are released."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting for a worker"
+        FINISHED = "finished", "Finished"
+        FAILED = "failed", "Failed"
+
+    OPEN = (State.WAITING,)
+
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="ranges_errands"
+    )
+    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_held"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["release"],
+                condition=Q(state="waiting"),
+                name="one_waiting_ranges_errand",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Expected ranges: {self.release}"
+
+
+Subject = SynthesisRun | TableErrand | RangesErrand
+"""What a message rings for."""
+
+
 class OutboxMessage(models.Model):
     """A task to ring for, written in the transaction that needs it; sent on commit, and again by the reconciler for as
     long as its subject waits. One row a task and subject, deleted when the subject is over."""

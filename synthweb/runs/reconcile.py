@@ -8,6 +8,7 @@ nobody else has locked, so that any number of reconcilers may run at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
@@ -16,7 +17,13 @@ from django.db.models.functions import Now
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.runs import artefacts, lease, queue, services
-from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    OutboxMessage,
+    RangesErrand,
+    Subject,
+    SynthesisRun,
+    TableErrand,
+)
 
 State = SynthesisRun.State
 # Rows of one step in one pass: a backlog is worked off in several short transactions.
@@ -170,10 +177,14 @@ def _ring(message: OutboxMessage) -> bool:
     return False
 
 
-def _subject(message: OutboxMessage) -> QuerySet[SynthesisRun] | QuerySet[TableErrand]:
+_SUBJECTS: dict[str, type[Subject]] = {
+    queue.SYNTHESIZE: SynthesisRun,
+    queue.TABLE_ERRAND: TableErrand,
+    queue.EXPECTED_RANGES: RangesErrand,
+}
+
+
+def _subject(message: OutboxMessage) -> QuerySet[Any]:
     """The open row that a message rings for."""
-    if message.task == queue.SYNTHESIZE:
-        return SynthesisRun.objects.filter(
-            code=message.subject_code, state__in=SynthesisRun.OPEN
-        )
-    return TableErrand.objects.filter(code=message.subject_code, state__in=TableErrand.OPEN)
+    kind = _SUBJECTS[message.task]
+    return kind._default_manager.filter(code=message.subject_code, state__in=kind.OPEN)

@@ -24,7 +24,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
 USUAL_EPSILON = 10**9  # one, in the ledger's integers
@@ -226,9 +226,19 @@ def report(user: User, release: Release, errand: TableErrand | None) -> dict[str
     }
 
 
-def errand_lines(errand: TableErrand) -> list[StageLine]:
-    """The stages of a comparison as far as it has come."""
-    names = [stage.name for stage in stages.REPORT]
+def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, object]:
+    """The page that waits for expected ranges: a tab of the release."""
+    return releases.frame(user, release, tab="expected") | {
+        "errand": errand,
+        "stages": errand_lines(errand, of=stages.RANGES),
+    }
+
+
+def errand_lines(
+    errand: TableErrand | RangesErrand, *, of: tuple[stages.Stage, ...] = stages.REPORT
+) -> list[StageLine]:
+    """The stages of a comparison, or of another errand, as far as it has come."""
+    names = [stage.name for stage in of]
     here = names.index(errand.stage) if errand.stage in names else 0
     return [
         StageLine(
@@ -236,7 +246,7 @@ def errand_lines(errand: TableErrand) -> list[StageLine]:
             state="done" if place < here else "running" if place == here else "waiting",
             fraction=1.0 if place < here else errand.progress if place == here else 0.0,
         )
-        for place, stage in enumerate(stages.REPORT)
+        for place, stage in enumerate(of)
     ]
 
 

@@ -13,7 +13,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
 
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
@@ -60,6 +60,12 @@ def latest_errand(
         .order_by("-created_at", "-pk")
         .first()
     )
+
+
+def latest_ranges_errand(release: Release) -> RangesErrand | None:
+    """The newest computation of a release's expected ranges; the caller authorised."""
+    errands = RangesErrand.objects.filter(release=release)
+    return errands.order_by("-created_at", "-pk").first()
 
 
 def unseen_of(runs: QuerySet[SynthesisRun], user: AbstractBaseUser) -> QuerySet[SynthesisRun]:

@@ -20,7 +20,7 @@ from synthweb.lib import names
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning, queue, stages, timing
-from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.models import RangesErrand, RunEvent, SynthesisRun, TableErrand
 
 State = SynthesisRun.State
 
@@ -256,6 +256,20 @@ def _errand(
             target=("release", release.code) if release else ("dataset", dataset.code),
             organisation=dataset.organisation,
         )
+    return errand
+
+
+@transaction.atomic
+def request_ranges(*, release: Release) -> RangesErrand:
+    """Have the expected ranges of a release computed; asking again while it waits gives the one that waits. Not in the audit
+    log: nothing but released documents is read, and whoever may open them has been authorised."""
+    errand, created = RangesErrand.objects.get_or_create(
+        release=release,
+        state=RangesErrand.State.WAITING,
+        defaults={"stage": stages.WAIT.name},
+    )
+    if created:
+        queue.ring(queue.EXPECTED_RANGES, errand.code, queue.DEFAULT)
     return errand
 
 

@@ -55,9 +55,15 @@ COUNT = Stage(
     text="Real and synthetic tables are counted and compared.",
 )
 REPORT = (WAIT, OPEN, READ, COUNT)
+SIMULATE = Stage(
+    name="simulate",
+    title="Simulate the noise",
+    text="The answers about each column are simulated from the model and the receipt.",
+)
+RANGES = (WAIT, SIMULATE)
 NAMES = tuple(stage.name for stage in RUN)
 
-TITLES = {stage.name: stage.title for stage in RUN} | {COUNT.name: COUNT.title}
+TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, SIMULATE)}
 
 
 def position(name: str) -> int:

@@ -26,6 +26,14 @@ def table_errand(code: str) -> None:
     worker.table_errand(code=code)
 
 
+@app.task(name=queue.EXPECTED_RANGES)
+def expected_ranges(code: str) -> None:
+    """Compute the expected ranges of a release; on the `default` queue, whose process has no key of a table."""
+    from synthweb.runs import ranges
+
+    ranges.compute(code=code)
+
+
 @app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""

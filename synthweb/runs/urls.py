@@ -17,4 +17,5 @@ urlpatterns = [
     path("datasets/<slug:code>/releases/new/", views.new, name="new"),
     path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
     path("releases/<slug:code>/report/", views.report, name="report"),
+    path("releases/<slug:code>/expected/making/", views.ranges, name="ranges"),
 ]

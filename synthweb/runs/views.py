@@ -11,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from synth_engine.errors import InputError, PrivacyError
@@ -23,11 +24,12 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
+from synthweb.releases import expected
 from synthweb.releases import selectors as releases
 from synthweb.runs import errors, notices, planning, purpose, screens, selectors, services
 from synthweb.runs.estimate import Estimate, estimate
 from synthweb.runs.forms import ReleaseForm
-from synthweb.runs.models import SynthesisRun, TableErrand
+from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
 
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 
@@ -229,6 +231,29 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
         return _go(request.path, by_htmx=True)
     page = "releases/_compare_waiting.html" if asking_again else "releases/compare_ask.html"
     return render(request, page, screens.report(request.user, release, errand))
+
+
+# --- expected ranges ----------------------------------------------------------------------------------------------
+@login_required
+@require_http_methods(["GET", "POST"])
+@never_cache
+def ranges(request: SignedInRequest, code: str) -> HttpResponse:
+    """Have the expected ranges of a release computed, and watch it; the release's own page shows them. The first look asks for
+    them: it reads released documents alone. After a failure a person asks again."""
+    release = releases.release_for(request.user, code, Need.SAMPLE)
+    if request.method == "POST":
+        services.request_ranges(release=release)
+        return redirect("runs:ranges", code)
+    asking_again = bool(request.headers.get("HX-Request"))
+    if expected.columns_of(release) is not None:
+        return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
+    errand = selectors.latest_ranges_errand(release)
+    if errand is None or errand.state == RangesErrand.State.FINISHED:
+        errand = services.request_ranges(release=release)
+    if asking_again and not errand.is_open:
+        return _go(request.path, by_htmx=True)
+    page = "releases/_expected_waiting.html" if asking_again else "releases/expected_wait.html"
+    return render(request, page, screens.ranges(request.user, release, errand))
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

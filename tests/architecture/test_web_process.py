@@ -24,7 +24,7 @@ from synthweb.accounts.models import User
 from synthweb.accounts.services import create_token
 from tests import services
 from tests.cast import Cast
-from tests.web import addresses, scene
+from tests.web import addresses
 from tests.web.scene import Scene
 
 FORBIDDEN = (
@@ -82,13 +82,6 @@ class Server:
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(60) == 0
-
-
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
 
 
 @pytest.fixture

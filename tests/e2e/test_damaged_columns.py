@@ -38,8 +38,9 @@ def test_damaged_columns_are_red_with_their_repair(
         mechanism="independent",
         epsilon="4",
         name="Sales",
-        table=damaged.TABLE,
-        document=damaged.DOCUMENT,
+        table=damaged.MORE_TABLE,
+        document=damaged.MORE_DOCUMENT,
+        dialect=damaged.DIALECT,
     )
     errand = runs.request_report(release=release, actor=cast.steward)
     worker.table_errand(code=errand.code)
@@ -67,9 +68,9 @@ def test_damaged_columns_are_red_with_their_repair(
         texts = [
             " ".join(str(verdict.get_property("textContent")).split()) for verdict in verdicts
         ]
-        assert len(texts) == len(damaged.REPAIRS)
+        assert len(texts) == len(damaged.MORE_REPAIRS)
         assert verdicts[0].is_displayed()
-        for name, repair in damaged.REPAIRS.items():
+        for name, repair in damaged.MORE_REPAIRS.items():
             assert any(repair in text for text in texts), name
         colours = {
             chrome.execute_script("return getComputedStyle(arguments[0]).color", verdict)

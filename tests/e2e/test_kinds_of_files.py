@@ -46,7 +46,7 @@ def test_names_of_every_ending_are_let_through_and_others_are_refused(
         assert chosen(page, tmp_path / f"People{ending}", b"x") == "", ending
         assert chosen(page, tmp_path / f"PEOPLE{ending.upper()}", b"x") == "", ending
         name = page.browser.find_element(By.NAME, "name")
-        assert name.get_attribute("placeholder") == "PEOPLE"
+        assert name.get_attribute("value") == "PEOPLE"
     others = [ending for ending in ENDINGS if ending not in formats.endings(UPLOADED)]
     for ending in [*others, ".pdf", ".ods", ""]:
         assert "name ends neither in .csv" in chosen(

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 from synth_engine import mechanisms, pipeline, verifier
 from synth_engine.constraints import tables as possible_tables
-from synth_engine.domain import Domain, Integer, Weak
+from synth_engine.domain import Domain, Weak
 from synth_engine.domain.constraints import Impossible, Order
 from synth_engine.errors import InputError, SpecError, VerificationError
 from synth_engine.inference import oneway
@@ -33,31 +34,14 @@ from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from synth_engine.values import Listed
+from tests import plans
+from tests.domains import domain_of
 from tests.privacy.test_verifier import resealed
 
 DELTA = Fraction(1, 10**9)
 
 
-def domain_of(*sizes: int, **facts: Any) -> Domain:
-    attributes = tuple(
-        Integer(name=f"c{index}", low=0, high=size - 1, width=1)
-        for index, size in enumerate(sizes)
-    )
-    return Domain(attributes=attributes, **facts)
-
-
-def plan_of(
-    domain: Domain, *, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any
-) -> ContingencyTablePlan:
-    spec = Spec(
-        mechanism="contingency-table",
-        epsilon=Fraction(epsilon),
-        delta=delta,
-        parameters=parameters,
-    )
-    plan = mechanisms.plan(domain, spec)
-    assert isinstance(plan, ContingencyTablePlan)
-    return plan
+plan_of = partial(plans.plan_of, "contingency-table")
 
 
 def skewed(*sizes: int, rows: int, seed: int = 0) -> np.ndarray:

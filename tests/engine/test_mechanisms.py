@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -37,6 +38,7 @@ from synth_engine.models.model import (
 from synth_engine.privacy.loss import Pure, ZeroConcentrated
 from synth_engine.privacy.unit import Relation, histogram_sensitivity
 from synth_engine.spec import Spec
+from tests import plans
 
 DELTA = Fraction(1, 10**9)
 
@@ -127,13 +129,7 @@ class KnownCounts:
         raise NotImplementedError
 
 
-def plan_of(
-    domain: Domain, *, epsilon: str = "1", delta: Fraction = Fraction(0), **parameters: Any
-) -> mechanisms.Plan:
-    spec = Spec(
-        mechanism="independent", epsilon=Fraction(epsilon), delta=delta, parameters=parameters
-    )
-    return mechanisms.plan(domain, spec)
+plan_of = partial(plans.plan_of, "independent")
 
 
 def answers_of(plan: mechanisms.Plan, *, rows: int = 20_000) -> Answers:

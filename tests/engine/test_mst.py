@@ -11,23 +11,16 @@ import pytest
 from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Domain, Integer
+from synth_engine.domain import Domain
 from synth_engine.errors import InputError, SpecError
 from synth_engine.measurement import Answers, Measurement
 from synth_engine.models.model import Model
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synth_engine.spec import Spec
 from tests.answers import replaced
+from tests.domains import domain_of
 
 DELTA = Fraction(1, 10**9)
-
-
-def domain_of(*sizes: int, **changes: Any) -> Domain:
-    attributes = tuple(
-        Integer(name=f"c{place}", low=0, high=size - 1, width=1)
-        for place, size in enumerate(sizes)
-    )
-    return Domain(attributes=attributes, **changes)
 
 
 def chain(rows: int, *, columns: int, size: int, seed: int = 0) -> np.ndarray:

@@ -82,3 +82,16 @@ def test_a_spike_survives() -> None:
 def test_pure_noise_about_nothing_is_shrunk_to_nothing() -> None:
     noisy = np.rint(np.random.default_rng(5).normal(0, 20, 128))
     assert np.abs(oneway.shrink(noisy, sigma=20.0)).max() < 12
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**32))
+def test_rows_are_projected_as_each_by_itself_bit_for_bit(
+    rows: int, cells: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, 100, (rows, cells))
+    totals = np.rint(rng.normal(50, 100, rows))
+    together = oneway.project_rows_to_simplex(values, totals=totals)
+    for row, total, projected in zip(values, totals.tolist(), together, strict=True):
+        alone = oneway.project_to_simplex(row, total=total) if total > 0 else np.zeros(cells)
+        assert np.array_equal(projected, alone)

@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import mpmath
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import open_session
-from synth_engine.domain import Domain
 from synth_engine.measurement import (
     Answers,
     Call,
@@ -35,7 +33,7 @@ from synth_engine.measurement import (
 from synth_engine.mechanisms.pairwise import network_search
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetworkPlan
 from synth_engine.privacy.loss import Loss, Pure, ZeroConcentrated
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Interval, Replay, Table, domain_of, enclose, iv, ratio_iv
 from tests.privacy.test_law_of_gaussian_noise import gaussian, renyi
@@ -178,14 +176,14 @@ def walks(
         scripts += x.open
 
 
-def plan_of(
-    domain: Domain, *, delta: Fraction = Fraction(0), epsilon: Fraction = EPSILON
-) -> BayesianNetworkPlan:
-    shares = {"columns_share": 0.4, "structure_share": 0.02, "degree": 0}
-    spec = Spec(mechanism="bayesian-network", epsilon=epsilon, delta=delta, parameters=shares)
-    plan = mechanisms.plan(domain, spec)
-    assert isinstance(plan, BayesianNetworkPlan)
-    return plan
+plan_of = partial(
+    plans.plan_of,
+    "bayesian-network",
+    epsilon=EPSILON,
+    columns_share=0.4,
+    structure_share=0.02,
+    degree=0,
+)
 
 
 # ---- three columns, Laplace: the worst ratio ---------------------------------------------------------------------

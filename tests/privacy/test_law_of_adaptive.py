@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from math import inf
 
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Place, PointSet
@@ -17,7 +16,7 @@ from synth_engine.errors import BudgetExceeded
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay
 
@@ -44,10 +43,7 @@ BLOCKS = Domain(  # the first two lie in one cell of the second depth
 )
 
 
-def plan_of(domain: Domain, *, epsilon: str, **parameters: int) -> Plan:
-    return mechanisms.plan(
-        domain, Spec(mechanism="adaptive", epsilon=Fraction(epsilon), parameters=parameters)
-    )
+plan_of = partial(plans.plan_of, "adaptive")
 
 
 def program_of(plan: Plan) -> exact.Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -36,6 +37,7 @@ from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation, Sensitivity, histogram_sensitivity
 from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table, domain_of, pairs_of
 
@@ -43,12 +45,7 @@ EPSILON = Fraction(7, 10)
 MANY = Pure(epsilon=100 * EPSILON)
 
 
-def plan_of(domain: Domain, *, delta: Fraction = Fraction(0), **parameters: object) -> AimPlan:
-    plan = mechanisms.plan(
-        domain, Spec(mechanism="aim", epsilon=EPSILON, delta=delta, parameters=parameters)
-    )
-    assert isinstance(plan, AimPlan)
-    return plan
+plan_of = partial(plans.plan_of, "aim", epsilon=EPSILON)
 
 
 class TwoRounds(AimPlan):

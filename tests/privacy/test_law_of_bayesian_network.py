@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms, verifier
+from synth_engine import verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -22,7 +23,7 @@ from synth_engine.mechanisms.pairwise.network_search import NetworkSearch
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table, domain_of, pairs_of
 
@@ -36,15 +37,7 @@ def few_records_of_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network_search, "POPULATION", 40)
 
 
-def plan_of(
-    domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float
-) -> BayesianNetworkPlan:
-    spec = Spec(
-        mechanism="bayesian-network", epsilon=EPSILON, delta=delta, parameters=parameters
-    )
-    plan = mechanisms.plan(domain, spec)
-    assert isinstance(plan, BayesianNetworkPlan)
-    return plan
+plan_of = partial(plans.plan_of, "bayesian-network", epsilon=EPSILON)
 
 
 def worst(

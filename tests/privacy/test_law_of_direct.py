@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from math import inf
 
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
@@ -21,7 +20,7 @@ from synth_engine.measurement import Counts, Leaves, Noise
 from synth_engine.mechanisms.trees.top_down import TopDownPlan
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay
 
@@ -35,12 +34,7 @@ SQUARE = Domain(
 )
 
 
-def plan_of(domain: Domain, *, epsilon: str, depth: int = 1) -> Plan:
-    parameters = {"depth": depth, "stop": 0}
-    return mechanisms.plan(
-        domain,
-        Spec(mechanism="direct-synthesis", epsilon=Fraction(epsilon), parameters=parameters),
-    )
+plan_of = partial(plans.plan_of, "direct-synthesis", depth=1, stop=0)
 
 
 def program_of(plan: Plan) -> exact.Program:

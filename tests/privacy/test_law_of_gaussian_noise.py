@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import mpmath
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential.selection import SelectionLaw
 from synth_engine.confidential.session import open_session
 from synth_engine.domain import Domain
@@ -22,7 +21,7 @@ from synth_engine.measurement import Counts, Noise
 from synth_engine.mechanisms import Plan
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.unit import Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Table, domain_of, iv, pairs_of, ratio_iv
 
@@ -45,11 +44,7 @@ class Recorder:
         raise AssertionError("no selection here")
 
 
-def plan_of(domain: Domain) -> Plan:
-    spec = Spec(
-        mechanism="independent", epsilon=EPSILON, delta=DELTA, parameters={"noise": "gaussian"}
-    )
-    return mechanisms.plan(domain, spec)
+plan_of = partial(plans.plan_of, "independent", epsilon=EPSILON, delta=DELTA, noise="gaussian")
 
 
 def shifts(plan: Plan, x: Table, y: Table) -> list[Cell]:

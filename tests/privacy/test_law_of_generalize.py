@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from math import inf
 
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
-from synth_engine.domain import Domain
 from synth_engine.measurement import Counts, Noise
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, domain_of
 
-
-def plan_of(domain: Domain, *, epsilon: str, **parameters: object) -> Plan:
-    spec = Spec(
-        mechanism="generalize", epsilon=Fraction(epsilon), parameters={"k": 1, **parameters}
-    )
-    return mechanisms.plan(domain, spec)
+plan_of = partial(plans.plan_of, "generalize", k=1)
 
 
 def program_of(plan: Plan) -> exact.Program:

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Domain
 from synth_engine.mechanisms.independent import IndependentPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, domain_of
 
 EPSILON = Fraction(7, 10)
 
 
-def plan_of(domain: Domain) -> IndependentPlan:
-    plan = mechanisms.plan(domain, Spec(mechanism="independent", epsilon=EPSILON))
-    assert isinstance(plan, IndependentPlan)
-    return plan
+plan_of = partial(plans.plan_of, "independent", epsilon=EPSILON)
 
 
 def worst(

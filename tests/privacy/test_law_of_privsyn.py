@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms, verifier
+from synth_engine import verifier
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
@@ -22,7 +23,7 @@ from synth_engine.plans import budget_allocation
 from synth_engine.privacy import receipt
 from synth_engine.privacy.loss import Loss, Pure
 from synth_engine.privacy.unit import Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, Table, clamped_laplace, domain_of, pairs_of
 
@@ -49,14 +50,7 @@ class ActiveDomain(exact.ActiveDomain, WithScores):
     pass
 
 
-def plan_of(
-    domain: Domain, *, delta: Fraction = Fraction(0), **parameters: float
-) -> PrivSynPlan:
-    plan = mechanisms.plan(
-        domain, Spec(mechanism="privsyn", epsilon=EPSILON, delta=delta, parameters=parameters)
-    )
-    assert isinstance(plan, PrivSynPlan)
-    return plan
+plan_of = partial(plans.plan_of, "privsyn", epsilon=EPSILON)
 
 
 def worst(

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from fractions import Fraction
+from functools import partial
 from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
 from synth_engine.domain import Categorical, Domain, Integer, Weak
@@ -25,8 +24,8 @@ from synth_engine.mechanisms.trees import (
 )
 from synth_engine.plans.plan import Plan
 from synth_engine.privacy.unit import PrivacyUnit, Relation
-from synth_engine.spec import Spec
 from synth_engine.values import from_json
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay
 
@@ -36,10 +35,7 @@ SIGNS = from_json({"set": "strings", "alphabet": "ab", "min_length": 0, "max_len
 TEXTS = Domain(attributes=(Weak(name="word", values=SIGNS),))
 
 
-def plan_of(mechanism: str, domain: Domain, *, epsilon: str = "2", **parameters: Any) -> Plan:
-    return mechanisms.plan(
-        domain, Spec(mechanism=mechanism, epsilon=Fraction(epsilon), parameters=parameters)
-    )
+plan_of = partial(plans.plan_of, epsilon="2")
 
 
 def program_of(plan: Plan) -> exact.Program:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms, verifier
+from synth_engine import verifier
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession, open_session
 from synth_engine.domain import Domain
@@ -18,17 +19,14 @@ from synth_engine.mechanisms import uniform
 from synth_engine.mechanisms.uniform import RandomPlan
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
-from synth_engine.spec import Spec
+from tests import plans
 from tests.privacy import exact
 from tests.privacy.exact import Replay, domain_of
 
 EPSILON = Fraction(7, 10)
 
 
-def plan_of(domain: Domain, *, delta: Fraction = Fraction(0)) -> RandomPlan:
-    plan = mechanisms.plan(domain, Spec(mechanism="random", epsilon=EPSILON, delta=delta))
-    assert isinstance(plan, RandomPlan)
-    return plan
+plan_of = partial(plans.plan_of, "random", epsilon=EPSILON)
 
 
 def worst(

@@ -27,6 +27,9 @@ ALLOWED = {
     # and compare it, marked as not private.
     "evaluation/figure.py",
     "evaluation/figures/conditional_means.py",
+    "evaluation/figures/date_gaps.py",
+    "evaluation/figures/last_digits.py",
+    "evaluation/figures/missing_markers.py",
     "evaluation/figures/rank_correlation.py",
     "evaluation/figures/values.py",
     "evaluation/raw_values.py",

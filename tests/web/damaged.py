@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from synth_engine.formats import Dialect
+
 ROWS = 1_200
 
 REPAIRS = {
@@ -47,6 +49,44 @@ TABLE = "\n".join(
     [
         ",".join(attribute["name"] for attribute in DOCUMENT["attributes"]),
         *map(_row, range(ROWS)),
+        "",
+    ]
+)
+
+
+# More columns, damaged in ways that are seen in the released table alone, or by what its file is said to be.
+MORE_REPAIRS = REPAIRS | {
+    "sales": "declare a comma between thousands: that reads all of them",
+    "balance": "describe the column in finer bins there, or declare none and let them be learned",
+    "pdays": "give -1 a bin of its own",
+}
+DIALECT = Dialect(delimiter=",", quote='"', header=True, marks_confirmed=True)
+"""The steward confirmed that no sign stands between thousands."""
+MORE: list[dict[str, Any]] = [
+    {"name": "sales", "kind": "integer", "low": 0, "high": 4_000_000},
+    # Equal bins, between bounds far beyond the values.
+    {"name": "balance", "kind": "integer", "low": -10_000, "high": 110_000, "width": 3_750},
+    {"name": "pdays", "kind": "integer", "low": -1, "high": 871, "width": 28},
+]
+MORE_DOCUMENT: dict[str, Any] = {
+    "attributes": [
+        *DOCUMENT["attributes"],
+        *(attribute | {"provenance": "declared"} for attribute in MORE),
+    ]
+}
+
+
+def _more(index: int) -> str:
+    sales = f"{1_000_000 + 1_931 * index:,}"
+    balance = (index * index) % 997
+    pdays = -1 if index % 5 else 28 + index % 800
+    return f'"{sales}",{balance},{pdays}'
+
+
+MORE_TABLE = "\n".join(
+    [
+        ",".join(attribute["name"] for attribute in MORE_DOCUMENT["attributes"]),
+        *(f"{_row(index)},{_more(index)}" for index in range(ROWS)),
         "",
     ]
 )

@@ -19,8 +19,8 @@ from synthweb.references import services as references
 from synthweb.references.models import ReferenceTable
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release, Sample
+from synthweb.runs import ranges, worker
 from synthweb.runs import services as runs
-from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
 
 if TYPE_CHECKING:
@@ -114,17 +114,20 @@ def ask(*, steward: User, dataset: Dataset, epsilon: int = 4) -> BudgetRequest:
 
 
 def funded(
-    cast: Cast, *, table: str = TABLE, document: dict[str, Any] | None = None
+    cast: Cast,
+    *,
+    table: str = TABLE,
+    document: dict[str, Any] | None = None,
+    dialect: Dialect | None = None,
 ) -> Dataset:
-    """A dataset that is read, described, and may spend epsilon 4 and delta 1e-6."""
+    """A dataset that is read, described, and may spend epsilon 4 and delta 1e-6. dialect: what its steward says of the file."""
     made = read(upload(steward=cast.steward, organisation=cast.organisation, table=table))
-    if (
-        made.status == Dataset.Status.REFUSED
-    ):  # its form is not certain: the steward says that it has a header
+    # Where its form is not certain, the steward says that it has a header.
+    if dialect is not None or made.status == Dataset.Status.REFUSED:
         datasets.set_dialect(
             actor=cast.steward,
             dataset=made,
-            dialect=Dialect(delimiter=",", marks_confirmed=True),
+            dialect=dialect or Dialect(delimiter=",", marks_confirmed=True),
         )
         runs.request_ingest(dataset=made, actor=cast.steward)
         made = read(made)
@@ -152,9 +155,10 @@ def released(
     table: str,
     document: dict[str, Any] | None = None,
     parameters: dict[str, Any] | None = None,
+    dialect: Dialect | None = None,
 ) -> Release:
     """The one release of a table of its own, by any method, shared with nobody."""
-    dataset = funded(cast, table=table, document=document)
+    dataset = funded(cast, table=table, document=document, dialect=dialect)
     spec = Spec.from_json(
         {
             "mechanism": mechanism,
@@ -191,6 +195,7 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
     assert release is not None, run.failure
     releases.share(actor=steward, release=release, analyst=reader)
     worker.table_errand(code=runs.request_report(release=release, actor=steward).code)
+    ranges.compute(code=runs.request_ranges(release=release).code)
     fresh = read(
         upload(
             steward=steward,

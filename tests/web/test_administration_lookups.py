@@ -13,17 +13,9 @@ from synthweb.accounts.models import Organisation
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.models import BudgetAccount
 from tests.cast import Cast
-from tests.web import scene
 from tests.web.scene import Scene
 
 Browser = Callable[..., Client]
-
-
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
 
 
 @pytest.fixture

@@ -41,13 +41,6 @@ def steward_calls(cast: Cast) -> Caller:
     return Caller(cast.steward, "read", "spend", "share")
 
 
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
-
-
 def test_a_steward_does_the_main_job_by_rest(cast: Cast, steward_calls: Caller) -> None:
     uploaded = steward_calls.upload("name=Commutes", TABLE.encode())
     assert uploaded.status_code == 202

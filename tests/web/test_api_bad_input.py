@@ -11,7 +11,6 @@ from django.conf import settings
 from synthweb.ledger.models import BudgetRequest, LedgerEntry
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
-from tests.web import scene
 from tests.web.rest import PROBLEM, Caller
 from tests.web.scene import Scene
 
@@ -61,13 +60,6 @@ NO_AMOUNT = [
     ),
 ]
 NOTHING = ["0", '"0"', "0.0", "-0.0", '"0e0"', '"0/7"']
-
-
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
 
 
 def state() -> tuple[Any, ...]:

@@ -30,13 +30,6 @@ def dataset(cast: Cast) -> Dataset:
     return scene.read(scene.upload(steward=cast.steward, organisation=cast.organisation))
 
 
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
-
-
 def read(code: str) -> None:
     """A worker does what is asked for."""
     for errand in TableErrand.objects.filter(

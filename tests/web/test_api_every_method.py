@@ -16,7 +16,6 @@ from synthweb.api import urls
 from synthweb.datasets import vault
 from synthweb.datasets.models import Dataset
 from tests.cast import Cast
-from tests.web import scene
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import Scene
@@ -24,13 +23,6 @@ from tests.web.scene import Scene
 METHODS = ("GET", "HEAD", "OPTIONS", "TRACE", "POST", "PUT", "PATCH", "DELETE", "PROPFIND")
 SCOPES = ("read", "spend", "share", "grant")
 TABLE = b"region,age\nnorth,1\nsouth,2\n"
-
-
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
 
 
 def _addresses(played: Scene) -> Iterator[str]:

@@ -43,13 +43,6 @@ def everything() -> dict[str, int]:
     return {model.__name__: model.objects.count() for model in COUNTED}
 
 
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
-
-
 def spec(played: Scene, **changed: Any) -> dict[str, Any]:
     wanted = {
         "dataset": played.dataset.code,

@@ -5,14 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import pytest
-
 from synthweb.api import filters
 from synthweb.ledger.models import LedgerEntry
 from synthweb.releases import services as releases
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
-from tests.web import scene
 from tests.web.rest import Caller
 from tests.web.scene import Scene
 
@@ -21,13 +18,6 @@ BEFORE, LATER = (
     TODAY - dt.timedelta(days=9),
     TODAY + dt.timedelta(days=9),
 )  # whatever midnight the tests run over
-
-
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
 
 
 def found(caller: Caller, address: str, key: str = "code") -> list[Any]:

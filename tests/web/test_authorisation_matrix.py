@@ -156,6 +156,8 @@ GET    datasets/<slug:code>/releases/new/estimate/                   302    405 
 POST   datasets/<slug:code>/releases/new/estimate/                   302    404    404    404    200    403    403    403
 GET    releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 POST   releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
+GET    releases/<slug:code>/expected/making/                         302    404    404    302    302    403    403    403
+POST   releases/<slug:code>/expected/making/                         302    404    404    302    302    403    403    403
 GET    ledger/                                                       302    200    403    403    200    200    200    200
 GET    ledger/audit/                                                 302    403    403    403    403    403    200    200
 GET    ledger/audit/chain/                                           302    403    403    403    403    403    200    200
@@ -329,13 +331,6 @@ def rows() -> dict[tuple[str, str], tuple[int, ...]]:
         route = " ".join(middle[: -len(PEOPLE)])
         table[method, route] = tuple(int(status) for status in middle[-len(PEOPLE) :])
     return table
-
-
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
 
 
 @pytest.fixture

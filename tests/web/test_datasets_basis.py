@@ -8,6 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from synthweb.audit import labels
+from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, services
 from synthweb.datasets.models import DomainBasis, Preview
@@ -25,6 +27,8 @@ Open = Callable[..., Client]
 LAW = "The Act of 1996, section 4."
 NUMBERS = (
     "facts_as_suggested",
+    "equal_facts",
+    "Which of them equal one",
     "equal a suggestion",
     "equal a suggestion that was read from your data",
 )
@@ -269,3 +273,62 @@ def test_a_damaged_store_of_suggestions_costs_no_confirmation(
     desk.client.post(desk.address, fields, headers={"HX-Request": "true"})
     assert desk.draft["columns"]["age"]["confirmed"]
     assert desk.draft["columns"]["age"]["as_suggested"] is None
+
+
+def test_one_press_confirms_all_open_columns_and_the_description(desk: Desk) -> None:
+    answer = desk.press("finish-open", **{"because-open": "The codebook."})
+    assert answer.status_code == 302
+    basis = DomainBasis.objects.get()
+    assert {each["because"] for each in basis.statements} == {"The codebook."}
+    assert basis.suggestions_shown
+
+
+def test_without_a_statement_that_press_confirms_nothing_and_says_so_at_the_field(
+    desk: Desk,
+) -> None:
+    answer = desk.press("finish-open", **{"because-open": " "})
+    assert answer.status_code == 422
+    assert "Say first where these facts are written" in answer.text
+    assert 'aria-invalid="true"' in answer.text
+    assert not DomainBasis.objects.exists()
+
+
+def test_steward_and_custodian_alone_see_which_facts_equal_a_suggestion(
+    desk: Desk, cast: Cast, browser: Open
+) -> None:
+    desk.press("confirm:1", edit="1", _1_low="0")
+    desk.press("confirm-open")
+    desk.press("finish")
+    basis = DomainBasis.objects.get()
+    assert "high" in basis.equal_facts["age"]
+    assert "low" not in basis.equal_facts["age"]
+    address = reverse("datasets:domain", args=[desk.dataset.code, 1])
+    shown = "Which of them equal one"
+    assert shown in browser(cast.steward).get(address).text
+    assert shown in browser(cast.custodian).get(address).text
+    assert shown not in browser(cast.auditor).get(address).text
+
+
+def test_a_description_after_a_look_at_a_comparison_says_so(
+    desk: Desk, cast: Cast, browser: Open
+) -> None:
+    desk.press("confirm-open")
+    desk.press("finish")
+    audit.record(
+        actor=cast.steward,
+        action=labels.REPORT,
+        target=("dataset", desk.dataset.code),
+        organisation=cast.organisation,
+        detail={},
+    )
+    desk.press("confirm:1", edit="1", _1_low="0")
+    desk.press("finish")
+    marks = DomainBasis.objects.order_by("version__number")
+    assert [basis.after_looking for basis in marks] == [False, True]
+    pages = [
+        browser(cast.auditor)
+        .get(reverse("datasets:domain", args=[desk.dataset.code, number]))
+        .text
+        for number in (1, 2)
+    ]
+    assert ["data-after-looking" in page for page in pages] == [False, True]

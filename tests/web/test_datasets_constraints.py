@@ -185,6 +185,7 @@ def test_a_public_list_can_be_uploaded(desk: Desk) -> None:
     for content, says in (
         (b"\xff\xfe\x00", "is not CSV in UTF-8"),
         (b'"' + b"a" * 140_000 + b'",b', "no CSV of two short texts a line"),
+        (b'"' + b"a" * 20_000 + b'",b', "no CSV of two short texts a line"),
     ):
         broken = SimpleUploadedFile("zips.csv", content)
         answer = desk.client.post(

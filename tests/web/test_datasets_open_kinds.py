@@ -347,13 +347,19 @@ def test_wide_ranges_are_typed_and_come_back(
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"of": "integer", "low": "9", "high": "9"}, "Low is not below high"),
+        (
+            {"of": "integer", "low": "9", "high": "9"},
+            "“Lowest at the widest” is not below “Highest at the widest”",
+        ),
         (
             {"of": "integer", "low": "0", "high": "9.5"},
-            "“highest at the widest” is not a whole number",
+            "“Highest at the widest” is not a whole number",
         ),
-        ({"of": "number", "low": "0", "high": ""}, "“highest at the widest” is empty"),
-        ({"of": "date", "low": "0", "high": "2030-01-01"}, "Low is not a date"),
+        ({"of": "number", "low": "0", "high": ""}, "“Highest at the widest” is empty"),
+        (
+            {"of": "date", "low": "0", "high": "2030-01-01"},
+            "“Lowest at the widest” is not a date",
+        ),
         (
             {"of": "integer", "low": "0", "high": "9", "bins": "1"},
             "Bins is not a whole number from 2",

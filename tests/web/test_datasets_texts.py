@@ -51,7 +51,7 @@ def test_a_column_becomes_text_with_lengths_and_kinds_of_signs(desk: Desk) -> No
     ("typed", "says"),
     [
         ({"_0_max_length": "80"}, "No kind of sign is ticked"),
-        ({"_0_lower": "on"}, "“longest” is empty"),
+        ({"_0_lower": "on"}, "“Longest” is empty"),
         ({"_0_lower": "on", "_0_pattern": "##"}, "Both a pattern and lengths"),
         ({"_0_lower": "on", "_0_max_length": "9", "_0_min_length": "10"}, "out of order"),
     ],

@@ -200,7 +200,7 @@ def test_the_search_stays_and_wrong_bins_are_named_on_confirming(desk: Desk) -> 
     page = set_for(desk, "1", query="?kind=integer", bins="many")
     assert "1 of 4 columns shown" in page
     answer = desk.press("confirm:1", in_place=True)
-    assert "“number of bins” is not a whole number" in answer.text
+    assert "“Number of bins” is not a whole number" in answer.text
 
 
 @pytest.mark.parametrize("indices", [[], [3], [0, 1, 2, 7, 9, 10], list(range(500))])
@@ -213,3 +213,19 @@ def test_selected_lines_are_written_shortly_and_read_again(indices: list[int]) -
 @pytest.mark.parametrize("text", ["x", "1-x", "-", "5-1", "9999999", "１", "0-999999"])
 def test_made_up_lines_are_none(text: str) -> None:
     assert len(screens.numbers(text)) <= screens.MAX_LINES + 1
+
+
+def test_a_refused_group_action_keeps_its_panel_open_with_what_was_typed(desk: Desk) -> None:
+    answer = desk.press(
+        "set-selected", **{"all-markers": "NA, ?", "because": "The codebook, page 3."}
+    )
+    assert answer.status_code == 422
+    panel = answer.text.partition('id="together"')[2].partition("</details>")[0]
+    assert panel.partition(">")[0].strip() == "open"
+    assert "No column is selected." in panel
+    assert 'value="NA, ?"' in panel
+    assert 'value="The codebook, page 3."' in panel
+    answer = desk.press("set-selected", select=["0"], **{"all-markers": "NA, ?"})
+    assert "Nothing was chosen to be set" in answer.text
+    assert 'value="NA, ?"' in answer.text
+    assert not desk.draft.get("columns")

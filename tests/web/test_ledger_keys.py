@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -147,6 +148,14 @@ def test_nothing_of_a_key_stands_in_the_copy_and_no_other_passphrase_opens_it(
         key_backup.read(copied, PASSPHRASE + "!")
     copied.write_bytes(sealed[:-1] + bytes([sealed[-1] ^ 1]))
     with pytest.raises(key_backup.BackupRefused, match="damaged"):
+        key_backup.read(copied, PASSPHRASE)
+
+
+def test_a_copy_that_takes_too_much_work_is_not_called_damaged(copied: Path) -> None:
+    # The last number of the first stanza is the logarithm of the work.
+    much = re.sub(rb"(-> scrypt \S+ )\d+", rb"\g<1>30", copied.read_bytes(), count=1)
+    copied.write_bytes(much)
+    with pytest.raises(key_backup.BackupRefused, match="faster machine"):
         key_backup.read(copied, PASSPHRASE)
 
 

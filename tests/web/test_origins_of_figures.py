@@ -38,6 +38,7 @@ OF_ANALYSTS = (
     "synth_engine/evaluation/expected.py",
     "synth_engine/evaluation/column_shapes.py",
     "synthweb/releases/expected.py",
+    "synthweb/runs/ranges.py",
 )
 
 

@@ -26,8 +26,9 @@ def release(cast: Cast) -> Release:
         mechanism="independent",
         epsilon="4",
         name="Sales",
-        table=damaged.TABLE,
-        document=damaged.DOCUMENT,
+        table=damaged.MORE_TABLE,
+        document=damaged.MORE_DOCUMENT,
+        dialect=damaged.DIALECT,
     )
     services.share(actor=cast.steward, release=made, analyst=cast.analyst)
     worker.table_errand(code=runs.request_report(release=made, actor=cast.steward).code)
@@ -48,10 +49,10 @@ def test_each_damaged_column_is_red_with_its_repair_for_the_steward_alone(
     assert not exported["private"]
     levels = {entry["name"]: entry["verdict"]["level"] for entry in exported["attributes"]}
     assert levels.pop(damaged.HONEST) in ("same", "small")
-    assert set(levels.values()) == {"damaged"} and set(levels) == set(damaged.REPAIRS)
+    assert set(levels.values()) == {"damaged"} and set(levels) == set(damaged.MORE_REPAIRS)
     verdicts = re.findall(r'<p class="verdict verdict-damaged">(.*?)</p>', page, re.DOTALL)
-    assert len(verdicts) == len(damaged.REPAIRS)
-    for name, repair in damaged.REPAIRS.items():
+    assert len(verdicts) == len(damaged.MORE_REPAIRS)
+    for name, repair in damaged.MORE_REPAIRS.items():
         assert any(repair in verdict for verdict in verdicts), name
     for name in ("compare", "compare-json"):
         assert analyst.get(reverse(f"releases:{name}", args=[release.code])).status_code in (

@@ -173,3 +173,21 @@ def test_confirming_a_description_confirms_the_form_of_its_file(
     assert document["file"]["thousands"] == "'"
     assert document["file"]["encoding"] == "cp1252"
     assert document["attributes"][0]["written"] == {"grouped": True}
+
+
+def test_line_ends_and_quotation_marks_of_the_file_are_said_on_the_page(
+    cast: Cast, browser: Open
+) -> None:
+    columns = [{"name": "net", "kind": "integer", "low": 0, "high": 9999, "width": 99}]
+    dataset = ready(cast, columns)
+    Dataset.objects.filter(pk=dataset.pk).update(dialect=Dialect(delimiter=";").to_json())
+    desk = Desk(browser(cast.steward), Dataset.objects.get())
+    desk.press("confirm:0")
+    desk.press("save", quoting="texts", line_end="crlf")
+    assert '<option value="crlf" selected>' in desk.page()
+    desk.press("finish")
+    written = DomainVersion.objects.get().document["file"]
+    assert (written["quoting"], written["line_end"]) == ("texts", "crlf")
+    refused = desk.press("finish", line_end="cr")
+    assert refused.status_code == 422
+    assert "line_end of the form of the file" in refused.text

@@ -42,13 +42,6 @@ def release(cast: Cast) -> Release:
     return found
 
 
-@pytest.fixture
-def played(cast: Cast) -> Scene:
-    return scene.play(
-        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
-    )
-
-
 def address(name: str, release: Release, *more: object) -> str:
     return reverse(f"releases:{name}", args=[release.code, *more])
 

@@ -11,7 +11,11 @@ from django.test import Client
 from synth_engine.evaluation import expected as ranges
 from synth_engine.models.model import Model
 from synthweb.releases import expected, screens, services
-from synthweb.releases.models import Release
+from synthweb.releases.models import ExpectedRanges, Release
+from synthweb.runs import lease, queue, reconcile
+from synthweb.runs import ranges as errands
+from synthweb.runs import services as runs
+from synthweb.runs.models import OutboxMessage, RangesErrand
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -33,8 +37,22 @@ def test_an_analyst_sees_them_once_the_release_is_shared(
 ) -> None:
     address = f"/releases/{release.code}/expected/"
     assert browser(cast.analyst).get(address).status_code == 404
+    assert browser(cast.analyst).get(f"{address}making/").status_code == 404
+    assert not RangesErrand.objects.exists()
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    page = browser(cast.analyst).get(address)
+    client = browser(cast.analyst)
+    waiting = client.get(address, follow=True)
+    assert "expected-waiting" in html_of(waiting)
+    errand = RangesErrand.objects.get()
+    # However often it is asked for, and while a worker is at it: it is computed once.
+    assert client.get(f"{address}making/").status_code == 200
+    assert RangesErrand.objects.get() == errand
+    message = OutboxMessage.objects.get(subject_code=errand.code)
+    assert (message.task, message.queue) == (queue.EXPECTED_RANGES, queue.DEFAULT)
+    errands.compute(code=errand.code)
+    arrived = client.get(f"{address}making/", headers={"HX-Request": "true"})
+    assert arrived.headers["HX-Redirect"] == address
+    page = client.get(address)
     assert page.status_code == 200
     # One table each for region, age and works.
     assert html_of(page).count("data-expected") == 3
@@ -45,7 +63,15 @@ def test_rest_has_the_same_figures_with_bands_around_their_estimates(
     cast: Cast, release: Release
 ) -> None:
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    answer = Caller(cast.analyst, "read").get(f"/releases/{release.code}/expected/")
+    calls, address = Caller(cast.analyst, "read"), f"/releases/{release.code}/expected/"
+    first = calls.get(address)
+    assert first.status_code == 202
+    assert first.json()["state"] == "waiting"
+    assert first.headers["Location"].endswith(address)
+    assert int(first.headers["Retry-After"]) > 0
+    assert calls.get(address).status_code == 202
+    errands.compute(code=RangesErrand.objects.get().code)
+    answer = calls.get(address)
     assert answer.status_code == 200
     columns: list[dict[str, Any]] = answer.json()
     assert [column["name"] for column in columns] == ["region", "age", "works"]
@@ -58,5 +84,78 @@ def test_rest_has_the_same_figures_with_bands_around_their_estimates(
 
 
 def test_they_follow_from_the_released_documents_alone(release: Release) -> None:
+    errands.compute(code=runs.request_ranges(release=release).code)
     again = ranges.expected_columns(Model.from_json(release.model), release.receipt["calls"])
-    assert ranges.to_json(again) == ranges.to_json(expected.columns_of(release))
+    stored = expected.columns_of(release)
+    assert stored is not None and stored == again
+
+
+def test_figures_of_another_version_are_computed_again(
+    cast: Cast, release: Release, browser: Open
+) -> None:
+    errands.compute(code=runs.request_ranges(release=release).code)
+    ExpectedRanges.objects.update(version="expected-ranges/0")
+    address = f"/releases/{release.code}/expected/"
+    assert "expected-waiting" in html_of(browser(cast.steward).get(address, follow=True))
+    errands.compute(code=RangesErrand.objects.get(state="waiting").code)
+    assert browser(cast.steward).get(address).status_code == 200
+
+
+def test_a_failure_is_said_and_a_person_asks_again(
+    cast: Cast, release: Release, browser: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(expected, "compute", fails)
+        errands.compute(code=runs.request_ranges(release=release).code)
+    failed = RangesErrand.objects.get()
+    assert failed.state == "failed" and failed.failure is not None
+    assert not ExpectedRanges.objects.exists()
+    address = f"/releases/{release.code}/expected/"
+    assert Caller(cast.steward, "read").get(address).status_code == 409
+    client = browser(cast.steward)
+    assert "expected-waiting" not in html_of(client.get(address, follow=True))
+    assert RangesErrand.objects.count() == 1
+    assert client.post(f"{address}making/").status_code == 302
+    errands.compute(code=RangesErrand.objects.get(state="waiting").code)
+    assert client.get(address).status_code == 200
+
+
+def test_one_worker_computes_them_and_an_overtaken_one_stores_nothing(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errand = runs.request_ranges(release=release)
+    compute = expected.compute
+
+    def overtaken(*given: Any, **named: Any) -> list[ranges.ExpectedColumn]:
+        RangesErrand.objects.update(lease_token=errand.lease_token + 2)
+        return compute(*given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(expected, "compute", overtaken)
+        errands.compute(code=errand.code)
+    assert not ExpectedRanges.objects.exists()
+    errand.refresh_from_db()
+    assert errand.state == "waiting" and errand.lease_held
+    # A doubled message while the other one is at work.
+    errands.compute(code=errand.code)
+    assert not ExpectedRanges.objects.exists()
+
+
+def test_the_reconciler_rings_again_and_forgets_what_is_over(release: Release) -> None:
+    now = [0.0]
+    watch = lease.Watch(clock=lambda: now[0])
+    errand = runs.request_ranges(release=release)
+    assert lease.claim(errand) is not None  # a worker that dies
+    for _ in range(8):
+        reconcile.reconcile(watch)
+        now[0] += 20
+    errand.refresh_from_db()
+    assert not errand.lease_held
+    errands.compute(code=errand.code)
+    OutboxMessage.objects.filter(subject_code=errand.code).update(sent_at=None)
+    reconcile.reconcile(watch)
+    assert not OutboxMessage.objects.filter(subject_code=errand.code).exists()
+    assert expected.columns_of(release) is not None

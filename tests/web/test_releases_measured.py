@@ -99,6 +99,30 @@ def test_a_budget_too_small_for_pairs_is_said_with_advice_and_is_no_error(
 
 
 @pytest.mark.django_db
+def test_relations_of_three_columns_that_were_looked_for_and_not_counted_are_said_to_be_absent(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    client, address = browser(cast.steward), reverse("releases:measured", args=[release.code])
+    words = "Relations of three columns that pairs do not show were looked for"
+    assert words not in html_of(client.get(address))
+    calls = release.receipt["calls"]
+    pairs = [call for call in calls if len(call["query"]["clique"]) < 3]
+    names = ["region", "age", "works"]
+    select = {"query": {"verb": "select", "clique": [], "cells": 1, "candidates": [names]}}
+    groups = [call for call in pairs if call["query"]["verb"] == "measure"]
+    receipt = release.receipt | {"calls": [*groups, select]}
+    Release.objects.filter(pk=release.pk).update(receipt=receipt)
+    assert words in html_of(client.get(address))
+    triple = {
+        "query": {"verb": "measure", "clique": names, "cells": 8},
+        "noise": {"scale": "3"},
+    }
+    receipt = release.receipt | {"calls": [*groups, select, triple]}
+    Release.objects.filter(pk=release.pk).update(receipt=receipt)
+    assert words not in html_of(client.get(address))
+
+
+@pytest.mark.django_db
 def test_a_table_of_all_columns_has_its_group_and_no_tab_of_single_columns(
     cast: Cast, browser: Open
 ) -> None:

@@ -17,7 +17,7 @@ from synth_engine.mechanisms import REGISTRY, forecast_curve
 from synth_engine.plans import forecast as engine
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
-from synthweb.runs.forecast import GRID, LABEL, _Drawing, forecast, share
+from synthweb.runs.forecast import CLEARLY, GRID, LABEL, _Drawing, forecast, share
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -147,6 +147,37 @@ def test_names_at_the_ends_of_lines_keep_apart_within_their_panel() -> None:
         assert [label.chosen for label in panel.labels].count(True) == 1
 
 
+def few_cells(*sizes: int) -> Domain:
+    columns = [
+        {"name": f"c{place}", "kind": "integer", "low": 0, "high": size - 1}
+        for place, size in enumerate(sizes)
+    ]
+    return Domain.from_json({"relation": "add-remove", "attributes": columns})
+
+
+def test_where_another_method_is_clearly_expected_to_be_closer_it_is_recommended() -> None:
+    found = forecast(few_cells(2, 3, 2), spec=spec(epsilon="10"), rows=100_000)
+    assert found.better is not None
+    assert found.better.title == REGISTRY["contingency-table"].title
+    assert found.better.recommended == REGISTRY["auto"].title
+    points = {
+        point["mechanism"]: point["pairs"]
+        for point in forecast_curve(
+            few_cells(2, 3, 2), spec=spec(), epsilons=[Fraction(10)], rows=100_000
+        )
+    }
+    assert CLEARLY * points["contingency-table"] < points["auto"]
+
+
+def test_where_no_method_is_clearly_closer_none_is_recommended_in_place_of_the_usual_one() -> (
+    None
+):
+    wide = few_cells(*[40] * 8)
+    assert forecast(wide, spec=spec(), rows=30_000).better is None
+    # Not all methods were compared yet.
+    assert forecast(few_cells(2, 3, 5), spec=spec(), rows=7, hasty=True).better is None
+
+
 @pytest.fixture
 def dataset(cast: Cast) -> Dataset:
     return scene.funded(cast)
@@ -166,6 +197,8 @@ def test_the_forecast_moves_with_the_slider_and_goes_while_a_choice_is_refused(
     assert "in a moment" not in at_one
     assert 'hx-swap-oob="true"' in at_one
     at_four = html_of(client.post(address, typed | {"epsilon": "4"}))
+    assert "in nine tables of ten: columns are off by" in at_one
+    assert "depending on how strongly columns depend on one another" in at_one
     assert numbers(at_four).keys() == numbers(at_one).keys() != set()
     assert numbers(at_four)["Independent columns"] != numbers(at_one)["Independent columns"]
     refused = html_of(client.post(address, typed | {"epsilon": "none"}))

@@ -1,4 +1,5 @@
-"""Pairs of columns measured where it pays, read against a mixture fitted to all of them, and records mended to agree."""
+"""The default mechanism: adaptive selection of one-way, pair and triple marginals, read against a mixture and refined into
+rows."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from synth_engine.inference.error_forecast import ErrorForecast
 from synth_engine.measurement import Measurement, Noise, Scores, Selection, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.auto import fitting, selection, triples
+from synth_engine.mechanisms.auto.prior import Prior
 from synth_engine.mechanisms.auto.selection import Columns, Floats, Pair
 from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
 from synth_engine.models.model import Model
@@ -38,23 +40,24 @@ from synth_engine.spec import Spec
 
 SCORES_SHARE = Fraction(4, 100)
 ROWS = 40_000
-"""Records against which shares are weighed where their number is not public."""
+"""Number of records assumed for shares where the true number is not public."""
 TRIPLES_SHARE = Fraction(1, 4)
-"""Of the budget of tables, what is left until triples were looked for; what they are not worth goes to pairs again."""
+"""Share of the tables' budget that is held back until triples have been looked for. What triples do not use pays for a second
+measurement of the pairs."""
 SELECTING_SHARE = Fraction(1, 100)
 COMPARING_SHARE = Fraction(1, 200)
-"""Of the budget of tables: for selecting triples, and for their scores."""
+"""Shares of the tables' budget: for selecting triples, and for scoring the selected ones."""
 _TRIPLE_SHARES = tuple(Fraction(part, 8) for part in (0, 1, 2, 3, 4, 6, 8))
 _MEASURED = (1.0, 0.7, 0.4, 0.2, 0.1, 0.0)
 _DIGITS = 10**9
 _PARTS = 2**32
 _COLUMN_GAIN_FACTOR = 3.0
-"""How many times as much columns have to gain as tables by what is left, before they get it: most of what a mixture tells
-of other pairs is not in the tables' own gain."""
+"""Factor by which the predicted gain of columns must exceed that of tables before the columns are measured again. Tables also
+improve pairs that are not measured, through the mixture, which their own predicted gain leaves out."""
 _PAIR_GAIN_FACTOR = 2.0
-"""How many times as much triples have to gain as the tables of before: every triple gains by better pairs too."""
+"""Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every triple too."""
 _LAPLACE_TO_RHO = 240.0
-"""How many times epsilon² the rho of Gaussian noise is that spreads like Laplace noise over some sixty tables."""
+"""The rho of Gaussian noise with the same spread as Laplace noise over some sixty tables is epsilon² divided by this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,7 @@ class Auto(Weighted):
     family: ClassVar[Family] = "recommended"
     counts_groups: ClassVar[bool] = True
     has_network: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
     title: ClassVar[str] = "Automatic"
     summary: ClassVar[str] = (
         "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "
@@ -126,8 +130,10 @@ class Auto(Weighted):
 
 @dataclass(frozen=True, kw_only=True)
 class TableQuestion:
-    """A pair or triple to be measured, or one column once more: at which resolutions, with what noise, whether all of its
-    counts or their interaction, and its part of a budget."""
+    """A table to be measured: a pair, a triple, or one column again.
+
+    axes: its attributes; levels: the resolution of each; noise: of each count; interaction: whether the interaction is asked
+    for instead of all counts; part: its share of the budget of its stage."""
 
     axes: tuple[int, ...]
     levels: tuple[int, ...]
@@ -138,7 +144,7 @@ class TableQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """Tables asked together, their price, and their predicted error in records, weighted by the workload."""
+    """Tables that are asked together. price: what they cost; error: their predicted error in records, weighted by the workload."""
 
     questions: Sequence[TableQuestion]
     price: Fraction
@@ -147,7 +153,7 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class AutoPlan(Plan):
-    """`auto` with its budget cut up: for columns, for scores, and for tables whatever these leave."""
+    """The plan of `auto`: shares of the budget for columns and for scores; the tables get the rest."""
 
     config: Auto
 
@@ -191,7 +197,8 @@ class AutoPlan(Plan):
     def first_stage(
         self, columns: Columns, pairs: Sequence[Pair], scores: Scores, *, budget: Fraction
     ) -> Stage:
-        """Pairs, at prices that add up to the budget; or, where the columns gain more by it, all columns once more."""
+        """Return the pairs to measure, at prices that add up to the budget; or all columns again, where that is predicted to gain
+        more."""
         weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
         choices = columns.choices(
             pairs,
@@ -233,7 +240,7 @@ class AutoPlan(Plan):
 
     @property
     def _power(self) -> float:
-        """Noise grows with a part of the budget to the minus this power."""
+        """The standard deviation of noise is proportional to a share of the budget to the minus this power."""
         return 1.0 if isinstance(self.loss, Pure) else 0.5
 
     def _divided(
@@ -242,7 +249,7 @@ class AutoPlan(Plan):
         columns: Columns,
         tables: Sequence[tuple[tuple[int, ...], tuple[int, ...], float]],
     ) -> list[TableQuestion]:
-        """Tables, each of axes, levels and a part, at prices that add up to the budget."""
+        """Return questions for tables, each given by axes, levels and a share, at prices that add up to the budget."""
         # Whole numbers add up exactly, so that no rounding of floats can ask for more than what is left.
         parts = [max(1, round(part * _PARTS)) for _, _, part in tables]
         questions = []
@@ -261,7 +268,7 @@ class AutoPlan(Plan):
     def _select(
         self, session: Session, search: TripleSearch, *, budget: Fraction
     ) -> tuple[list[Triple], Scores]:
-        """The triples farthest from what their pairs imply, and their noisy distances."""
+        """Select the triples farthest from what their pairs imply, and score them."""
         left = list(zip(search.triples, search.candidates, strict=True))
         number = search.selections
         scale = self.loss.of(budget * SELECTING_SHARE / number).selection_scale(
@@ -286,7 +293,8 @@ class AutoPlan(Plan):
         *,
         budget: Fraction,
     ) -> list[TableQuestion]:
-        """The selected triples that are worth it, and the tables of before once more with what these leave."""
+        """Return questions for the selected triples that are worth their price, and for the earlier tables with the rest of the
+        budget."""
         rows = search.columns.total
         doubt = math.sqrt(compared.noise.variance)
         distances = np.maximum(compared.values - doubt, 0.0) / rows
@@ -311,7 +319,7 @@ class AutoPlan(Plan):
     def _once_more(
         self, before: Stage, columns: Columns, *, budget: Fraction
     ) -> list[TableQuestion]:
-        """The tables of a stage again, the budget divided as it was there."""
+        """Return the questions of a stage again, with the budget divided in the same proportions."""
         if not budget or not before.questions:
             return []
         if len(before.questions[0].axes) == 1:
@@ -336,8 +344,8 @@ class AutoPlan(Plan):
         )
 
     def _table(self, price: Fraction, shape: Sequence[int]) -> tuple[Noise, bool]:
-        """The noise of a table, and whether its interaction is asked for, and not its counts: it moves less where lengths
-        are Euclidean, unless its noise, which is counted in parts of records, would be too large to be drawn."""
+        """Return the noise of a table and whether its interaction is asked for instead of its counts. One record moves an
+        interaction less in the Euclidean norm; but its noise, in fractions of a record, can be too large to be drawn."""
         if not isinstance(self.loss, Pure):
             # An interaction ignores the margins, so one record moves it less in the
             # Euclidean norm.
@@ -350,7 +358,7 @@ class AutoPlan(Plan):
         return self._noise(price), False
 
     def _deviation(self, price: Fraction, shape: Sequence[int]) -> float:
-        """Of a cell's noise, in records, as the fit reads the table."""
+        """Return the standard deviation of the noise of a cell, in records, as the fit reads the table."""
         noise, interaction = self._table(price, shape)
         deviation = math.sqrt(noise.variance)
         if not interaction:
@@ -361,7 +369,7 @@ class AutoPlan(Plan):
         return interaction_sensitivity(self.domain.unit, self.domain.relation, sizes=shape)
 
     def fit_replay(self, given: Replay) -> Model:
-        """From the answers alone: which tables were measured is read there."""
+        """Fit the model to the answers alone, which also say which tables were measured."""
         oneways = [given.measurement((name,)) for name in self.domain.names]
         pairs = self._pairs(self._columns(oneways))
         scores: Scores | None = None
@@ -380,6 +388,7 @@ class AutoPlan(Plan):
             answers,
             mechanism=self.mechanism,
             memory_mb=self.config.memory_mb,
+            prior=None if self.prior is None else Prior.of(self.prior, self.domain),
         )
 
     def _sorted(
@@ -388,7 +397,7 @@ class AutoPlan(Plan):
         tables: Sequence[Measurement],
         scores: Scores | None,
     ) -> fitting.SortedAnswers:
-        """The answers by what they are about. Errors: ValueError where they cannot be of this plan."""
+        """Sort the answers by what they measure. Errors: ValueError if they cannot be answers to this plan."""
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         again = [answer for answer in tables if len(answer.clique) == 1]
@@ -439,7 +448,7 @@ class AutoPlan(Plan):
 
     @property
     def strength(self) -> float:
-        """The rho that the budget would be for a table of `ROWS` records and a unit of one record."""
+        """The budget as a rho, scaled to a table of `ROWS` records and a unit of one record."""
         budget = self.loss
         rows = self.domain.rows or ROWS
         if isinstance(budget, Pure):
@@ -449,13 +458,13 @@ class AutoPlan(Plan):
         return rho * (rows / ROWS) ** 2
 
     def column_noises(self) -> dict[str, Noise]:
-        """More of a small budget goes to columns."""
+        """Return the noise of each column. The share of the budget that columns get falls with the budget."""
         noises = self._noises(self.loss.amount * self._columns_share())
         return dict(zip(self.domain.names, noises, strict=True))
 
     def _noises(self, amount: Fraction) -> list[Noise]:
-        """Of every column, for that much of the budget. Wide ones get more; the smaller the budget, the less more: what
-        noise is left in many narrow cells is smoothed away."""
+        """Return the noise of each column when all columns together cost `amount`. Wide columns get more. The smaller the budget,
+        the smaller the difference, because smoothing removes part of the noise of many cells."""
         power = (
             1 / 2
             if isinstance(self.loss, Pure)
@@ -486,7 +495,7 @@ class AutoPlan(Plan):
         )
 
     def _pairs(self, columns: Columns) -> list[Pair]:
-        """Those that matter, in the domain's order; all of them have a score."""
+        """Return the pairs that matter to the workload, in the domain's order; each of them gets a score."""
         wanted = self.config.workload.pair_weights(self.domain)
         return [pair for pair in columns.pairs if wanted.get(columns.clique(pair), 0.0) > 0]
 
@@ -505,7 +514,7 @@ class AutoPlan(Plan):
         return scores_sensitivity(self.sensitivity, number=pairs)
 
     def _left_for_tables(self, scores: Noise, pairs: int) -> Fraction:
-        """What columns and scores really cost, taken off the whole."""
+        """Return the budget less the exact prices of columns and scores."""
         spent = sum(
             (self._price(noise) for noise in self.column_noises().values()), Fraction(0)
         )
@@ -522,7 +531,7 @@ class AutoPlan(Plan):
         return budget_allocation.noise(self.loss.of(part), self.sensitivity)
 
     def require_noise(self) -> None:
-        """Errors: SpecError for noise that cannot be drawn; once the run has been paid for it is too late to say so."""
+        """Check that all noise can be drawn, before anything is paid. Errors: SpecError."""
         self.column_noises()
         pairs = self._number_of_pairs()
         if pairs:
@@ -541,7 +550,7 @@ class AutoPlan(Plan):
         )
 
     def noise_of_tables(self, part: float) -> Noise | None:
-        """If that part of all pairs were measured, all with the same noise."""
+        """Return the noise of each table if this share of all pairs were measured with equal noise."""
         tables = round(self._number_of_pairs() * part)
         if not tables:
             return None
@@ -550,7 +559,8 @@ class AutoPlan(Plan):
         )
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        """Of columns with the noise that they get; of pairs, as if the best part of them were measured, all alike."""
+        """Forecast the error of columns with their noise, and of pairs as if the best share of them were measured with equal
+        noise."""
         return error_forecast.pairs(
             self.column_noises(),
             [(part, self.noise_of_tables(part)) for part in _MEASURED],

@@ -1,8 +1,9 @@
-"""How `auto` reads its tables of pairs: against what a mixture of all of them foresees, and then against each other.
+"""How `auto` estimates pairs: against the prediction of a mixture fitted to all of them, and then against each other.
 
-Every measured table is read twice. First against the mixture. Then what the ratios are like is known from all tables, and
-there are other foresights: two columns that depend on each other through a third one as their tables with it say. The
-one that makes the table's own noisy cells likeliest is taken. All of it is post-processing.
+Every measured table is read twice: first against the mixture. That gives the distribution of ratios between counts and
+predictions, which tables of similar dependence share. The second reading also considers other predictions: two columns may
+depend on each other through a third one, as their tables with it say. The prediction with the largest marginal likelihood of
+the table's noisy cells is used. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ Floats = npt.NDArray[np.float64]
 PairAnswers = Mapping[Pair, PairCounts]
 
 _NARROW, _FIRST = 2, 4
-"""Codes of a narrow attribute, and the resolution at which its pairs are read first."""
+"""Number of codes of a narrow attribute, and the resolution at which its pairs are read first."""
 FIT_ROUNDS = 5
-"""Passes that fit a table to its two histograms; more of them change less than the noise of any count."""
+"""Number of passes that fit a table to its two histograms; further ones change less than the noise of a count."""
 _BETWEEN = 3
-_CLOSE = 1.0
-"""The distance from independence, in L1, from which on attributes nearly determine each other; 2 is the most."""
-_GROUPS = (0.01, 0.03, 0.1, 0.3, _CLOSE)
-"""Distances from independence at which a group of tables of alike ratios ends and the next begins."""
+CLOSE = 1.0
+"""L1 distance from what is expected, from which on ratios of a wide range are considered: attributes may nearly determine
+each other. The largest is 2."""
+_GROUPS = (0.01, 0.03, 0.1, 0.3, CLOSE)
+"""Upper bounds of the distances from independence of the groups within which tables share a distribution of ratios."""
 _THIRD = 3
-"""Third columns through which two others are looked at."""
+"""Number of third columns through which the dependence of a pair is predicted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fine:
-    """Attributes as tables speak of them: by codes, or by the finest bins of those that have very many codes."""
+    """Attributes at the resolution of estimated tables: by codes, or by the finest bins where there are very many codes."""
 
     rows: int
     histograms: tuple[Floats, ...]
@@ -88,11 +90,11 @@ class _PairTable:
 
     @property
     def close(self) -> bool:
-        return self.distance >= _CLOSE
+        return self.distance >= CLOSE
 
     @property
     def group(self) -> int:
-        """Tables of one group share what their ratios are like."""
+        """The group of tables with which this one shares a distribution of ratios."""
         return int(np.digitize(self.distance, _GROUPS))
 
     @property
@@ -146,7 +148,7 @@ def estimates(
     answers: PairAnswers,
     distances: Mapping[Pair, float],
 ) -> dict[Pair, Floats]:
-    """Counts of every pair of `foreseen`, which has the sums of the columns already. distances: of each pair from
+    """Estimate the counts of every pair of `predictions`, whose sums are the histograms already. distances: of each pair from
     independence, in L1, as a share of the records."""
     tables = {
         pair: _PairTable.of(fine, pair, answers[pair], distance=distances[pair])
@@ -181,7 +183,7 @@ def _read(
     *,
     known: shrinkage.KnownRatios | None,
 ) -> tuple[Floats, Floats]:
-    """The counts, and what the ratios of the table are like."""
+    """Return the estimated counts, and the distribution of the table's ratios."""
     margins = fine.margins(pair)
     for view in _steps(fine, pair, table):
         ratios = table.coarser(view).read(prediction, known=known).ratios
@@ -193,8 +195,8 @@ def _read(
 
 
 def _steps(fine: Fine, pair: Pair, table: _PairTable) -> list[list[Bins]]:
-    """Coarser views at which an answer is read first: of pairs with an attribute of two codes. What such an attribute
-    depends on is a trend along the other one, which single cells, some of them nearly empty, are too noisy to show."""
+    """Return coarser views in which a table is read first, for pairs with an attribute of two codes. Such an attribute depends on
+    the other one by a trend, which single and often nearly empty cells are too noisy to show."""
     if min(fine.histograms[axis].size for axis in pair) > _NARROW:
         return []
     views = [
@@ -207,7 +209,7 @@ def _steps(fine: Fine, pair: Pair, table: _PairTable) -> list[list[Bins]]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Others:
-    """Estimates of all pairs, by which two columns are looked at through a third one."""
+    """Estimates of all pairs, from which the dependence of two columns through a third one is predicted."""
 
     fine: Fine
     tables: Mapping[Pair, Floats]
@@ -225,8 +227,8 @@ class _Others:
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
     def through(self, pair: Pair, prediction: Floats) -> Iterator[Floats]:
-        """What independence given a third column makes of the two, for those that both depend on most; and the geometric
-        means of these with what was foreseen without them."""
+        """Yield predictions of a pair under independence given a third column, for the columns on which both depend most; and
+        geometric means of these with the given prediction."""
         a, b = pair
         margins = self.fine.margins(pair)
         shared = self.strengths[a] * self.strengths[b]

@@ -1,4 +1,4 @@
-"""From the answers of `auto` to its model: every pair estimated, a tree to draw from, and wished counts for the finish."""
+"""From the answers of `auto` to its model: estimates of all pairs, a tree to draw from, and targets of row refinement."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
 from synth_engine.mechanisms.auto import denoising, selection, triples
 from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
+from synth_engine.mechanisms.auto.prior import Prior, PublicPairs
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
 from synth_engine.models.binning import Binning
@@ -34,17 +35,19 @@ from synth_engine.plans.resources import ResourceEstimate
 Floats = npt.NDArray[np.float64]
 
 BASE_MB = 150
-"""What a process takes that holds no table yet."""
+"""Memory of a process that holds no table yet."""
 _BYTES = 64
-"""Of one cell of a wished table, in all its copies."""
+"""Memory of one cell of a target, in all its copies."""
 _SEED = "auto/1"
+_MIXTURES = 4
+"""Number of fits of the mixture, each from its own random start, whose tables are averaged."""
 _USUAL = 1
-"""The resolution at which tables of wide attributes are taken to be measured: what is said beforehand goes by it."""
+"""The resolution at which tables of wide attributes are assumed to be measured in estimates of resources."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answered:
-    """The measurements of one table, one or two, and the resolution of its columns, which they share."""
+    """The one or two measurements of a table, and the resolution of its columns in both."""
 
     measurements: tuple[Measurement, ...]
     levels: tuple[int, ...]
@@ -52,9 +55,8 @@ class Answered:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SortedAnswers:
-    """The answers of a run by what they are about. oneways, again: the columns, and their second measurements if there are
-    any; tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of
-    the records."""
+    """The answers of a run by what they measure. oneways, again: the columns, and their second measurements if there are any;
+    tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of the records."""
 
     columns: Columns
     oneways: Sequence[Measurement]
@@ -66,8 +68,8 @@ class SortedAnswers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairEstimates:
-    """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by codes; counts:
-    of pairs, by the finest bins."""
+    """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by codes; counts: of
+    pairs, by the finest bins."""
 
     rows: int
     histograms: tuple[Floats, ...]
@@ -75,7 +77,10 @@ class PairEstimates:
     counts: Mapping[Pair, Floats]
 
 
-def pair_estimates(answers: SortedAnswers, *, memory_mb: int) -> PairEstimates:
+def pair_estimates(
+    answers: SortedAnswers, *, memory_mb: int, prior: Prior | None = None
+) -> PairEstimates:
+    """Estimate the number of records, all histograms and pairs. prior: a public table that is read beside the answers."""
     columns = answers.columns
     measured = [
         (axes, answer, table.levels)
@@ -85,7 +90,11 @@ def pair_estimates(answers: SortedAnswers, *, memory_mb: int) -> PairEstimates:
     rows, histograms = selection.refined_histograms(
         columns, answers.oneways, measured, answers.again
     )
+    if prior is not None:
+        single = [*answers.oneways, *answers.again]
+        histograms = prior.histograms(columns, single, measured, histograms)
     fine = Fine.of(columns, rows=rows, histograms=histograms)
+    public = None if prior is None else PublicPairs(prior=prior, columns=columns, fine=fine)
     observed = {
         pair: selection.combined(
             [
@@ -95,14 +104,17 @@ def pair_estimates(answers: SortedAnswers, *, memory_mb: int) -> PairEstimates:
         )
         for pair, table in answers.tables.items()
     }
-    counts = estimates(fine, observed, answers.distances, memory_mb=memory_mb)
+    counts = estimates(fine, observed, answers.distances, memory_mb=memory_mb, public=public)
     return PairEstimates(rows=rows, histograms=histograms, fine=fine, counts=counts)
 
 
-def model(answers: SortedAnswers, *, mechanism: str, memory_mb: int) -> Model:
-    """The model of these answers; the same answers give the same one."""
+def model(
+    answers: SortedAnswers, *, mechanism: str, memory_mb: int, prior: Prior | None = None
+) -> Model:
+    """Fit the model to these answers, read beside a public table if there is one. The same answers and table give the same
+    model."""
     columns = answers.columns
-    fitted = pair_estimates(answers, memory_mb=memory_mb)
+    fitted = pair_estimates(answers, memory_mb=memory_mb, prior=prior)
     # The tree gives the records to start from; the targets then correct all other pairs.
     order = _order(columns, fitted.fine, fitted.counts)
     network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)
@@ -129,7 +141,7 @@ def model(answers: SortedAnswers, *, mechanism: str, memory_mb: int) -> Model:
 
 
 def _triples(answers: SortedAnswers, fitted: PairEstimates) -> dict[Triple, Floats]:
-    """The estimated tables of the measured triples, by the finest bins."""
+    """Estimate the tables of the measured triples, by the finest bins."""
     search = TripleSearch(
         columns=answers.columns, fine=fitted.fine, counts=fitted.counts, weights={}
     )
@@ -144,7 +156,7 @@ def _triples(answers: SortedAnswers, fitted: PairEstimates) -> dict[Triple, Floa
 
 
 def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ...]:
-    """The bins of attributes of very many codes, and how the codes are spread within them."""
+    """Return the bins of attributes with very many codes, and the shares of the codes within them."""
     finest = zip(columns.domain.names, columns.levels, histograms, strict=True)
     return tuple(
         Binning(attribute=name, bins=levels[0], within=whole_weights(histogram))
@@ -154,9 +166,33 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ..
 
 
 def estimates(
-    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], *, memory_mb: int
+    fine: Fine,
+    tables: PairAnswers,
+    distances: Mapping[Pair, float],
+    *,
+    memory_mb: int,
+    public: PublicPairs | None = None,
 ) -> dict[Pair, Floats]:
-    """Counts of all pairs, those of which something is known first; of the others as many as there is room for."""
+    """Estimate the counts of all measured pairs, and of as many others as there is room for. public: the pairs of a public table,
+    if there is one."""
+
+    def predict(noisy: PairAnswers, wanted: Sequence[Pair]) -> dict[Pair, Floats]:
+        return _predictions(fine, noisy, distances, wanted=wanted)
+
+    predictions = predict(tables, affordable_pairs(fine, tables, distances, memory_mb))
+    if public is not None:
+        predictions = public.mixed(predictions, tables, predict=predict)
+    return denoising.estimates(fine, predictions, tables, distances)
+
+
+def _predictions(
+    fine: Fine,
+    tables: PairAnswers,
+    distances: Mapping[Pair, float],
+    *,
+    wanted: Sequence[Pair],
+) -> dict[Pair, Floats]:
+    """Predict pairs by the mean of mixtures that are fitted to the noisy tables."""
     pairs = [
         mixture.Pair(
             axes=pair,
@@ -167,23 +203,32 @@ def estimates(
         )
         for pair, observed in tables.items()
     ]
-    # A public seed: the same answers always give the same model.
-    rng = generator(_SEED, purpose=("mixture",))
-    mixed = mixture.fit(fine.histograms, fine.levels, pairs, rows=fine.rows, rng=rng)
-    wanted = affordable_pairs(fine, tables, distances, memory_mb)
-    predictions = {
+    # Public seeds: the same answers always give the same model.
+    mixtures = [
+        mixture.fit(
+            fine.histograms,
+            fine.levels,
+            pairs,
+            rows=fine.rows,
+            rng=generator(_SEED, purpose=("mixture", str(number))),
+        )
+        for number in range(_MIXTURES)
+    ]
+    # One fit depends on where it starts; the mean of several is nearer to the truth.
+    return {
         pair: fit_margins(
-            mixed.table(pair) * fine.rows, fine.margins(pair), rounds=denoising.FIT_ROUNDS
+            np.mean([mixed.table(pair) for mixed in mixtures], axis=0) * fine.rows,
+            fine.margins(pair),
+            rounds=denoising.FIT_ROUNDS,
         )
         for pair in wanted
     }
-    return denoising.estimates(fine, predictions, tables, distances)
 
 
 def affordable_pairs(
     fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], memory_mb: int
 ) -> list[Pair]:
-    """Pairs whose tables find room: the measured ones, then the others, those that depend most first."""
+    """Return the pairs whose tables have room in memory: measured ones first, then those that depend most."""
     room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
     pairs = []
     for pair in sorted(
@@ -199,7 +244,7 @@ def affordable_pairs(
 def _order(
     columns: Columns, fine: Fine, counts: Mapping[Pair, Floats]
 ) -> list[decomposable.SamplingStep]:
-    """A tree of the pairs that depend most on each other, and the order in which attributes are drawn along it."""
+    """Return the order in which attributes are drawn along a maximum spanning tree of the dependences."""
     strengths: dict[Clique, float] = {}
     for pair, table in counts.items():
         product = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
@@ -216,7 +261,7 @@ def _order(
 
 
 def require_room(domain: Domain, *, memory_mb: int) -> None:
-    """Errors: SpecError if even a tree of pairs does not fit, naming the columns to coarsen."""
+    """Check that at least a tree of pairs fits into memory. Errors: SpecError that names the columns to coarsen."""
     sizes = _bins(domain, 0)
     pairs = math.comb(len(sizes), 2)
     finest = math.prod(sorted(sizes.values())[-2:])
@@ -229,8 +274,8 @@ def require_room(domain: Domain, *, memory_mb: int) -> None:
 
 
 def resources_needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEstimate:
-    """What it takes, beyond reading and drawing, to score all pairs, to measure and read nearly all of them, at `_USUAL`
-    where they have more bins, and to finish rows towards as many as find room."""
+    """Estimate the cost beyond reading and drawing: scoring all pairs, measuring and estimating nearly all of them, at `_USUAL`
+    where they have more bins, and refining rows towards as many as there is room for."""
     coarse = selection.score_level(math.comb(len(domain.names), 2))
     scored, mixed, read, finest = (
         _shapes(domain, level) for level in (coarse, mixture.COMPONENT_LEVEL, _USUAL, 0)
@@ -241,12 +286,13 @@ def resources_needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEs
     asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)
     asking += triples.resources_needed(domain, rows=rows)
     width = max((max(shape) for shape in mixed), default=0)
-    fitting = resources.of_mixture(len(mixed), width=width) + resources.of_reading(read)
+    fitting = resources.of_mixture(len(mixed), width=width, fits=_MIXTURES)
+    fitting += resources.of_reading(read)
     return asking + fitting + resources.of_finish(rows, targets, attributes=len(domain.names))
 
 
 def _bins(domain: Domain, level: int) -> dict[str, int]:
-    """About how many bins each attribute has at a resolution."""
+    """Return about how many bins each attribute has at a resolution."""
     return {
         attribute.name: min(attribute.size, binning.LEVELS[level])
         for attribute in domain.modelled
@@ -254,6 +300,6 @@ def _bins(domain: Domain, level: int) -> dict[str, int]:
 
 
 def _shapes(domain: Domain, level: int) -> list[tuple[int, ...]]:
-    """Of the tables of all pairs at a resolution, smallest first."""
+    """Return the shapes of the tables of all pairs at a resolution, smallest first."""
     sizes = {name: size for name, size in _bins(domain, level).items() if size > 1}
     return sorted(resources.groups_up_to(sizes, columns=2), key=math.prod)

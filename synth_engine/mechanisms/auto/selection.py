@@ -1,6 +1,6 @@
-"""The public side of `auto`: what it concludes from noisy answers, step after step, and what it therefore asks next.
+"""What `auto` concludes from noisy answers, step by step, and what it asks next.
 
-It sees public facts and paid answers alone, so that a run and a later fit come to the same bins and tables.
+It sees public facts and paid answers alone, so that a run and a later fit compute the same bins and tables.
 """
 
 from __future__ import annotations
@@ -24,30 +24,32 @@ from synth_engine.models.binning import in_order
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
+TableAnswer = tuple[Pair, Measurement, tuple[int, ...]]
+"""A measured pair, its answer, and the resolution of its columns."""
 
 SCORED = 2
-"""The resolution at which pairs are scored, unless there are so many that a coarser one has to do."""
+"""The resolution at which pairs are scored, unless there are so many that a coarser one is needed."""
 CELLS_SCORED = 1 << 24
 CELLS_MEASURED = 250_000
 _MIN_DISTANCE, _MAX_DISTANCE = 0.003, 1.96
-"""Bounds of an estimated L1 distance, which lies between 0 and 2: no pair is taken to be exactly independent or determined."""
+"""Bounds of an estimated L1 distance, whose range is 0 to 2: no pair is taken to be exactly independent or determined."""
 _CHANCE = 0.5
-"""Of the L1 distance that chance gives independent records, what is taken off a score."""
+"""Share of the L1 distance of independent records by chance that is subtracted from a score."""
 _DOUBT = 1.5
-"""Standard deviations by which the mean of all scores may be too large by its noise."""
+"""Number of standard deviations that is subtracted from the mean of all scores for its noise."""
 _BLUR, _BLUR_POWER = 8.0, 0.35
-"""Merging neighbouring codes hides _BLUR * strength^_BLUR_POWER times the squared shares of the bins: with more budget, detail
-matters more."""
+"""Merging neighbouring codes is taken to hide _BLUR * strength^_BLUR_POWER times the squared shares of the bins: with a larger
+budget, detail matters more."""
 _UNASKED = 1.5
-"""How many times its distance a pair is taken to be off that is not measured: nearly all are, if but coarsely."""
+"""Factor on the distance of a pair that is not measured: nearly all pairs are measured, at least coarsely."""
 _TYPICAL = 0.2
-"""Least standard deviation of distances between pairs, in multiples of their mean."""
+"""Smallest standard deviation of distances between pairs, in multiples of their mean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairCounts:
-    """A table of a pair as the fit reads it: noisy counts of bins, the variance of a cell, the law of the noise, and the
-    resolution of each attribute."""
+    """The table of a pair as the fit reads it. values: noisy counts of bins; variance: of the noise of a cell; law: of the noise;
+    levels: the resolution of each attribute."""
 
     values: Floats
     variance: float
@@ -57,10 +59,10 @@ class PairCounts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
-    """Every attribute by itself: its histogram, and its bins at every resolution.
+    """All attributes by themselves: histograms, and bins at every resolution.
 
-    rows: the number of records, public or noisy; strength: the rho by which the budget, of whatever kind, compares with
-    that of a table of some 40,000 records; rare: whether bins go by what rare codes may tell of a column to predict."""
+    rows: the number of records, public or noisy; strength: the budget as a rho, scaled to a table of some 40,000 records;
+    rare: whether bins also separate rare codes that may say much about a column to predict."""
 
     domain: Domain
     rows: int
@@ -100,12 +102,12 @@ class Columns:
 
     @property
     def total(self) -> int:
-        """Of all histograms: not zero, so that shares can be taken."""
+        """The total of all histograms: at least 1, so that it can be divided by."""
         return max(1, self.rows)
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """All that may depend on each other: of attributes that have more than one code."""
+        """All pairs of attributes with more than one code."""
         able = [
             axis for axis, attribute in enumerate(self.domain.modelled) if attribute.size > 1
         ]
@@ -115,7 +117,7 @@ class Columns:
         return tuple(self.domain.names[axis] for axis in axes)
 
     def merged(self, axes: Sequence[int], levels: Sequence[int]) -> dict[str, Bins]:
-        """What the room is told about resolution: the bins of those attributes of which codes are merged."""
+        """Return the bins by which the room counts, for attributes of which codes are merged."""
         bins_of = {
             self.domain.names[axis]: self.levels[axis][level]
             for axis, level in zip(axes, levels, strict=True)
@@ -123,7 +125,7 @@ class Columns:
         return {name: bins for name, bins in bins_of.items() if int(bins.max()) + 1 < bins.size}
 
     def candidates(self, pairs: Sequence[Pair]) -> Iterator[Candidate]:
-        """Each pair at a coarse resolution, and its table if the two did not depend on each other."""
+        """Yield each pair at a coarse resolution, with its expected table under independence."""
         level = score_level(len(pairs))
         coarse = [
             binning.sum_into_bins(h, [levels[level]])
@@ -138,14 +140,15 @@ class Columns:
             )
 
     def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
-        """How far each pair is from independence, in L1, as a share of the records: what chance makes is taken off, and
-        the less a score says because of its noise, the nearer it comes to the mean of all."""
+        """Estimate how far each pair is from independence, in L1, as a share of the records. The distance by chance is subtracted,
+        and noisy scores are shrunk towards the mean of all."""
         level = score_level(len(pairs))
         shares = [
             binning.sum_into_bins(h, [levels[level]]) / self.total
             for h, levels in zip(self.histograms, self.levels, strict=True)
         ]
-        chance = np.array([_chance(shares[a], shares[b], rows=self.total) for a, b in pairs])
+        independent = (np.multiply.outer(shares[a], shares[b]) * self.total for a, b in pairs)
+        chance = np.array([distance_by_chance(each) / self.total for each in independent])
         # Independent records would also show a distance; part of it is taken off.
         beyond_chance = scores.values / self.total - _CHANCE * chance
         noise = scores.noise.variance / self.total**2
@@ -193,8 +196,10 @@ class Columns:
         deviation: Callable[[tuple[int, ...]], float],
         power: float,
     ) -> list[Choice]:
-        """Which pairs to measure, at which resolution, with what part of the budget for tables. deviation: of the noise of
-        a cell, by the shape of a table, were the whole budget spent on it."""
+        """Return which pairs to measure, at which resolution, and with what share of the tables' budget.
+
+        distances: see `distances`; deviation: the standard deviation of a cell's noise, by the shape of a table, if the whole
+        budget were spent on it; power: see `AutoPlan`."""
         resolutions = [self._resolutions(pair) for pair in pairs]
         wishes = [
             TableOption(
@@ -213,8 +218,8 @@ class Columns:
         return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
 
     def certain(self, pairs: Sequence[Pair], distances: Floats, deviations: Floats) -> Floats:
-        """Which part of each pair's distance is not the noise of its two columns, by which it was judged, and of which no
-        table of the pair tells."""
+        """Return the share of each pair's distance that is not noise of its two columns, against which it was judged, and which no
+        table of the pair can correct."""
         own = [
             allocation.histogram_error(histogram, deviation)
             for histogram, deviation in zip(self.histograms, deviations, strict=True)
@@ -225,7 +230,7 @@ class Columns:
     def gain_of_columns(
         self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats
     ) -> float:
-        """How much nearer all pairs come, as predicted, if the noise of columns becomes less: as far as each of the two does."""
+        """Predict how much nearer all pairs come if the columns have less noise; the error of a pair includes that of each column."""
         return self.error_of_columns(pairs, weights, before) - self.error_of_columns(
             pairs, weights, after
         )
@@ -233,7 +238,7 @@ class Columns:
     def error_of_columns(
         self, pairs: Sequence[Pair], weights: Sequence[float], deviations: Floats
     ) -> float:
-        """How far all pairs are off, as predicted in records, by such noise of their columns alone."""
+        """Predict the error of all pairs, in records, from this noise of their columns alone."""
         matter = np.zeros(len(self.histograms))
         for pair, weight in zip(pairs, weights, strict=True):
             matter[list(pair)] += weight
@@ -258,7 +263,7 @@ class Columns:
         return tuple(resolutions)
 
     def levels_of(self, measurement: Measurement, axes: Sequence[int]) -> tuple[int, ...]:
-        """At which resolutions a table was measured, by its shape; ValueError where it has another one."""
+        """Return the resolutions at which a table was measured, by its shape. Errors: ValueError for another shape."""
         sizes = [[int(bins.max()) + 1 for bins in self.levels[axis]] for axis in axes]
         return tuple(
             widths.index(size)
@@ -267,7 +272,7 @@ class Columns:
 
 
 def score_level(pairs: int) -> int:
-    """Coarser where there are very many pairs: their references are in memory all at once."""
+    """Return the resolution for scores: coarser where there are very many pairs, whose references are in memory together."""
     finest = SCORED
     while (
         finest + 1 < len(binning.LEVELS) and pairs * binning.LEVELS[finest] ** 2 > CELLS_SCORED
@@ -276,39 +281,27 @@ def score_level(pairs: int) -> int:
     return finest
 
 
-def _chance(first: Floats, second: Floats, *, rows: float) -> float:
-    """The L1 distance, as a share of the records, of independent ones from their expectation, about."""
-    expected = np.multiply.outer(first, second) * rows
-    return float(np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()) / rows
+def distance_by_chance(expected: Floats) -> float:
+    """Return about how far records that follow these expected counts are from them by chance, in L1, in records."""
+    return float(np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum())
 
 
 def refined_histograms(
     columns: Columns,
     oneways: Sequence[Measurement],
-    tables: Sequence[tuple[Pair, Measurement, tuple[int, ...]]],
+    tables: Sequence[TableAnswer],
     again: Sequence[Measurement] = (),
 ) -> tuple[int, tuple[Floats, ...]]:
-    """The number of records and the histograms once more, from all that says something of them: one-way tables, some
-    of them asked for `again`, and the sums of all others, by generalised least squares, then without noise as before. Interactions say nothing of either."""
-    domain = columns.domain
+    """Estimate the number of records and all histograms again, from every answer that says something of them: one-way tables,
+    those asked `again`, and the sums of other tables, by generalised least squares and then denoised as before.
+    Interactions say nothing of either."""
     tables = [table for table in tables if not table[1].interaction]
-    rows = domain.rows
+    rows = columns.domain.rows
     if rows is None:
         rows = oneway.estimate_rows([*oneways, *again, *(m for _, m, _ in tables)])
     histograms = []
-    for axis, (attribute, own) in enumerate(zip(domain.modelled, oneways, strict=True)):
-        parts = []
-        for pair, answer, levels in tables:
-            if axis in pair:
-                at = pair.index(axis)
-                others = tuple(k for k in range(answer.values.ndim) if k != at)
-                cells = answer.values.size // answer.values.shape[at]
-                sums = answer.values.sum(axis=others).astype(np.float64)
-                parts.append(
-                    (columns.levels[axis][levels[at]], sums, answer.noise.variance * cells)
-                )
-        alone = [own, *(m for m in again if m.clique == own.clique)]
-        values, deviation = _combine(alone, columns.levels[axis][0], parts)
+    for axis, attribute in enumerate(columns.domain.modelled):
+        values, deviation = combined_column(columns, axis, [*oneways, *again], tables)
         total = max(1, rows)
         if (
             attribute.value_count >= oneway.MIN_LENGTH_TO_SMOOTH
@@ -321,10 +314,33 @@ def refined_histograms(
     return rows, tuple(histograms)
 
 
+def combined_column(
+    columns: Columns,
+    axis: int,
+    oneways: Sequence[Measurement],
+    tables: Sequence[TableAnswer],
+) -> tuple[Floats, float]:
+    """Return the counts of the finest bins of one column, estimated from all answers that say something of them, and the standard
+    deviation of their noise."""
+    parts = []
+    for pair, answer, levels in tables:
+        if axis in pair and not answer.interaction:
+            at = pair.index(axis)
+            others = tuple(k for k in range(answer.values.ndim) if k != at)
+            cells = answer.values.size // answer.values.shape[at]
+            sums = answer.values.sum(axis=others).astype(np.float64)
+            parts.append(
+                (columns.levels[axis][levels[at]], sums, answer.noise.variance * cells)
+            )
+    name = columns.domain.names[axis]
+    alone = [answer for answer in oneways if answer.clique == (name,)]
+    return _combine(alone, columns.levels[axis][0], parts)
+
+
 def _combine(
     alone: Sequence[Measurement], finest: Bins, parts: Sequence[tuple[Bins, Floats, float]]
 ) -> tuple[Floats, float]:
-    """Counts of the finest bins, and the standard deviation of their noise."""
+    """Return counts of the finest bins by generalised least squares, and the standard deviation of their noise."""
     size = int(finest.max()) + 1
     codes = np.bincount(finest, minlength=size)
     precision, weighted_sums = np.zeros((size, size)), np.zeros(size)
@@ -344,7 +360,7 @@ def _combine(
 
 
 def _spread(counts: Floats, bins: Bins, within: Floats) -> Floats:
-    """Counts of bins, shared out to their codes as an earlier histogram has it."""
+    """Divide the counts of bins among their codes in the proportions of an earlier histogram."""
     if counts.size == within.size:
         return counts
     of_bin, codes = np.bincount(bins, weights=within)[bins], np.bincount(bins)[bins]
@@ -358,8 +374,8 @@ def as_counts(
     pair: Pair,
     levels: tuple[int, ...],
 ) -> PairCounts:
-    """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, the sums of
-    the histograms are added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
+    """Return the answer about a pair as counts. The sums of the histograms are added to an interaction, and noise outside of the
+    space of interactions is projected away, which makes the variance of a cell smaller."""
     if not answer.interaction:
         return around(np.zeros(answer.values.shape), answer, levels)
     sums = [
@@ -373,8 +389,8 @@ def as_counts(
 
 
 def around(expected: Floats, answer: Measurement, levels: tuple[int, ...]) -> PairCounts:
-    """The table as counts. To an interaction, of which noise outside of all interactions is taken off again, what is
-    expected without one is added; the noise of a cell is then as much smaller as there are fewer interactions than cells."""
+    """Return the answer as counts. To an interaction, the counts that are expected without one are added, and noise outside of
+    the space of interactions is projected away, which makes the variance of a cell smaller."""
     law: shrinkage.Law = "laplace" if answer.noise.law == "discrete-laplace" else "gaussian"
     values = answer.values.astype(np.float64)
     variance = answer.noise.variance
@@ -387,7 +403,7 @@ def around(expected: Floats, answer: Measurement, levels: tuple[int, ...]) -> Pa
 
 
 def interaction_part(table: Floats) -> Floats:
-    """The projection of a table that has no sums along any axis."""
+    """Project a table onto those whose sums along every axis are zero."""
     part = table.copy()
     for axis in range(part.ndim):
         part -= part.mean(axis=axis, keepdims=True)
@@ -395,7 +411,7 @@ def interaction_part(table: Floats) -> Floats:
 
 
 def combined(tables: Sequence[PairCounts]) -> PairCounts:
-    """One table of several measurements of it, each weighted by the precision of its noise."""
+    """Combine several measurements of one table by inverse variance."""
     if len(tables) == 1:
         return tables[0]
     precisions = [1 / table.variance for table in tables]
@@ -408,5 +424,5 @@ def combined(tables: Sequence[PairCounts]) -> PairCounts:
 
 
 def interacting(shape: Sequence[int]) -> float:
-    """How many of a table's degrees of freedom belong to its interaction, as a share."""
+    """Return the share of a table's degrees of freedom that belong to its interaction."""
     return math.prod(1 - 1 / size for size in shape)

@@ -1,6 +1,6 @@
-"""Relations of three columns that pairs do not show: which to look for, what to expect of them, and how to read them.
+"""Relations of three columns that pairs do not show: which triples to look for, and how to estimate them.
 
-A triple is compared with its table of most entropy given the three estimated pairs. Everything here is a function of
+A triple is compared with the table of maximum entropy given its three estimated pairs. Everything here is a function of
 public facts and of paid answers.
 """
 
@@ -21,8 +21,13 @@ from synth_engine.inference import bins as binning
 from synth_engine.inference.allocation import Choice, TableOption
 from synth_engine.inference.tables import Margin, fit_margins
 from synth_engine.measurement import Candidate
-from synth_engine.mechanisms.auto.denoising import FIT_ROUNDS, Fine
-from synth_engine.mechanisms.auto.selection import Columns, Pair, PairCounts
+from synth_engine.mechanisms.auto.denoising import CLOSE, FIT_ROUNDS, Fine
+from synth_engine.mechanisms.auto.selection import (
+    Columns,
+    Pair,
+    PairCounts,
+    distance_by_chance,
+)
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
 
@@ -30,25 +35,25 @@ Floats = npt.NDArray[np.float64]
 Triple = tuple[int, int, int]
 Levels = tuple[int, ...]
 
-MAX_SELECTED = 6
-"""Triples that are selected for a closer look, at most."""
+MIN_SELECTED, MAX_SELECTED = 6, 24
+"""Smallest and largest number of triples that are selected and scored."""
+_STRENGTH_OF_LEAST = 0.01
+"""Strength up to which a budget pays for `MIN_SELECTED` selections only: about epsilon 1 for 40,000 records."""
 MAX_LISTED = 6_000
-"""Candidates that all selections may name together, beyond the first selection: a receipt lists them."""
+"""Largest number of candidates that all selections after the first may name together, because a receipt lists them."""
 MAX_CANDIDATES = 20_000
-"""Triples among which these are selected: all of fifty columns."""
+"""Largest number of candidates: all triples of fifty columns."""
 RECORDS_A_CELL = 4
-"""Records that a cell of a table holds on average, at least, by which a triple is selected. Finer tables show more
-patterns of unordered codes; what chance adds to their distance is known, and taken off."""
+"""Smallest mean number of records in a cell of a table that is used to select triples. Finer tables show more patterns of
+unordered codes, and the distance that chance adds to them is known and subtracted."""
 ALL_CELLS_COMPARED = 1 << 22
-"""Cells of all tables together by which triples are selected."""
+"""Largest number of cells of all tables together that are used to select triples."""
 MAX_CELLS = 1 << 18
-"""Cells at most, by codes, of a triple that may be selected: its table becomes a target of the rows."""
-_CLOSE = 1.0
-"""The distance from its pairs, in L1, from which on a triple is read with ratios of a wide range."""
+"""Largest number of cells, by codes, of a triple that may be selected: its table becomes a target of row refinement."""
 
 
 def exist(columns: Columns, pairs: Sequence[Pair]) -> bool:
-    """Whether there is a triple of which all pairs matter, and whose table is not too large."""
+    """Return whether there is a triple whose pairs all matter and whose table is not too large."""
     sizes = [int(levels[0].max()) + 1 for levels in columns.levels]
     matter = set(pairs)
     # The narrowest columns first: their tables are the smallest.
@@ -61,7 +66,7 @@ def exist(columns: Columns, pairs: Sequence[Pair]) -> bool:
 
 
 def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
-    """Counting every candidate once, with its expected table in memory. All have a typical number of cells."""
+    """Estimate the cost of counting every candidate once, with its expected table in memory; all have a typical size."""
     sizes = [attribute.size for attribute in domain.modelled if attribute.size > 1]
     number = min(math.comb(len(sizes), 3), MAX_CANDIDATES)
     if not number:
@@ -73,10 +78,10 @@ def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TripleSearch:
-    """What the estimated pairs let one expect of triples.
+    """The search for triples that the estimated pairs do not explain.
 
-    counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of pairs in the
-    workload."""
+    counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
+    the workload."""
 
     columns: Columns
     fine: Fine
@@ -85,7 +90,7 @@ class TripleSearch:
 
     @cached_property
     def triples(self) -> list[Triple]:
-        """Triples whose three pairs are estimated, at most `MAX_CANDIDATES`, small tables first."""
+        """The triples whose three pairs are estimated, at most `MAX_CANDIDATES`; of more, those with the smallest tables."""
         axes = sorted({axis for pair in self.counts for axis in pair})
         sizes = {axis: self.fine.histograms[axis].size for axis in axes}
         able = [
@@ -100,28 +105,31 @@ class TripleSearch:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Each triple with its expected table. The penalty is the distance that chance makes."""
+        """One candidate for each triple, with its expected table. The penalty is the expected distance by chance."""
         return [self._candidate(triple) for triple in self.triples]
 
     @property
     def selections(self) -> int:
-        """How many triples are selected: fewer where there are very many candidates, each of which a receipt names."""
-        wanted = min(MAX_SELECTED, MAX_LISTED // max(1, len(self.triples)))
-        return min(len(self.triples), max(1, wanted))
+        """The number of triples to select: it grows with the budget, and is smaller where there are very many candidates, each of
+        which a receipt names."""
+        # The budget grows with the square of epsilon, and the noise of a selection falls with its root.
+        by_budget = MIN_SELECTED * math.sqrt(self.columns.strength / _STRENGTH_OF_LEAST)
+        wanted = min(max(MIN_SELECTED, round(by_budget)), MAX_SELECTED)
+        listed = MAX_LISTED // max(1, len(self.triples))
+        return min(len(self.triples), max(1, min(wanted, listed)))
 
     def _candidate(self, triple: Triple) -> Candidate:
         levels = self._compared_levels(triple)
         expected = self.expected(triple, levels)
-        by_chance = np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()
         return Candidate(
             clique=self.columns.clique(triple),
             reference=np.rint(expected).astype(np.int64),
-            penalty=round(float(by_chance)),
+            penalty=round(distance_by_chance(expected)),
             merged=self.columns.merged(triple, levels) or None,
         )
 
     def _compared_levels(self, triple: Triple) -> Levels:
-        """The finest resolution whose table is not too large to compare, else the coarsest."""
+        """Return the finest resolution whose table is not too large to compare, else the coarsest."""
         last = len(binning.LEVELS) - 1
         most = min(
             self.columns.total // RECORDS_A_CELL, ALL_CELLS_COMPARED // len(self.triples)
@@ -133,7 +141,7 @@ class TripleSearch:
         return (last, last, last)
 
     def expected(self, triple: Triple, levels: Levels) -> Floats:
-        """The table of most entropy given the three pairs, in records, by bins of these levels."""
+        """Return the table of maximum entropy given the three estimated pairs, in records, by bins of these levels."""
         bins = [
             self.fine.levels[axis][level] for axis, level in zip(triple, levels, strict=True)
         ]
@@ -147,7 +155,7 @@ class TripleSearch:
         return maxent_triples.product(factors)
 
     def weight(self, triple: Triple) -> float:
-        """The mean weight of its three pairs."""
+        """Return the mean weight of the three pairs of a triple."""
         return sum(self.weights[pair] for pair in maxent_triples.pairs_of(triple)) / 3
 
     def choices(
@@ -158,8 +166,10 @@ class TripleSearch:
         deviation: Callable[[tuple[int, ...]], float],
         power: float,
     ) -> list[Choice]:
-        """Which triples to measure, at which resolution, with what part of their budget. deviation: of the noise of a
-        cell, by the shape of a table, were that whole budget spent on it."""
+        """Return which triples to measure, at which resolution, and with what share of the budget.
+
+        distances: of each triple from its expected table, in L1, as a share of the records; deviation: the standard deviation
+        of a cell's noise, by the shape of a table, if the whole budget were spent on it; power: see `AutoPlan`."""
         options = []
         for number, triple in enumerate(triples):
             levels = tuple(self.resolutions(triple))
@@ -181,7 +191,7 @@ class TripleSearch:
         return [choice for choice in choices if choice.gain > 0]
 
     def estimate(self, triple: Triple, observed: PairCounts) -> Floats:
-        """The table of a measured triple by the finest bins, in records, with the sums of its estimated pairs."""
+        """Estimate the table of a measured triple by the finest bins, in records; its sums are the estimated pairs."""
         finest = self.expected(triple, (0, 0, 0))
         bins = [
             self.fine.levels[axis][level]
@@ -194,7 +204,7 @@ class TripleSearch:
             expected,
             variance=observed.variance,
             law=observed.law,
-            grid=shrinkage.WIDE_GRID if distance >= _CLOSE else shrinkage.GRID,
+            grid=shrinkage.WIDE_GRID if distance >= CLOSE else shrinkage.GRID,
         )
         margins: list[Margin] = [
             (tuple(triple.index(axis) for axis in pair), self.counts[pair])
@@ -203,7 +213,7 @@ class TripleSearch:
         return fit_margins(finest * read.ratios[np.ix_(*bins)], margins, rounds=FIT_ROUNDS)
 
     def resolutions(self, triple: Triple) -> list[Levels]:
-        """At which a triple may be measured."""
+        """Return the resolutions at which a triple may be measured, the finest first."""
         able: list[Levels] = []
         for level in range(len(binning.LEVELS)):
             shape = self.columns.shape(triple, (level, level, level))

@@ -234,4 +234,5 @@ class AimPlan(Plan):
             [(count / number, self._noise(remaining / count)) for count in counts],
             sizes=self.domain.sizes,
             rows=expected_rows(rows, domain=self.domain, spec=self.spec),
+            few_tables=True,
         )

@@ -252,4 +252,5 @@ class PrivSynPlan(Plan):
             [(count / number, self._table_noise(count)) for count in counts],
             sizes=self.domain.sizes,
             rows=expected_rows(rows, domain=self.domain, spec=self.spec),
+            few_tables=True,
         )

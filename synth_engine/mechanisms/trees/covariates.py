@@ -263,6 +263,7 @@ class CovariatePlan(FurtherCountsPlan):
             attributes=errors,
             mean=sum(errors.values()) / len(errors),
             mean_pairs=max(means),
+            pairs_band=None,
         )
 
 

@@ -309,4 +309,5 @@ class TreePlan(Plan):
             forecast = error_forecast.with_string_column(
                 forecast, texts.name, least=least, kinds=texts.values.size
             )
-        return replace(forecast, assumes=f"{self.advice} {forecast.assumes}".strip())
+        assumes = f"{self.advice} {forecast.assumes}".strip()
+        return replace(forecast, assumes=assumes, pairs_band=None)

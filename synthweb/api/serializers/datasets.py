@@ -235,6 +235,9 @@ class BasisSerializer(serializers.Serializer[Any]):
     suggestions_shown = serializers.BooleanField(
         help_text="Whether suggestions read from the data were opened before it was confirmed."
     )
+    after_looking = serializers.BooleanField(
+        help_text="Whether a comparison with the real table was opened before it was confirmed."
+    )
     facts = serializers.IntegerField(allow_null=True)
     facts_as_suggested = serializers.IntegerField(
         allow_null=True,
@@ -283,6 +286,7 @@ class DomainVersionSerializer(serializers.ModelSerializer[DomainVersion]):
         return {
             "statements": basis.statements,
             "suggestions_shown": basis.suggestions_shown,
+            "after_looking": basis.after_looking,
             "facts": counted and counted[1],
             "facts_as_suggested": counted and counted[0],
         }

@@ -38,6 +38,7 @@ from synthweb.api.serializers.releases import (
     NewSampleSerializer,
     NodeSerializer,
     OneReleaseSerializer,
+    RangesErrandSerializer,
     ReleaseSerializer,
     SampleSerializer,
     VerificationSerializer,
@@ -48,6 +49,9 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
 from synthweb.releases.table_writers import FileFormat
+from synthweb.runs import selectors as run_selectors
+from synthweb.runs import services as run_services
+from synthweb.runs.models import RangesErrand
 
 FOR_SPREADSHEETS = OpenApiParameter(
     "for_spreadsheets",
@@ -61,6 +65,13 @@ AS_DECLARED = OpenApiParameter(
     description="true: in the form that the description states for the file, with its encoding, delimiter, marks of "
     "numbers and dates as they came in. Not together with for_spreadsheets.",
 )
+
+
+IN_PROGRESS = OpenApiResponse(
+    RangesErrandSerializer,
+    description="A worker computes them. Ask `Location`, which is this address, again after `Retry-After` seconds.",
+)
+COME_BACK = 2  # seconds
 
 
 class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
@@ -129,13 +140,16 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             raise Http404
         return Response(NodeSerializer(network.lines, many=True).data)
 
-    @extend_schema(responses=ExpectedColumnSerializer(many=True))
+    @extend_schema(responses={200: ExpectedColumnSerializer(many=True), 202: IN_PROGRESS})
     def expected(self, request: Request, code: str) -> Response:
         """Figures of each column of the real table, as the model has them, with the band that the noise leaves. From the
-        model and the receipt alone: it costs no budget."""
+        model and the receipt alone: it costs no budget. The first request has a worker compute them and is answered by 202:
+        ask the same address again."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
-        columns = ranges.to_json(expected.columns_of(release))
-        return Response(ExpectedColumnSerializer(columns, many=True).data)
+        columns = expected.columns_of(release)
+        if columns is None:
+            return _in_progress(request, release)
+        return Response(ExpectedColumnSerializer(ranges.to_json(columns), many=True).data)
 
     @extend_schema(responses=VerificationSerializer)
     def verification(self, request: Request, code: str) -> Response:
@@ -143,6 +157,22 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         return Response(
             VerificationSerializer(check(selectors.release_for(caller(request), code))).data
         )
+
+
+def _in_progress(request: Request, release: Release) -> Response:
+    """202: a worker is asked for the expected ranges; 409 if it failed on them."""
+    errand = run_selectors.latest_ranges_errand(release)
+    if errand is not None and errand.state == RangesErrand.State.FAILED:
+        raise Conflict(
+            "The expected ranges of this release could not be computed",
+            repair="ask for them again on the tab Expected of the release",
+        )
+    errand = run_services.request_ranges(release=release)
+    return Response(
+        RangesErrandSerializer(errand).data,
+        status=HTTPStatus.ACCEPTED,
+        headers={"Location": request.build_absolute_uri(), "Retry-After": str(COME_BACK)},
+    )
 
 
 class DictionaryView(APIView):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Boolean
 from synthweb.datasets.kinds.form import SHARED, KindForm
 from synthweb.datasets.kinds.typed import TypedFields
@@ -17,7 +19,7 @@ def _summary(attribute: Boolean) -> str:
 
 FORM = KindForm(
     kind="boolean",
-    label="Yes or no",
+    label=_("Yes or no"),
     position=40,
     fields=("true", "false", *SHARED),
     document=_boolean,

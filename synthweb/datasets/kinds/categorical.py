@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Categorical
 from synthweb.datasets.kinds.form import SHARED, KindForm
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
@@ -32,7 +34,7 @@ def _summary(attribute: Categorical) -> str:
 
 FORM = KindForm(
     kind="categorical",
-    label="Categories",
+    label=_("Categories"),
     position=10,
     fields=("values", "ordered", *SHARED),
     document=_categorical,

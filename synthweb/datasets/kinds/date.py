@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Date, parse_attribute
 from synthweb.datasets.kinds.form import DAY_CELLS, SHARED, KindForm, shows_unordered_if_set
 from synthweb.datasets.kinds.typed import TypedFields
@@ -38,7 +40,7 @@ def _summary(attribute: Date) -> str:
 
 FORM = KindForm(
     kind="date",
-    label="Date",
+    label=_("Date"),
     position=50,
     fields=("low", "high", "bins", "step_days", "format", "unordered", *DAY_CELLS, *SHARED),
     document=_date,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import DateTime, parse_attribute
 from synth_engine.kinds.date_time import ISO_MOMENT, UNITS
 from synthweb.datasets.kinds.form import (
@@ -54,7 +56,7 @@ def _as_typed(_document: Document, fields: Fields) -> Fields:
 
 FORM = KindForm(
     kind="datetime",
-    label="Date and time",
+    label=_("Date and time"),
     position=60,
     fields=(
         "low",

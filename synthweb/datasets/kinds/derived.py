@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Derived
 from synthweb.datasets.kinds.form import NUMBER_CELLS, Document, Fields, KindForm
 from synthweb.datasets.kinds.typed import TypedFields
@@ -75,7 +77,7 @@ def _summary(attribute: Derived) -> str:
 
 FORM = KindForm(
     kind="derived",
-    label="Computed from other columns",
+    label=_("Computed from other columns"),
     position=110,
     fields=("function", "sources", "rounded", "beside", "marker", *NUMBER_CELLS),
     document=_derived,

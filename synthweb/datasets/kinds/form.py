@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.functional import Promise
+
 from synthweb.datasets.kinds.typed import TypedFields
 
 Document = Mapping[str, object]
@@ -43,7 +45,7 @@ class KindForm:
     """
 
     kind: str
-    label: str
+    label: str | Promise
     position: int
     fields: tuple[str, ...]
     document: Callable[[TypedFields], dict[str, object]]

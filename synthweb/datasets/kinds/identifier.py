@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Identifier
 from synthweb.datasets.kinds.form import KindForm
 from synthweb.datasets.kinds.typed import TypedFields
@@ -34,7 +36,7 @@ def _summary(attribute: Identifier) -> str:
 
 FORM = KindForm(
     kind="identifier",
-    label="Identifier",
+    label=_("Identifier"),
     position=100,
     fields=("regenerate", "pattern"),
     document=_identifier,

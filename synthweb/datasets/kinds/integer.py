@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synthweb.datasets.kinds.form import NUMBER_CELLS, SHARED, TO_A_BOUND, KindForm
 from synthweb.datasets.kinds.numbers import summary
 from synthweb.datasets.kinds.typed import TypedFields
@@ -25,7 +27,7 @@ def _integer(typed: TypedFields) -> dict[str, object]:
 
 FORM = KindForm(
     kind="integer",
-    label="Whole number",
+    label=_("Whole number"),
     position=20,
     fields=("low", "high", "bins", "width", "edges", "unordered", *NUMBER_CELLS, *SHARED),
     document=_integer,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synthweb.datasets.kinds.form import (
     NUMBER_CELLS,
     SHARED,
@@ -29,7 +31,7 @@ def _number(typed: TypedFields) -> dict[str, object]:
 
 FORM = KindForm(
     kind="number",
-    label="Number",
+    label=_("Number"),
     position=30,
     fields=("low", "high", "bins", "edges", "unordered", *NUMBER_CELLS, *SHARED),
     document=_number,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Range
 from synthweb.datasets.kinds.form import (
     DAY_CELLS,
@@ -59,7 +61,7 @@ def _summary(attribute: Range) -> str:
 
 FORM = KindForm(
     kind="range",
-    label="Unknown bounds",
+    label=_("Unknown bounds"),
     position=80,
     fields=("of", *WIDEST, *NUMBER_CELLS, *DAY_CELLS, *SHARED),
     document=_range,

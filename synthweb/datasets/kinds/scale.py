@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Scale
 from synthweb.datasets.kinds.form import (
     DAY_CELLS,
@@ -67,7 +69,7 @@ def _summary(attribute: Scale) -> str:
 
 FORM = KindForm(
     kind="scale",
-    label="Number or date",
+    label=_("Number or date"),
     position=15,
     fields=(
         "of",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Text
 from synth_engine.kinds.text import CLASSES
 from synthweb.datasets.kinds.form import SHARED, KindForm
@@ -35,7 +37,7 @@ def _summary(attribute: Text) -> str:
 
 FORM = KindForm(
     kind="text",
-    label="Text, made up",
+    label=_("Text, made up"),
     position=90,
     fields=("min_length", "max_length", *CLASSES, "leading", "pattern", *SHARED),
     document=_text,

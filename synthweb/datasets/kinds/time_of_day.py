@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import parse_attribute
 from synth_engine.kinds.time_of_day import FORMATS, Time
 from synthweb.datasets.kinds.form import SHARED, KindForm, shows_unordered_if_set
@@ -36,7 +38,7 @@ def _summary(attribute: Time) -> str:
 
 FORM = KindForm(
     kind="time",
-    label="Time of day",
+    label=_("Time of day"),
     position=65,
     fields=("low", "high", "step", "bins", "width", "format", "unordered", *SHARED),
     document=_time,

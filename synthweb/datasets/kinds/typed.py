@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth_engine.domain import MAX_CODES
@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 # Stricter than `float`, which takes “inf”, “nan” and “1_000”.
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
-_LABELS = {
+LABELS = {
     "low": "lowest",
     "high": "highest",
     "width": "bin width",
@@ -38,6 +38,15 @@ _LABELS = {
     "decimals": "digits after the decimal mark",
     "digits_wide": "digits in front",
 }
+"""What messages call the inputs, whatever the kind."""
+
+
+class FieldError(DomainError):
+    """A refusal of what stands in some inputs, whose names are `keys`."""
+
+    def __init__(self, rule: str, *, repair: str, column: str, keys: Sequence[str]) -> None:
+        super().__init__(rule, repair=repair, column=column)
+        self.keys = tuple(keys)
 
 
 class TypedFields:
@@ -46,7 +55,10 @@ class TypedFields:
     def __init__(self, name: str, fields: Mapping[str, str]) -> None:
         self.name, self.fields = name, fields
 
-    def wrong(self, rule: str, repair: str) -> DomainError:
+    def wrong(self, rule: str, repair: str, *keys: str) -> DomainError:
+        """A refusal, at the inputs that it is about if they are known."""
+        if keys:
+            return FieldError(rule, repair=repair, column=self.name, keys=keys)
         return DomainError(rule, repair=repair, column=self.name)
 
     def text(self, key: str) -> str:
@@ -54,7 +66,7 @@ class TypedFields:
 
     def needed(self, key: str) -> str:
         if not self.text(key):
-            raise self.wrong(f"“{_LABELS[key]}” is empty", "fill it in")
+            raise self.wrong(f"“{LABELS[key]}” is empty", "fill it in", key)
         return self.text(key)
 
     def whole(self, key: str) -> int:
@@ -66,15 +78,18 @@ class TypedFields:
     def as_whole(self, text: str, key: str) -> int:
         if not _WHOLE.fullmatch(text):
             raise self.wrong(
-                f"“{_LABELS[key]}” is not a whole number",
+                f"“{LABELS[key]}” is not a whole number of at most 18 digits",
                 "write digits only, without separators",
+                key,
             )
         return int(text)
 
     def as_number(self, text: str, key: str) -> float:
         if not _NUMBER.fullmatch(text):
             raise self.wrong(
-                f"“{_LABELS[key]}” is not a number", "write it like 12.5, without separators"
+                f"“{LABELS[key]}” is not a number",
+                "write it like 12.5, without separators",
+                key,
             )
         return float(text)
 
@@ -91,10 +106,11 @@ class TypedFields:
         """The one of these inputs that is filled in, if any."""
         filled = [key for key in keys if self.text(key)]
         if len(filled) > 1:
-            labels = " and ".join(f"“{_LABELS[key]}”" for key in filled)
+            labels = " and ".join(f"“{LABELS[key]}”" for key in filled)
             raise self.wrong(
                 f"{labels} are all given" if len(filled) > 2 else f"both {labels} are given",
                 "keep one of them",
+                *filled,
             )
         return filled[0] if filled else ""
 
@@ -104,6 +120,7 @@ class TypedFields:
             raise self.wrong(
                 "the number of bins is out of range",
                 f"give a whole number from 1 to {MAX_CODES:,}",
+                "bins",
             )
         return bins
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Weak
 from synth_engine.values.strings import CASES
 from synthweb.datasets import sets
@@ -40,7 +42,7 @@ def _summary(attribute: Weak) -> str:
 
 FORM = KindForm(
     kind="weak",
-    label="Unknown categories",
+    label=_("Unknown categories"),
     position=70,
     fields=("set", *sets.ALL_INPUTS, "completions", "rho", *SHARED),
     document=_weak,

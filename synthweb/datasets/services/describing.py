@@ -20,7 +20,14 @@ from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
-from synthweb.datasets import basis, constraining, file_form, points, selectors
+from synthweb.datasets import (
+    basis,
+    constraining,
+    field_errors,
+    file_form,
+    points,
+    selectors,
+)
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.bulk_edit import remark_lines
 from synthweb.datasets.domain_cache import newest
@@ -180,10 +187,13 @@ def _counted(
     for name, column in columns.items():
         counted[name] = column
         if column and column.get("confirmed"):
-            compared = basis.count_facts(
-                column, (suggested or {}).get(name), known=suggested is not None
-            )
-            counted[name] = {**column, "as_suggested": compared.equal}
+            below = (suggested or {}).get(name)
+            compared = basis.count_facts(column, below, known=suggested is not None)
+            counted[name] = {
+                **column,
+                "as_suggested": compared.equal,
+                "equal_facts": basis.equal_facts(column, below),
+            }
     return counted
 
 
@@ -269,7 +279,7 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
         dataset=dataset,
         domain=domain,
         statements=basis.statements(described),
-        facts=basis.of_draft(described.values()),
+        facts=basis.of_draft(described),
     )
 
 
@@ -349,7 +359,8 @@ def domain_of(
                     NOT_CONFIRMED, repair="confirm it, or leave it out", column=name
                 )
         except DomainError as error:
-            errors.append(error)
+            # All that is wrong in a column, and not the first alone.
+            errors += (column and field_errors.as_errors(name, column)) or [error]
     # Of an expired preview only the number of columns is left: as many as the table has are
     # taken for all of them.
     if names is None and draft.get("total") != len(typed):
@@ -410,6 +421,8 @@ def _store(
         suggestions_shown=selectors.suggestions_were_shown(locked),
         facts=facts.facts,
         facts_as_suggested=facts.equal,
+        equal_facts=dict(facts.names),
+        after_looking=selectors.comparison_was_opened(locked),
     )
     audit.record(
         actor=actor,

@@ -24,6 +24,8 @@ USUAL_TABLE = {
     "places": "",
     "repeats_column": "",
     "repeats_most": "",
+    "quoting": "needed",
+    "line_end": "lf",
 }
 _HALF = re.compile("[\ud800-\udfff]")
 WHOM = ("max_records", "unit_column", "relation", "rows", "repeats_column", "repeats_most")
