@@ -48,10 +48,14 @@ def uploaded(cast: Cast, path: Path) -> Dataset:
 
 
 def released(cast: Cast, dataset: Dataset) -> pd.DataFrame:
-    """A table drawn from a release by a Bayesian network at ε = 1."""
+    """A table drawn from a release of single columns at ε = 4.
+
+    These tests are about reading, so the method is the one whose error has a simple law: the noise of a share is below
+    0.001, that of a draw of 20,000 rows below 0.004, and the limits of the tests are more than ten times as wide.
+    """
     request = scene.ask(steward=cast.steward, dataset=dataset)
     ledger.grant(custodian=cast.custodian, request=request, reason="Agreed.")
-    spec = Spec.from_json({"mechanism": "bayesian-network", "epsilon": "1", "delta": "0"})
+    spec = Spec.from_json({"mechanism": "independent", "epsilon": "4", "delta": "0"})
     run = runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name="All of it")
     worker.synthesize(code=run.code)
     run.refresh_from_db()
