@@ -31,6 +31,7 @@ from tests.environment import WORKER, WORKERS
 
 WINDOW = (1440, 1000)  # of a browser, in pixels
 OLDEST_POSTGRES = 15
+PATIENCE = 240.0  # seconds until a service that was started counts as one that does not answer
 PORTS = range(12_000, 32_000)  # Linux gives connections those from 32 768 on by itself
 UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
 Started = TypeVar("Started")
@@ -61,7 +62,7 @@ def start_redis() -> Iterator[str]:
         _folder("redis") as folder,
         _running(broker.command(folder=folder), log=folder / "log"),
     ):
-        if not broker.wait(folder=folder):
+        if not broker.wait(folder=folder, seconds=PATIENCE):
             raise RuntimeError(f"Redis does not answer: {(folder / 'log').read_text()[-2000:]}")
         yield f"redis+socket://{folder / 'redis.sock'}"
 
@@ -201,7 +202,7 @@ def find_nginx() -> str:
 
 
 def _wait_for_connection(
-    port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 30
+    port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = PATIENCE
 ) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
@@ -321,7 +322,7 @@ def _as(user: str | None) -> dict[str, object]:
     return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
 
 
-def _wait_for_port(port: int, *, log: Path, seconds: float = 30) -> None:
+def _wait_for_port(port: int, *, log: Path, seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with (

@@ -125,7 +125,8 @@ def server(played: Scene, modules_file: Path, tmp_path: Path) -> Iterator[Server
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(200):
+    end = time.monotonic() + services.PATIENCE
+    while time.monotonic() < end:
         try:
             line = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
             line.request("GET", "/livez")

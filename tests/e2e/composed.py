@@ -31,7 +31,7 @@ IMAGE = dict(
     )
 )
 STARTED = ("worker-confidential", "worker-default", "beat", "web")
-PATIENCE = 60.0
+PATIENCE = 240.0  # seconds
 
 
 @dataclass

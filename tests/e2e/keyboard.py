@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from synthweb.accounts.models import User
-from tests.e2e.patience import complaints, is_swapped, until
+from tests.e2e.patience import SECONDS, complaints, is_swapped, until
 
 MOST_TABS = 120
 
@@ -34,16 +35,21 @@ class Keyboard:
         ActionChains(self.browser).send_keys(*keys).perform()
 
     def to(self, wanted: Callable[[WebElement], bool]) -> WebElement:
-        """Tab until the focus is there; everything that can be done must be reached this way."""
-        for _ in range(MOST_TABS):
+        """Tab until the focus is there; everything that can be done must be reached this way. The page that was asked
+        for may still be on its way: one goes round the former until it comes."""
+        end = time.monotonic() + SECONDS
+        tabs = 0
+        while tabs < MOST_TABS or time.monotonic() < end:
             try:
-                if wanted(self.here):
-                    return self.here
+                here = self.here
+                if wanted(here):
+                    return here
             except WebDriverException as error:
                 if not is_swapped(error):
                     raise
                 continue
             self.strike(Keys.TAB)
+            tabs += 1
         raise AssertionError("the keyboard does not get there")
 
     def field(self, name: str) -> WebElement:

@@ -7,13 +7,18 @@ from typing import TypeVar
 
 from selenium import webdriver
 from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
     NoSuchElementException,
     StaleElementReferenceException,
     WebDriverException,
 )
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-SECONDS = 20.0
+SECONDS = 120.0  # until a test gives up; nothing is asserted of how long anything takes
 _BETWEEN_PAGES = (
     "does not belong to the document",
     "Cannot find context with specified id",
@@ -52,6 +57,38 @@ def until(
             raise
 
     return WebDriverWait(browser, seconds).until(seen)  # type: ignore[return-value]  # the first that is not nothing
+
+
+def element(browser: webdriver.Chrome, selector: str) -> WebElement:
+    """The element of a selector, once it is there."""
+    return until(browser, lambda page: page.find_element(By.CSS_SELECTOR, selector))
+
+
+def click(browser: webdriver.Chrome, selector: str) -> None:
+    """Click where a selector leads, as soon as nothing stands before it."""
+
+    def clicked(page: webdriver.Chrome) -> bool:
+        found = page.find_element(By.CSS_SELECTOR, selector)
+        page.execute_script(
+            "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found
+        )
+        try:
+            found.click()
+        except (ElementClickInterceptedException, ElementNotInteractableException):
+            return False
+        return True
+
+    until(browser, clicked)
+
+
+def choose(browser: webdriver.Chrome, name: str, value: str) -> None:
+    """Choose a value in a list, whatever is swapped meanwhile."""
+
+    def chosen(page: webdriver.Chrome) -> bool:
+        Select(page.find_element(By.NAME, name)).select_by_value(value)
+        return True
+
+    until(browser, chosen)
 
 
 def is_swapped(error: WebDriverException) -> bool:

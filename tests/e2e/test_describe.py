@@ -13,11 +13,11 @@ from pytest_django.live_server_helper import LiveServer
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
 
 from synthweb.datasets.models import Dataset
 from tests.cast import Cast
-from tests.e2e.patience import complaints, until
+from tests.e2e import patience
+from tests.e2e.patience import complaints, element, until
 from tests.e2e.test_accessibility import judged
 from tests.web.desk import ready
 
@@ -47,12 +47,16 @@ def describing(
 
 
 def told(chrome: webdriver.Chrome) -> str:
-    return chrome.find_element(By.CSS_SELECTOR, ".set-told").text
+    return element(chrome, ".set-told").text
+
+
+def type_in(chrome: webdriver.Chrome, name: str, *text: str) -> None:
+    element(chrome, f"[name='{name}']").send_keys(*text)
 
 
 def choose(chrome: webdriver.Chrome, name: str, value: str, *, then: str) -> None:
     """Choose in a list that redraws the editor, and wait for an input that this brings."""
-    Select(chrome.find_element(By.NAME, name)).select_by_value(value)
+    patience.choose(chrome, name, value)
     until(chrome, lambda _: chrome.find_elements(By.NAME, then))
 
 
@@ -61,16 +65,16 @@ def test_the_size_of_a_set_follows_what_is_typed(
 ) -> None:
     describing("?edit=0")
     choose(chrome, "0-kind", "weak", then="0-set")
-    assert "the public set is not chosen" in told(chrome)
+    until(chrome, lambda _: "the public set is not chosen" in told(chrome))
     choose(chrome, "0-set", "strings", then="0-alphabet")
     for name, text in (
         ("0-alphabet", "a-z"),
         ("0-set_min_length", "1"),
         ("0-set_max_length", "3"),
     ):
-        chrome.find_element(By.NAME, name).send_keys(text)
+        type_in(chrome, name, text)
     until(chrome, lambda _: "18\u202f278 values" in told(chrome))
-    chrome.find_element(By.NAME, "0-set_max_length").send_keys("00")
+    type_in(chrome, "0-set_max_length", "00")
     until(chrome, lambda _: "more than 10^30 values" in told(chrome))
     dataset.refresh_from_db()
     assert "max_length" not in str(dataset.draft)  # typing keeps nothing; a press does
@@ -88,9 +92,9 @@ def test_a_file_of_lines_becomes_a_public_list(
     describing("?edit=0")
     choose(chrome, "0-kind", "weak", then="0-set")
     choose(chrome, "0-set", "list", then="0-set_values")
-    chrome.find_element(By.CSS_SELECTOR, ".fills").send_keys(str(tmp_path / "jobs.txt"))
+    element(chrome, ".fills").send_keys(str(tmp_path / "jobs.txt"))
     until(chrome, lambda _: "3 values." in told(chrome))
-    chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ENTER)
+    element(chrome, "button[value='confirm:0']").send_keys(Keys.ENTER)
     until(
         chrome,
         lambda _: (
@@ -98,7 +102,7 @@ def test_a_file_of_lines_becomes_a_public_list(
             in chrome.find_element(By.ID, "line-0").text
         ),
     )
-    chrome.find_element(By.NAME, "0-because").send_keys("The register of trades.", Keys.ENTER)
+    type_in(chrome, "0-because", "The register of trades.", Keys.ENTER)
     until(
         chrome,
         lambda _: (
@@ -119,19 +123,18 @@ def test_arrows_lead_from_line_to_line_past_what_is_filtered_out(
 ) -> None:
     describing("?edit=2")
 
-    def here() -> str:
-        return str(chrome.switch_to.active_element.get_dom_attribute("value"))
+    def is_at(place: str) -> None:
+        """What has the focus is looked for until it is this one: a busy browser moves it after the driver has answered."""
+        until(chrome, lambda _: element(chrome, ":focus").get_dom_attribute("value") == place)
 
-    chrome.find_element(By.CSS_SELECTOR, "button[value='confirm:0']").send_keys(Keys.ARROW_DOWN)
-    assert here() == "confirm:1"
-    chrome.switch_to.active_element.send_keys(
-        Keys.ARROW_DOWN
-    )  # the third line is open in its editor
-    assert here() == "confirm:3"
-    chrome.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
-    assert here() == "confirm:3"
-    chrome.find_element(By.ID, "column-search").send_keys("s")  # sector, works
-    box = chrome.find_element(By.CSS_SELECTOR, "#line-0 input[name=select]")
+    element(chrome, "button[value='confirm:0']").send_keys(Keys.ARROW_DOWN)
+    is_at("confirm:1")
+    element(chrome, ":focus").send_keys(Keys.ARROW_DOWN)
+    is_at("confirm:3")  # the third line is open in its editor
+    element(chrome, ":focus").send_keys(Keys.ARROW_DOWN)
+    is_at("confirm:3")
+    element(chrome, "#column-search").send_keys("s")  # sector, works
+    box = element(chrome, "#line-0 input[name=select]")
     box.send_keys(Keys.ARROW_UP)
-    assert box == chrome.switch_to.active_element
-    chrome.find_element(By.ID, "column-search").clear()
+    assert box == element(chrome, ":focus")
+    element(chrome, "#column-search").clear()

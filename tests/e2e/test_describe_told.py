@@ -16,7 +16,7 @@ from synthweb.runs import services as runs
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
 from tests.cast import Cast
-from tests.e2e.patience import complaints, until
+from tests.e2e.patience import click, complaints, until
 from tests.web import damaged
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -69,7 +69,7 @@ def test_every_kind_of_damage_is_told_before_it_is_confirmed(
     ]
     assert lights == ["unfit", "unfit", "unfit", "unfit", "question", "fits"]
     for index, name in enumerate(NAMES):
-        chrome.find_element(By.CSS_SELECTOR, f"button[value='show:{index}']").click()
+        click(chrome, f"button[value='show:{index}']")
         until(
             chrome,
             lambda page, name=name: [
@@ -82,25 +82,28 @@ def test_every_kind_of_damage_is_told_before_it_is_confirmed(
             chrome,
             lambda page: len(page.find_elements(By.CSS_SELECTOR, ".detail-title")) == 1,
         )
-        told = " ".join(
-            each.text for each in chrome.find_elements(By.CSS_SELECTOR, "[data-lost]")
-        )
+        told = until(
+            chrome,
+            lambda page: [
+                " ".join(
+                    each.text for each in page.find_elements(By.CSS_SELECTOR, "[data-lost]")
+                )
+            ],
+        )[0]
         assert TOLD.get(name, "") in told, name
         assert bool(told) == (name in TOLD), name
     # Keeping what does not fit is always allowed.
     place = NAMES.index("area")
-    chrome.find_element(By.CSS_SELECTOR, f"button[value='show:{place}']").click()
+    click(chrome, f"button[value='show:{place}']")
     learn = until(
         chrome,
         lambda page: page.find_element(By.CSS_SELECTOR, f"button[value='learn:{place}']"),
     )
     assert "Nowhere: learn it privately, about" in learn.text
-    chrome.find_element(By.CSS_SELECTOR, f"button[value='confirm:{place}']").click()
+    click(chrome, f"button[value='confirm:{place}']")
     because = until(chrome, lambda page: page.find_element(By.NAME, f"{place}-because"))
     because.send_keys("The land register.")
-    chrome.find_element(
-        By.CSS_SELECTOR, f".column-asks button[value='confirm:{place}']"
-    ).click()
+    click(chrome, f".column-asks button[value='confirm:{place}']")
     until(
         chrome,
         lambda page: page.find_elements(By.CSS_SELECTOR, f"#line-{place} .is-confirmed"),

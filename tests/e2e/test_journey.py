@@ -35,7 +35,7 @@ PASSWORD = "a long walk by the river"
 TABLE = ROOT / "examples" / "adult.csv.gz"
 DOMAIN = ROOT / "examples" / "adult.domain.json"
 PICTURES = ROOT / "build" / "screenshots"
-PATIENCE = 60
+PATIENCE = 240  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -315,5 +315,5 @@ def _text(
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
         data=None if body is None else json.dumps(body).encode(),
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return str(answer.read().decode())

@@ -17,7 +17,7 @@ from synthweb.ledger import services as ledger
 from synthweb.runs.models import SynthesisRun
 from tests import services
 from tests.cast import Cast
-from tests.e2e.patience import complaints, until
+from tests.e2e.patience import click, complaints, until
 from tests.web import scene
 
 BEYOND = """return Math.max(...[...document.querySelectorAll(".forecast-label")].map(
@@ -67,7 +67,7 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(
         field = browser.find_element(By.ID, "id_epsilon")
         slider = browser.find_element(By.ID, "epsilon-range")
         price("Spend ε 1 and run")
-        browser.find_element(By.CSS_SELECTOR, '[data-value="0.5"]').click()
+        click(browser, '[data-value="0.5"]')
         price("Spend ε 0.5 and run")
         assert slider.get_property("value") == "-30"
         slider.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
@@ -80,15 +80,15 @@ def test_slider_number_and_price_move_together_and_the_button_spends_it(
         assert field.get_property("value") == "nan"
         for fold in browser.find_elements(By.CSS_SELECTOR, ".family:not([open]) > summary"):
             fold.click()
-        browser.find_element(By.CSS_SELECTOR, "#mechanism-bayesian-network").click()
+        click(browser, "#mechanism-bayesian-network")
         until(browser, lambda page: page.find_elements(By.NAME, "param-degree"))
-        browser.find_element(By.CSS_SELECTOR, "#mechanism-independent").click()
+        click(browser, "#mechanism-independent")
         until(browser, lambda page: not page.find_elements(By.NAME, "param-degree"))
         field.clear()
         field.send_keys("0.25")
         price("Spend ε 0.25 and run")
-        browser.find_element(By.CSS_SELECTOR, "#estimate button").click()
+        click(browser, "#estimate button")
         until(browser, lambda page: "/runs/" in page.current_url)
-        assert "Waiting for a worker" in browser.page_source
+        until(browser, lambda page: "Waiting for a worker" in page.page_source)
         assert not complaints(browser)
     assert SynthesisRun.objects.get().epsilon == 250_000_000

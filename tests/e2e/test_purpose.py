@@ -17,7 +17,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import worker
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
-from tests.e2e.patience import until
+from tests.e2e.patience import element, until
 from tests.e2e.test_accessibility import judged
 from tests.web import scene
 
@@ -35,10 +35,10 @@ def choose(chrome: webdriver.Chrome) -> None:
         By.CSS_SELECTOR, "#parameters .fold:not([open]) > summary"
     ):
         summary.send_keys(Keys.ENTER)
-    chrome.find_element(By.NAME, "param-weights:age").send_keys("2")
+    element(chrome, "[name='param-weights:age']").send_keys("2")
     for name, column in (("pick-1", "age"), ("pick-2", "region")):
         Select(chrome.find_element(By.NAME, name)).select_by_visible_text(column)
-    chrome.find_element(By.ID, "param-marginals-add").send_keys(Keys.ENTER)
+    element(chrome, "#param-marginals-add").send_keys(Keys.ENTER)
     shown(chrome, "age × region", ".chips")
 
 
@@ -61,17 +61,17 @@ def test_a_release_with_a_target_and_a_listed_table(
     assert chrome.execute_script("return document.activeElement.id") == "param-marginals-add"
     assert judged(chrome) == []
 
-    field = chrome.find_element(By.ID, "id_epsilon")
+    field = element(chrome, "#id_epsilon")
     field.clear()
     field.send_keys("0.5", Keys.ENTER)  # works out the price again, and spends nothing
     shown(chrome, "Spend ε 0.5 and run", "#estimate button")
     assert not SynthesisRun.objects.exists()
-    weight = chrome.find_element(By.NAME, "param-weights:age")
+    weight = element(chrome, "[name='param-weights:age']")
     weight.send_keys("x")
     shown(chrome, "“age”: write a weight like 2", "#estimate")
     weight.send_keys(Keys.BACKSPACE)
     shown(chrome, "Spend ε 0.5 and run", "#estimate button")
-    chrome.find_element(By.CSS_SELECTOR, "#estimate button").send_keys(Keys.ENTER)
+    element(chrome, "#estimate button").send_keys(Keys.ENTER)
     until(chrome, lambda page: "/runs/" in page.current_url)
 
     run = SynthesisRun.objects.get()

@@ -236,5 +236,5 @@ def test_a_reading_that_is_given_up_waits_for_nobody(tmp_path: Path) -> None:
 
     collecting = threading.Thread(target=collect, daemon=True)
     collecting.start()
-    collecting.join(timeout=20)
+    collecting.join(timeout=300)
     assert not collecting.is_alive()

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-I", "-S", standalone.NAME, *arguments]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={}, timeout=120
+        command, cwd=folder, capture_output=True, text=True, check=False, env={}, timeout=300
     )
 
 

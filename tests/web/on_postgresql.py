@@ -40,7 +40,9 @@ def test_backends_terminated_in_the_middle_leave_the_books_right():
 
     def killer() -> None:
         dice = random.Random(1)
-        begun.wait(timeout=60)  # all have connected: what is cut is their work, not their start
+        begun.wait(
+            timeout=300
+        )  # all have connected: what is cut is their work, not their start
         with connection.cursor() as cursor:
             while not over.is_set():
                 cursor.execute(
@@ -100,7 +102,7 @@ def test_a_row_that_refers_to_the_account_is_no_deadlock_for_two_submissions():
                     "SELECT 1 FROM ledger_budgetaccount WHERE id = %s FOR KEY SHARE",
                     [account.pk],
                 )
-            meet.wait(timeout=60)
+            meet.wait(timeout=300)
             hold(account, f"run{number}", (1, 0, 0))
 
     assert at_once(lambda: submit(1), lambda: submit(2)) == [None, None]

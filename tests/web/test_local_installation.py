@@ -172,7 +172,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     yield here
     if here.process is not None and here.process.poll() is None:
         here.process.send_signal(signal.SIGINT)
-        here.process.wait(timeout=60)
+        here.process.wait(timeout=START_SECONDS)
 
 
 def _redis() -> str:
@@ -183,7 +183,7 @@ def _redis() -> str:
 
 
 def _ready(address: str) -> bool:
-    with urllib.request.urlopen(f"{address}readyz", timeout=10) as answer:
+    with urllib.request.urlopen(f"{address}readyz", timeout=START_SECONDS) as answer:
         return bool(answer.status == 200)
 
 
@@ -232,7 +232,7 @@ def test_the_first_start_shows_a_compared_release_and_the_second_keeps_everythin
 
     family = running.family()
     assert running.verb("stop").returncode == 0
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=START_SECONDS)
     assert alive == []
 
     secrets = {
@@ -260,7 +260,7 @@ def test_a_process_that_dies_is_started_again_and_a_killed_supervisor_takes_all_
     family = running.family()
     assert running.process is not None
     running.process.kill()
-    _, alive = psutil.wait_procs(family, timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=START_SECONDS)
     assert alive == []
     assert "not running" in running.verb("stop").stdout
     assert running.verb("reset", "--force").returncode == 0

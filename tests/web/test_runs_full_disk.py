@@ -71,7 +71,7 @@ def limited(script: str, folder: Path) -> str:
         str(folder),
     ]
     return subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=120, check=True
+        command, capture_output=True, text=True, env=environment, timeout=300, check=True
     ).stdout
 
 

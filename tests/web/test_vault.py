@@ -264,7 +264,7 @@ def test_room_that_runs_out_while_a_table_is_opened_is_not_taken_for_damage(
     }
     command = [sys.executable, "-c", textwrap.dedent(FULL_ROOM), str(settings.VAULT_DIR), put()]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=60, check=True
+        command, capture_output=True, text=True, env=environment, timeout=300, check=True
     )
     assert done.stdout == f"VaultError {vault.NO_ROOM}\n"
 
@@ -281,7 +281,7 @@ def test_whoever_opens_a_table_leaves_no_core_dump() -> None:
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stdout == "(0, 0) 0\n"
@@ -434,6 +434,6 @@ def test_a_full_disk_is_told_and_leaves_nothing(settings: Settings) -> None:
     }
     command = [sys.executable, "-c", textwrap.dedent(FULL_DISK), str(settings.VAULT_DIR)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=60, check=True
+        command, capture_output=True, text=True, env=environment, timeout=300, check=True
     )
     assert done.stdout == "the table could not be stored; is the disk full? []\n"
