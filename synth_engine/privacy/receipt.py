@@ -18,6 +18,8 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from synth_engine.errors import SpecError
+from synth_engine.privacy import candidates
+from synth_engine.privacy.candidates import CandidateRule
 from synth_engine.privacy.events import DirichletMultinomial, Event
 from synth_engine.privacy.loss import NANO, nano, plain, ratio
 from synth_engine.privacy.static_calibration import Certificate
@@ -57,7 +59,7 @@ class QueryDocument(TypedDict):
     verb: str
     clique: list[str]
     cells: int
-    candidates: NotRequired[list[list[str]]]
+    candidates: NotRequired[list[list[str]] | CandidateRule]
     threshold: NotRequired[int | None]
     bins: NotRequired[list[int]]
     grown: NotRequired[JsonObject]
@@ -204,8 +206,11 @@ def seed_commitment(seed: str) -> str:
 def call_to_json(query: QueryDocument, event: Event) -> CallDocument:
     """One line of the journal as the receipt shows it."""
     fields = event.to_json()
+    query = query.copy()
+    if isinstance(named := query.get("candidates"), list):
+        query["candidates"] = candidates.stated(named)
     return {
-        "query": query.copy(),
+        "query": query,
         "noise": {key: value for key, value in fields.items() if key not in _SENSITIVITIES},
         "sensitivity": {key: value for key, value in fields.items() if key in _SENSITIVITIES},
         "cost": _cost(event),

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from synth_engine.errors import VerificationError
+from synth_engine.verifier.candidates import with_candidates
 from synth_engine.verifier.limits import (
     MAX_AMOUNT,
     MAX_AXES,
@@ -197,7 +198,7 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
         refuse(f"call {number} has missing or unknown parts")
     if not all(isinstance(part, dict) for part in call.values()):
         refuse(f"call {number} is malformed")
-    query, noise = call["query"], call["noise"]
+    query, noise = with_candidates(call["query"], number), call["noise"]
     _check_query(query, number, allowed)
     law = noise.get("law")
     if not isinstance(law, str) or law not in _LAWS[query["verb"]]:

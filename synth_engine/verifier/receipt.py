@@ -29,6 +29,7 @@ from synth_engine.verifier.calls import (
     losses,
     refuse,
 )
+from synth_engine.verifier.candidates import check_groups
 from synth_engine.verifier.gaussian import epsilon_of_mu
 from synth_engine.verifier.limits import (
     MAX_AMOUNT,
@@ -225,6 +226,7 @@ def _check_size(receipt: Mapping[str, Any]) -> None:
     calls = receipt["calls"]
     if len(calls) > MAX_CALLS:
         refuse(f"the receipt lists more than {MAX_CALLS} calls")
+    check_groups(calls)
     laws = [
         call["noise"].get("law")
         for call in calls

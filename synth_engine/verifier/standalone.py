@@ -18,6 +18,7 @@ MODULES = (
     "losses",
     "trees",
     "resampling",
+    "candidates",
     "calls",
     "signature",
     "marks",

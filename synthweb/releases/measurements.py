@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.privacy.candidates import smallest_of
 from synth_engine.privacy.receipt import CallDocument, Receipt
 from synthweb.releases.models import Release
 
@@ -223,11 +224,11 @@ def _looked_for_triples(receipt: Receipt) -> bool:
     """Whether some of the calls selected among groups of three columns and more alone. Methods that grow groups column by
     column have pairs among their candidates, and look for something else."""
     candidates = (
-        call["query"].get("candidates", ())
+        call["query"].get("candidates", [])
         for call in receipt["calls"]
         if call["query"]["verb"] == "select"
     )
-    return any(each and all(len(clique) > 2 for clique in each) for each in candidates)
+    return any(smallest_of(each) > 2 for each in candidates)
 
 
 def _group(

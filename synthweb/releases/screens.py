@@ -14,6 +14,7 @@ from django.urls import reverse
 from synth_engine import mechanisms, verifier
 from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
+from synth_engine.privacy.candidates import number_of
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
@@ -358,7 +359,7 @@ def _what(query: receipts.QueryDocument) -> str:
     if query["verb"] == "group-sizes":
         return f"Counted the people with 1 to {query['cells']} rows each"
     if query["verb"] == "score":
-        return f"Scored {len(query['candidates'])} groups of columns"
+        return f"Scored {number_of(query['candidates'])} groups of columns"
     if query.get("bins"):
         columns = zip(query["clique"], query["bins"], strict=True)
         text = (
@@ -368,9 +369,9 @@ def _what(query: receipts.QueryDocument) -> str:
         )
         return f"{text} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
     if query["verb"] == "refine":
-        return f"Chose one of {len(query['candidates'])} columns to divide groups by"
+        return f"Chose one of {number_of(query['candidates'])} columns to divide groups by"
     if query["verb"] == "select":
-        return f"Chose one of {len(query['candidates'])} groups of columns"
+        return f"Chose one of {number_of(query['candidates'])} groups of columns"
     return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join([*query.get('clique', ()), *query.get('by', ())])}".strip()
 
 

@@ -40,7 +40,7 @@ MIN_SELECTED, MAX_SELECTED = 6, 24
 _STRENGTH_OF_LEAST = 0.01
 """Strength up to which a budget pays for `MIN_SELECTED` selections only: about epsilon 1 for 40,000 records."""
 MAX_LISTED = 6_000
-"""Largest number of candidates that all selections after the first may name together, because a receipt lists them."""
+"""Largest number of candidates that all selections after the first may name together, because stored answers list them."""
 MAX_CANDIDATES = 20_000
 """Largest number of candidates: all triples of fifty columns."""
 RECORDS_A_CELL = 4
@@ -111,7 +111,7 @@ class TripleSearch:
     @property
     def selections(self) -> int:
         """The number of triples to select: it grows with the budget, and is smaller where there are very many candidates, each of
-        which a receipt names."""
+        which is stored with the answers."""
         # The budget grows with the square of epsilon, and the noise of a selection falls with its root.
         by_budget = MIN_SELECTED * math.sqrt(self.columns.strength / _STRENGTH_OF_LEAST)
         wanted = min(max(MIN_SELECTED, round(by_budget)), MAX_SELECTED)
