@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,6 +17,18 @@ settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("untimed")
+
+
+LONGEST_FIELD = csv.field_size_limit()
+
+
+@pytest.fixture(autouse=True)
+def _longest_field() -> Iterator[None]:
+    """Readers set the limit of the csv module, which is one for the process, to that of their table: what a test
+    reads by itself must not depend on the table of another one."""
+    csv.field_size_limit(LONGEST_FIELD)
+    yield
+    csv.field_size_limit(LONGEST_FIELD)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
