@@ -48,7 +48,20 @@ class InputError(SynthError):
 
 
 class DomainError(InputError):
-    """The public description contradicts itself, is incomplete, or holds unconfirmed facts."""
+    """The public description contradicts itself, is incomplete, or holds unconfirmed facts. `field` is the key of the
+    column's description that it is about, such as "low" or "written/decimals"; empty where it is about the whole."""
+
+    def __init__(
+        self,
+        rule: str,
+        *,
+        repair: str = "",
+        column: str | None = None,
+        line: int | None = None,
+        field: str = "",
+    ) -> None:
+        super().__init__(rule, repair=repair, column=column, line=line)
+        self.field = field
 
 
 class SpecError(InputError):

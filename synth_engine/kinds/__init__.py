@@ -45,7 +45,9 @@ def parse_attribute(document: object) -> Attribute:
     reader = Fields(document, column=name)
     kind = KINDS.get(reader.text("kind"))
     if kind is None:
-        raise DomainError("unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name)
+        raise DomainError(
+            "unknown kind", repair=f"use one of {', '.join(KINDS)}", column=name, field="kind"
+        )
     given = kind.read_json(reader)
     # Unknown fields are refused: a misspelled one would silently leave a default in force.
     extra = [] if kind.bare else ["missing", "outside", "ordered", "written"]

@@ -57,6 +57,8 @@ class Attribute:
     fact_names: ClassVar[tuple[str, ...]]
     outsides: ClassVar[tuple[Outside, ...]] = ("clamp", "missing")
     most_codes: ClassVar[int] = MAX_CODES
+    codes_field: ClassVar[str] = ""
+    """The key of the description that decides how many codes there are."""
 
     name: str
     provenance: Provenance | Mapping[str, Provenance] = "declared"
@@ -74,7 +76,7 @@ class Attribute:
         )
         if self.missing is not None:
             object.__setattr__(self, "missing", tuple(self.missing))
-            self._check_texts(self.missing, what="missing marker")
+            self._check_texts(self.missing, what="missing marker", field="missing")
         self.check()
         self._check_written()
         # The resolved rule is stored, so that the digest of a description does not depend on
@@ -82,7 +84,9 @@ class Attribute:
         object.__setattr__(self, "outside", self._resolved_outside())
         if self.size > self.most_codes:
             raise self.error(
-                f"more than {self.most_codes:,} codes", repair="use fewer values or wider bins"
+                f"more than {self.most_codes:,} codes",
+                repair="use fewer values or wider bins",
+                field=self.codes_field,
             )
 
     # What each kind says for itself.
@@ -290,8 +294,9 @@ class Attribute:
             }
         return document | {"provenance": facts.shortest(self.facts)}
 
-    def error(self, rule: str, *, repair: str) -> DomainError:
-        return DomainError(rule, repair=repair, column=self.name)
+    def error(self, rule: str, *, repair: str, field: str = "") -> DomainError:
+        """A refusal of this column; field: the key of its description that it is about, if it is about one."""
+        return DomainError(rule, repair=repair, column=self.name, field=field)
 
     def _check_name(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -305,49 +310,61 @@ class Attribute:
     def _check_written(self) -> None:
         problem = self.written.problem()
         if problem is not None:
-            rule, repair = problem
-            raise self.error(rule, repair=repair)
+            raise self.error(
+                problem.rule, repair=problem.repair, field=f"written/{problem.field}"
+            )
         if self.written.of_numbers and not self.holds_numbers:
             raise self.error(
                 "marks of numbers for a column without numbers",
                 repair='leave them out of "written", or describe the column as numbers',
+                field="written",
             )
         style = self.day_format
         if self.written.unpadded and (style is None or not may_lack_zeros(style)):
             raise self.error(
                 "days without zeros for a column without days, or of a format that needs the zeros",
                 repair='leave "unpadded" out, or declare a format like "%m/%d/%y"',
+                field="written/unpadded",
             )
 
-    def _check_texts(self, texts: tuple[str, ...], *, what: str) -> None:
+    def _check_texts(self, texts: tuple[str, ...], *, what: str, field: str) -> None:
         if not texts:
             raise self.error(
                 f"an empty list of {what}s",
                 repair=f"list at least one {what}, or leave the list out",
+                field=field,
             )
         if not all(isinstance(text, str) for text in texts):
             raise self.error(
-                f"a {what} that is not text", repair="put every one in quotation marks"
+                f"a {what} that is not text",
+                repair="put every one in quotation marks",
+                field=field,
             )
         seen: set[str] = set()
         for position, text in enumerate(texts, start=1):
             if text in seen:
                 raise self.error(
-                    f"{what} {position} is listed twice", repair="list each one once"
+                    f"{what} {position} is listed twice",
+                    repair="list each one once",
+                    field=field,
                 )
             seen.add(text)
 
     def _check_apart_from_missing(self, texts: tuple[str, ...]) -> None:
         if set(texts) & set(self.missing or ()):
             raise self.error(
-                "a missing marker is also a value", repair="take it off one of the two lists"
+                "a missing marker is also a value",
+                repair="take it off one of the two lists",
+                field="missing",
             )
 
     def _resolved_outside(self) -> Outside:
         outside = self.outside or self._default_outside()
         if outside not in self.outsides:
             raise self.error(
-                "outside is not usable here", repair=f"use one of {', '.join(self.outsides)}"
+                "outside is not usable here",
+                repair=f"use one of {', '.join(self.outsides)}",
+                field="outside",
             )
         if (outside == "missing" and self.missing is None) or (
             outside == "other" and not self.has_other
@@ -355,6 +372,7 @@ class Attribute:
             raise self.error(
                 f"outside is {outside!r}, which this column does not have",
                 repair=f"declare {outside}",
+                field="outside",
             )
         return outside
 

@@ -50,12 +50,17 @@ class Baskets(Attribute):
             raise self.error(
                 "a basket has no missing value",
                 repair="leave missing out; an empty one has no items",
+                field="missing",
             )
         if self.ordered:
-            raise self.error("baskets have no order", repair="leave ordered out")
+            raise self.error(
+                "baskets have no order", repair="leave ordered out", field="ordered"
+            )
         if self.separator not in SEPARATORS:
             raise self.error(
-                "unknown separator", repair="use a blank, a comma, a semicolon, a bar or a tab"
+                "unknown separator",
+                repair="use a blank, a comma, a semicolon, a bar or a tab",
+                field="separator",
             )
 
     def _check_item(self, item: str) -> None:
@@ -64,6 +69,7 @@ class Baskets(Attribute):
             raise self.error(
                 "an item is empty, has control characters, or has the separator in it",
                 repair="declare another separator, or other items",
+                field="items",
             )
         self._check_length(len(item))
 
@@ -106,11 +112,12 @@ class Basket(Baskets):
     def check(self) -> None:
         object.__setattr__(self, "items", tuple(self.items))
         self._check_baskets()
-        self._check_texts(self.items, what="item")
+        self._check_texts(self.items, what="item", field="items")
         if len(self.items) > MAX_ITEMS:
             raise self.error(
                 f"more than {MAX_ITEMS:,} items",
                 repair='list fewer, or let a run choose some: kind "weak-basket"',
+                field="items",
             )
         for item in self.items:
             self._check_item(item)
@@ -157,17 +164,20 @@ class WeakBasket(Baskets, Undeclared):
             raise self.error(
                 f"a set of more than {MAX_CANDIDATES:,} items to choose from",
                 repair="declare a narrower range, or list the items that matter",
+                field="values",
             )
         if type(self.keep) is not int or not 1 <= self.keep <= min(MAX_ITEMS, size):
             raise self.error(
                 f"keep is not a whole number from 1 to {min(MAX_ITEMS, size):,}",
                 repair="50 is a common choice",
+                field="keep",
             )
         self._check_length(self.values.longest)
         if self._may_be_split():
             raise self.error(
                 "an item of the set has the separator in it",
                 repair="declare another separator, or set",
+                field="separator",
             )
 
     def _may_be_split(self) -> bool:

@@ -28,7 +28,7 @@ class Boolean(Attribute):
     false: str = "false"
 
     def check(self) -> None:
-        self._check_texts((self.false, self.true), what="value")
+        self._check_texts((self.false, self.true), what="value", field="true")
         self._check_apart_from_missing((self.false, self.true))
 
     @property

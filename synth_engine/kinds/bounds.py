@@ -20,10 +20,12 @@ DEFAULT_BINS = 32
 def check_bounds(attribute: Attribute, low: float, high: float) -> None:
     if not (abs(low) <= MAX_EXACT and abs(high) <= MAX_EXACT):
         raise attribute.error(
-            "a bound is not finite or beyond 2^53", repair="give nearer bounds"
+            "a bound is not finite or beyond 2^53",
+            repair="give nearer bounds",
+            field="high" if abs(low) <= MAX_EXACT else "low",
         )
     if low > high:
-        raise attribute.error("low is above high", repair="swap them")
+        raise attribute.error("low is above high", repair="swap them", field="low")
     _check_markers(attribute, low, high)
 
 
@@ -33,7 +35,9 @@ def _check_markers(attribute: Attribute, low: float, high: float) -> None:
         with contextlib.suppress(ValueError):
             if low <= float(marker) <= high:
                 raise attribute.error(
-                    "a missing marker lies between low and high", repair="narrow the bounds"
+                    "a missing marker lies between low and high",
+                    repair="narrow the bounds",
+                    field="missing",
                 )
 
 
@@ -42,11 +46,15 @@ def check_edges(
 ) -> None:
     if len(edges) < 2 or any(not a < b for a, b in pairwise(edges)):
         raise attribute.error(
-            "edges do not increase", repair="list at least two, each above the one before"
+            "edges do not increase",
+            repair="list at least two, each above the one before",
+            field="edges",
         )
     if edges[0] != low or edges[-1] != high:
         raise attribute.error(
-            "edges do not run from low to high", repair="start them at low and end them at high"
+            "edges do not run from low to high",
+            repair="start them at low and end them at high",
+            field="edges",
         )
 
 

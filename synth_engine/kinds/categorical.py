@@ -25,6 +25,7 @@ class Categorical(Attribute):
     the first of the list."""
 
     kind: ClassVar[str] = "categorical"
+    codes_field: ClassVar[str] = "values"
     schema_position: ClassVar[int] = 10
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "values", "missing")
     outsides: ClassVar[tuple[Outside, ...]] = ("other", "missing", "clamp")
@@ -37,11 +38,13 @@ class Categorical(Attribute):
 
     def check(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        self._check_texts(self.values, what="value")
+        self._check_texts(self.values, what="value", field="values")
         self._check_apart_from_missing(self.values)
         if self.other and OTHER in self.values + (self.missing or ()):
             raise self.error(
-                f"{OTHER!r} is what other values are called", repair="rename that value"
+                f"{OTHER!r} is what other values are called",
+                repair="rename that value",
+                field="values",
             )
 
     @property
@@ -67,6 +70,7 @@ class Categorical(Attribute):
         raise self.error(
             "a text that is not listed has nowhere to go",
             repair='set "other": true, declare missing markers, or set "outside": "clamp" for the first value',
+            field="outside",
         )
 
     @classmethod

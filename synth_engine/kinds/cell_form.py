@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from synth_engine.formats.marks import Marks
-from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fields import Fields, Problem
 from synth_engine.kinds.fragments import Schema
 
 MAX_SIGN_LENGTH = 13  # a unit of a dialect, and the blank between it and the number
@@ -56,30 +56,35 @@ class CellForm:
         """What a reader has to leave out around the numbers."""
         return tuple(sign.strip() for sign in (self.before, self.after) if sign.strip())
 
-    def problem(self) -> tuple[str, str] | None:
-        """Return the rule that is broken and its repair, if any."""
-        if not all(isinstance(flag, bool) for flag in (self.grouped, self.unpadded)):
-            return "grouped and unpadded are not true or false", "write true or false"
-        if not all(
-            type(count) is int and 0 <= count <= MAX_WIDTH
-            for count in (self.decimals, self.width)
-        ):
-            return (
-                f"decimals and width are not from 0 to {MAX_WIDTH}",
-                "give a whole number of digits",
-            )
+    def problem(self) -> Problem | None:
+        """Return the rule that is broken, its repair and the field, if any."""
+        for name, flag in (("grouped", self.grouped), ("unpadded", self.unpadded)):
+            if not isinstance(flag, bool):
+                return Problem(
+                    "grouped and unpadded are not true or false", "write true or false", name
+                )
+        for name, count in (("decimals", self.decimals), ("width", self.width)):
+            if type(count) is not int or not 0 <= count <= MAX_WIDTH:
+                return Problem(
+                    f"decimals and width are not from 0 to {MAX_WIDTH}",
+                    "give a whole number of digits",
+                    name,
+                )
         if self.grouped and self.width:
-            return "thousands and leading zeros in one column", "state one of them"
-        for sign in (self.before, self.after):
+            return Problem(
+                "thousands and leading zeros in one column", "state one of them", "width"
+            )
+        for name, sign in (("before", self.before), ("after", self.after)):
             if (
                 not isinstance(sign, str)
                 or len(sign) > MAX_SIGN_LENGTH
                 or not sign.isprintable()
                 or re.search(r"[0-9+,'.\-]", sign)
             ):
-                return (
+                return Problem(
                     "what stands around numbers is long, or has a digit or a mark of numbers",
                     "give a currency or unit like $, % or kg",
+                    name,
                 )
         return None
 

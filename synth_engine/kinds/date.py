@@ -40,6 +40,7 @@ class Date(Attribute):
     kind: ClassVar[str] = "date"
     schema_position: ClassVar[int] = 50
     is_comparable: ClassVar[bool] = True
+    codes_field: ClassVar[str] = "step_days"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: datetime.date
@@ -50,26 +51,36 @@ class Date(Attribute):
 
     def check(self) -> None:
         if self.low > self.high:
-            raise self.error("low is after high", repair="swap them")
+            raise self.error("low is after high", repair="swap them", field="low")
         if self.step_days < 1:
             raise self.error(
-                "step_days is less than one", repair="give a whole number of 1 or more"
+                "step_days is less than one",
+                repair="give a whole number of 1 or more",
+                field="step_days",
             )
         if self.value_count > MAX_CODES:
-            raise self.error(f"more than {MAX_CODES:,} codes", repair="use a larger step_days")
+            raise self.error(
+                f"more than {MAX_CODES:,} codes",
+                repair="use a larger step_days",
+                field="step_days",
+            )
         # Days other than the bounds reveal a format that drops a part, such as the day of the
         # month, which both bounds may survive by chance.
         probes = (self.low, self.high, datetime.date(1987, 10, 31), datetime.date(2001, 3, 4))
         if any(self.parse(day.strftime(self.format)) != day for day in probes):
             raise self.error(
-                "the format does not tell every day apart", repair='write it like "%Y-%m-%d"'
+                "the format does not tell every day apart",
+                repair='write it like "%Y-%m-%d"',
+                field="format",
             )
         if any(
             day is not None and self.low <= day <= self.high
             for day in map(self.parse, self.missing or ())
         ):
             raise self.error(
-                "a missing marker lies between low and high", repair="narrow the bounds"
+                "a missing marker lies between low and high",
+                repair="narrow the bounds",
+                field="missing",
             )
 
     def parse(self, text: str) -> datetime.date | None:

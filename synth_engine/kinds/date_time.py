@@ -73,6 +73,7 @@ class DateTime(Attribute):
     kind: ClassVar[str] = "datetime"
     schema_position: ClassVar[int] = 60
     is_comparable: ClassVar[bool] = True
+    codes_field: ClassVar[str] = "width"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: datetime.datetime
@@ -84,35 +85,48 @@ class DateTime(Attribute):
     ordered: bool = True
 
     def check(self) -> None:
-        if any(end.tzinfo is not None or end.microsecond for end in (self.low, self.high)):
-            raise self.error(
-                "a bound has a time zone or a fraction of a second",
-                repair="write it like 2024-12-31T23:59:00",
-            )
+        for key, end in (("low", self.low), ("high", self.high)):
+            if end.tzinfo is not None or end.microsecond:
+                raise self.error(
+                    "a bound has a time zone or a fraction of a second",
+                    repair="write it like 2024-12-31T23:59:00",
+                    field=key,
+                )
         if self.low.year < _FIRST_YEAR:
             raise self.error(
                 f"low is before the year {_FIRST_YEAR}",
                 repair="years are written with four digits",
+                field="low",
             )
         if self.low > self.high:
-            raise self.error("low is after high", repair="swap them")
+            raise self.error("low is after high", repair="swap them", field="low")
         if self.unit not in UNITS:
-            raise self.error("unknown unit", repair=f"use one of {', '.join(UNITS)}")
+            raise self.error(
+                "unknown unit", repair=f"use one of {', '.join(UNITS)}", field="unit"
+            )
         if self.step < 1:
-            raise self.error("step is less than one", repair="give a whole number of 1 or more")
+            raise self.error(
+                "step is less than one", repair="give a whole number of 1 or more", field="step"
+            )
         if self.width is not None and self.width < 1:
             raise self.error(
-                "width is less than one", repair="give a whole number of 1 or more"
+                "width is less than one",
+                repair="give a whole number of 1 or more",
+                field="width",
             )
         if self.width is not None and (self.points - 1) // self.width >= MAX_CODES:
-            raise self.error(f"more than {MAX_CODES:,} codes", repair="use wider bins")
+            raise self.error(
+                f"more than {MAX_CODES:,} codes", repair="use wider bins", field="width"
+            )
         self._check_format()
         if any(
             moment is not None and self.low <= moment <= self.high
             for moment in map(self.parse, self.missing or ())
         ):
             raise self.error(
-                "a missing marker lies between low and high", repair="narrow the bounds"
+                "a missing marker lies between low and high",
+                repair="narrow the bounds",
+                field="missing",
             )
 
     def _check_format(self) -> None:
@@ -124,6 +138,7 @@ class DateTime(Attribute):
             raise self.error(
                 "the format does not tell every step apart, or holds a time zone",
                 repair=f'write it like "{ISO_MOMENT}", and a zone as plain text, for example a Z at its end',
+                field="format",
             )
 
     def _probes(self) -> Iterator[datetime.datetime]:

@@ -45,19 +45,26 @@ class Derived(Attribute):
     def check(self) -> None:
         object.__setattr__(self, "of", tuple(self.of))
         if self.rule not in RULES:
-            raise self.error("unknown rule", repair=f"use one of {', '.join(RULES)}")
+            raise self.error(
+                "unknown rule", repair=f"use one of {', '.join(RULES)}", field="rule"
+            )
         most = MAX_SOURCES if self.rule == "sum" else 2 if self.rule == "difference" else 1
         if not min(most, 2) <= len(self.of) <= most or len(set(self.of)) < len(self.of):
             raise self.error(
                 f"a {self.rule} of this number of columns, or of one column twice",
                 repair="name the columns in order, each once: two or more for a sum, two for a difference, else one",
+                field="of",
             )
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
             raise self.error(
-                f"decimals are not from 0 to {MAX_DECIMALS}", repair="give a whole number"
+                f"decimals are not from 0 to {MAX_DECIMALS}",
+                repair="give a whole number",
+                field="decimals",
             )
         if self.decimals and self.rule not in _OF_NUMBERS:
-            raise self.error("decimals of what is no sum", repair="leave decimals out")
+            raise self.error(
+                "decimals of what is no sum", repair="leave decimals out", field="decimals"
+            )
         self._check_table()
 
     def _check_table(self) -> None:
@@ -66,6 +73,7 @@ class Derived(Attribute):
             raise self.error(
                 "a lookup without a table, or a table without a lookup",
                 repair='give "table" with the rule "lookup", and with no other',
+                field="table",
             )
         if len(self.table) > MAX_CODES or not all(
             len(pair) == 2 and all(isinstance(text, str) for text in pair)
@@ -74,9 +82,12 @@ class Derived(Attribute):
             raise self.error(
                 f"the table has more than {MAX_CODES:,} pairs, or one that is not two texts",
                 repair='list pairs like ["value", "what stands beside it"]',
+                field="table",
             )
         if len({value for value, _ in self.table}) < len(self.table):
-            raise self.error("the table lists a value twice", repair="list each value once")
+            raise self.error(
+                "the table lists a value twice", repair="list each value once", field="table"
+            )
 
     def result(self, known: Mapping[str, Attribute], *, above: tuple[str, ...] = ()) -> Result:
         """What its values are. Refuses sources that are not there, not in a generated table, of another kind, or computed
@@ -87,17 +98,20 @@ class Derived(Attribute):
             raise self.error(
                 "derived columns are computed from each other in a circle",
                 repair="describe one of them by its values",
+                field="of",
             )
         results = {self._source(name, known, above=(*above, self.name)) for name in self.of}
         if self.rule in _OF_NUMBERS and results != {"number"}:
             raise self.error(
                 f"a {self.rule} of columns that are no numbers",
                 repair="name columns of numbers, or choose another rule",
+                field="of",
             )
         if self.rule in _OF_DAYS and results != {"day"}:
             raise self.error(
                 f"the {self.rule} of a column that has no days",
                 repair="name a column of dates or date-times, or choose another rule",
+                field="of",
             )
         if self.rule == "copy":
             return results.pop()
@@ -112,6 +126,7 @@ class Derived(Attribute):
                 "a derived column is computed from a column that a generated table does not have",
                 repair="describe that column, or take it off the list",
                 column=self.name,
+                field="of",
             )
         if isinstance(source, Derived):
             return source.result(known, above=above)

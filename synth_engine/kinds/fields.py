@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from synth_engine import values as public_sets
 from synth_engine.errors import DomainError
 from synth_engine.kinds.completions import Completions
 
 _LAST = datetime.time(23, 59, 59)
+ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""A day of a description."""
+# Fractions and zones are refused later, in words of their own.
+_ISO_MOMENT = re.compile(ISO_DAY.pattern + r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}\S*|[Z+-]\S*)?)?")
+
+
+class Problem(NamedTuple):
+    """The rule that facts break, its repair, and the key of the fact to change."""
+
+    rule: str
+    repair: str
+    field: str
 
 
 class Fields:
@@ -21,7 +34,7 @@ class Fields:
 
     def wrong(self, key: str, wanted: str) -> DomainError:
         return DomainError(
-            f"{key} is not {wanted}", repair=f"give {wanted}", column=self.column
+            f"{key} is not {wanted}", repair=f"give {wanted}", column=self.column, field=key
         )
 
     def only(self, *known: str) -> None:
@@ -81,8 +94,11 @@ class Fields:
         return tuple(values)
 
     def day(self, key: str) -> datetime.date | None:
+        text = self.text(key)
+        # Stricter than `fromisoformat`, which takes weeks and days without hyphens.
+        if text and not ISO_DAY.fullmatch(text):
+            raise self.wrong(key, 'a date like "2024-12-31"')
         try:
-            text = self.text(key)
             return datetime.date.fromisoformat(text) if text else None
         except ValueError:
             raise self.wrong(key, 'a date like "2024-12-31"') from None
@@ -90,6 +106,8 @@ class Fields:
     def moment(self, key: str, *, end: bool = False) -> datetime.datetime | None:
         """A moment without a zone; a day alone is its beginning, or its last second."""
         text = self.text(key)
+        if text and not _ISO_MOMENT.fullmatch(text):
+            raise self.wrong(key, 'a moment like "2024-12-31T23:59"')
         try:
             if text and len(text) == len("2024-12-31"):
                 return datetime.datetime.combine(
@@ -110,20 +128,27 @@ class Fields:
         try:
             return None if value is None else public_sets.from_json(value)
         except DomainError as error:
-            raise DomainError(error.rule, repair=error.repair, column=self.column) from None
+            raise DomainError(
+                error.rule, repair=error.repair, column=self.column, field=key
+            ) from None
 
     def completions(self, key: str) -> Completions | None:
         value = self.document.get(key)
         try:
             return None if value is None else Completions.from_json(value)
         except DomainError as error:
-            raise DomainError(error.rule, repair=error.repair, column=self.column) from None
+            raise DomainError(
+                error.rule, repair=error.repair, column=self.column, field=key
+            ) from None
 
     def needed(self, **values: object) -> dict[str, object]:
         for key, value in values.items():
             if value is None:
                 raise DomainError(
-                    f"{key} is not given", repair=f"declare {key}", column=self.column
+                    f"{key} is not given",
+                    repair=f"declare {key}",
+                    column=self.column,
+                    field=key,
                 )
         return values
 

@@ -46,21 +46,30 @@ class Identifier(Attribute):
 
     def check(self) -> None:
         if self.missing is not None:
-            raise self.error("an identifier has no missing value", repair="leave missing out")
+            raise self.error(
+                "an identifier has no missing value",
+                repair="leave missing out",
+                field="missing",
+            )
         if self.regenerate is not None and self.regenerate not in REGENERATE:
             raise self.error(
-                "unknown way to regenerate", repair=f"use one of {', '.join(REGENERATE)}"
+                "unknown way to regenerate",
+                repair=f"use one of {', '.join(REGENERATE)}",
+                field="regenerate",
             )
         if self.pattern is None:
             if self.regenerate == "random":
                 raise self.error(
-                    "random identifiers need a pattern", repair='give one such as "P-####"'
+                    "random identifiers need a pattern",
+                    repair='give one such as "P-####"',
+                    field="pattern",
                 )
             return
         if self.regenerate not in ("sequence", "random"):
             raise self.error(
                 "nothing is made by this pattern",
                 repair='set "regenerate" to "sequence" or "random"',
+                field="pattern",
             )
         self._check_pattern(self.pattern)
 
@@ -69,13 +78,17 @@ class Identifier(Attribute):
             raise self.error(
                 f"the pattern is longer than {MAX_PATTERN_LENGTH} signs or has control signs",
                 repair="shorten it",
+                field="pattern",
             )
         if pattern.strip() != pattern:
-            raise self.error("the pattern begins or ends with a blank", repair="take it off")
+            raise self.error(
+                "the pattern begins or ends with a blank", repair="take it off", field="pattern"
+            )
         if self.capacity < 2:
             raise self.error(
                 "the pattern has no place to fill",
                 repair='put a #, @ or * in it, as in "P-####"',
+                field="pattern",
             )
 
     @cached_property

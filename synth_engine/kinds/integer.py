@@ -43,6 +43,7 @@ class Integer(Attribute):
     kind: ClassVar[str] = "integer"
     schema_position: ClassVar[int] = 20
     is_comparable: ClassVar[bool] = True
+    codes_field: ClassVar[str] = "width"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: int
@@ -58,15 +59,21 @@ class Integer(Attribute):
             check_edges(self, self.edges, self.low, self.high)
             if self.width is not None:
                 raise self.error(
-                    "both edges and width are given", repair="leave one of them out"
+                    "both edges and width are given",
+                    repair="leave one of them out",
+                    field="edges",
                 )
         if self.width is not None and self.width < 1:
             raise self.error(
-                "width is less than one", repair="give a whole number of 1 or more"
+                "width is less than one",
+                repair="give a whole number of 1 or more",
+                field="width",
             )
         # Checked before `cuts` lists them all.
         if self.width is not None and (self.high - self.low) // self.width >= MAX_CODES:
-            raise self.error(f"more than {MAX_CODES:,} codes", repair="use wider bins")
+            raise self.error(
+                f"more than {MAX_CODES:,} codes", repair="use wider bins", field="width"
+            )
 
     @cached_property
     def cuts(self) -> tuple[int, ...]:

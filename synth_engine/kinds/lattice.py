@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.date import ISO, Date
 from synth_engine.kinds.date_time import ISO_MOMENT, DateTime
-from synth_engine.kinds.fields import Fields
+from synth_engine.kinds.fields import Fields, Problem
 from synth_engine.kinds.fragments import DAY, MAX_EXACT, NUMBER, TEXT, Schema
 from synth_engine.kinds.integer import Integer
 from synth_engine.kinds.number import Number
@@ -59,38 +59,45 @@ class Lattice:
     step: int | float = 1
     form: str | None = None
 
-    def problem(self) -> tuple[str, str] | None:
+    def problem(self) -> Problem | None:
         """What is wrong with the facts, and how to repair it; None if nothing is."""
         if self.of not in SCALES:
-            return "unknown scale", f"set of to one of {', '.join(SCALES)}"
-        if not (self._is_bound(self.low) and self._is_bound(self.high)) or isinstance(
-            self.step, bool
-        ):
-            return f"a bound is no {self.of}", "give low and high"
+            return Problem("unknown scale", f"set of to one of {', '.join(SCALES)}", "of")
+        for key, bound in (("low", self.low), ("high", self.high)):
+            if not self._is_bound(bound):
+                return Problem(f"a bound is no {self.of}", "give low and high", key)
         if self.form is not None and self.of in ("integer", "number"):
-            return "a format is for dates", "leave it out"
+            return Problem("a format is for dates", "leave it out", "format")
         if not is_step(self.of, self.step):
-            return (
+            return Problem(
                 "the step is not a positive number",
                 "give the smallest difference of two values",
+                "step",
             )
-        largest = max(abs(self._fraction(self.low)), abs(self._fraction(self.high)))
-        if largest >= (_INT64 if self.of == "integer" else MAX_EXACT):
-            return "a bound is too large", "give nearer bounds"
+        for key, bound in (("low", self.low), ("high", self.high)):
+            if abs(self._fraction(bound)) >= (_INT64 if self.of == "integer" else MAX_EXACT):
+                return Problem("a bound is too large", "give nearer bounds", key)
+        return self._problem_of_steps()
+
+    def _problem_of_steps(self) -> Problem | None:
+        """The same, of bounds and a step that are sound by themselves."""
         if not self._fraction(self.low) < self._fraction(self.high):
-            return "low is not below high", "swap them, or widen the range"
+            return Problem("low is not below high", "swap them, or widen the range", "low")
         if (self._fraction(self.high) - self._fraction(self.low)) % self._step:
-            return (
+            return Problem(
                 "the step does not divide the distance between low and high",
                 "change the step, or one of the bounds",
+                "step",
             )
         most = MAX_NUMBER_POSITIONS if self.of == "number" else MAX_POSITIONS
+        largest = max(abs(self._fraction(self.low)), abs(self._fraction(self.high)))
         # A lattice far from zero has numbers that doubles do not tell apart, however short it is.
         reach = int(largest / self._step) if self.of == "number" else 0
         if max(self.count, reach) > most:
-            return (
+            return Problem(
                 f"more than 2^{most.bit_length() - 1} steps",
                 "give a larger step or nearer bounds",
+                "step",
             )
         return None
 
@@ -309,7 +316,8 @@ def is_missing(sides: NDArray[np.int8], attribute: Attribute) -> NDArray[np.bool
 
 def is_step(of: Of, step: float) -> bool:
     """Whether a number can be the smallest difference of two values; whole but for decimals."""
-    if not isinstance(step, int if of != "number" else (int, float)):
+    wanted = int if of != "number" else (int, float)
+    if isinstance(step, bool) or not isinstance(step, wanted):
         return False
     return MIN_STEP <= step <= MAX_EXACT
 

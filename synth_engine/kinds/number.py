@@ -41,6 +41,7 @@ class Number(Attribute):
     kind: ClassVar[str] = "number"
     schema_position: ClassVar[int] = 30
     is_comparable: ClassVar[bool] = True
+    codes_field: ClassVar[str] = "edges"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
     low: float
@@ -57,7 +58,9 @@ class Number(Attribute):
             check_edges(self, self.edges, self.low, self.high)
         # In a narrow range far from zero, rounding makes neighbouring edges equal.
         elif any(a >= b for a, b in pairwise(self.cuts)) and self.low != self.high:
-            raise self.error("low and high are too close for equal bins", repair="give edges")
+            raise self.error(
+                "low and high are too close for equal bins", repair="give edges", field="edges"
+            )
 
     @cached_property
     def cuts(self) -> tuple[float, ...]:

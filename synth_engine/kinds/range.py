@@ -42,11 +42,14 @@ class Range(Undeclared):
 
     def check(self) -> None:
         if self.of not in SCALES:
-            raise self.error("unknown scale", repair=f"set of to one of {', '.join(SCALES)}")
+            raise self.error(
+                "unknown scale", repair=f"set of to one of {', '.join(SCALES)}", field="of"
+            )
         if type(self.bins) is not int or not 2 <= self.bins <= MAX_BINS:
             raise self.error(
                 f"bins is not a whole number from 2 to {MAX_BINS}",
                 repair="16 is a common choice",
+                field="bins",
             )
         kind = (
             datetime.date
@@ -55,15 +58,17 @@ class Range(Undeclared):
             if self.of == "integer"
             else (int, float)
         )
-        if any(
-            not isinstance(bound, kind) or isinstance(bound, bool)
-            for bound in (self.low, self.high)
-        ):
-            raise self.error(f"a bound is no {self.of}", repair="give low and high")
+        for key, bound in (("low", self.low), ("high", self.high)):
+            if not isinstance(bound, kind) or isinstance(bound, bool):
+                raise self.error(
+                    f"a bound is no {self.of}", repair="give low and high", field=key
+                )
         if self.of != "date" and self.format != ISO:
-            raise self.error("a format is for dates", repair="leave it out")
+            raise self.error("a format is for dates", repair="leave it out", field="format")
         if not self.low < self.high:
-            raise self.error("low is not below high", repair="swap them, or widen the range")
+            raise self.error(
+                "low is not below high", repair="swap them, or widen the range", field="low"
+            )
         self.grid  # noqa: B018  # what is wrong with the bounds is said now
 
     @cached_property

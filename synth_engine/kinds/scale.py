@@ -58,11 +58,14 @@ class Scale(Undeclared):
 
     def check(self) -> None:
         if (self.low is None) != (self.high is None):
-            raise self.error("one bound is given", repair="give both, or neither")
+            raise self.error(
+                "one bound is given",
+                repair="give both, or neither",
+                field="low" if self.low is None else "high",
+            )
         problem = self.lattice.problem()
         if problem is not None:
-            rule, repair = problem
-            raise self.error(rule, repair=repair)
+            raise self.error(problem.rule, repair=problem.repair, field=problem.field)
         # What is wrong with a format or a marker is said now.
         self.lattice.check_format(self.name)
         if self.low is not None:
@@ -176,7 +179,9 @@ def check_markers(attribute: Attribute, lattice: Lattice) -> None:
     _, outside = lattice.positions(list(attribute.missing or ()), attribute)
     if (outside == 0).any():
         raise attribute.error(
-            "a missing marker lies between low and high", repair="narrow the bounds"
+            "a missing marker lies between low and high",
+            repair="narrow the bounds",
+            field="missing",
         )
 
 

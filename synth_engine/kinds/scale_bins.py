@@ -67,8 +67,7 @@ class ScaleBins(Attribute):
     def check(self) -> None:
         problem = self.lattice.problem()
         if problem is not None:
-            rule, repair = problem
-            raise self.error(rule, repair=repair)
+            raise self.error(problem.rule, repair=problem.repair, field=problem.field)
         for name in ("cuts", "pieces", "weights", "regions"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "round_shares", tuple(map(tuple, self.round_shares)))
@@ -76,6 +75,7 @@ class ScaleBins(Attribute):
             raise self.error(
                 "bins and pieces do not fit each other",
                 repair="use the description of the release",
+                field="cuts",
             )
 
     def _is_consistent(self) -> bool:

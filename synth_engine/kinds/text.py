@@ -66,12 +66,15 @@ class Text(Attribute):
             raise self.error(
                 "there are no more texts than missing markers",
                 repair="allow longer texts, or more signs",
+                field="pattern" if self.pattern is not None else "max_length",
             )
 
     def _check_pattern(self) -> None:
         if self.max_length is not None or self.signs or self.leading or self.min_length != 1:
             raise self.error(
-                "both a pattern and lengths or classes are given", repair="keep one of them"
+                "both a pattern and lengths or classes are given",
+                repair="keep one of them",
+                field="pattern",
             )
         pattern = self.pattern or ""
         if (
@@ -83,6 +86,7 @@ class Text(Attribute):
                 f"the pattern is empty, longer than {MAX_PATTERN_LENGTH} signs, begins or ends with a blank, or has control "
                 "signs",
                 repair='write one such as "@@-####"',
+                field="pattern",
             )
 
     def _check_lengths(self) -> None:
@@ -90,6 +94,7 @@ class Text(Attribute):
             raise self.error(
                 "neither max_length nor a pattern is given",
                 repair="declare how long texts may be",
+                field="max_length",
             )
         if (
             not 0 <= self.min_length <= self.max_length
@@ -98,11 +103,13 @@ class Text(Attribute):
             raise self.error(
                 "the lengths are out of order or out of range",
                 repair=f"give whole numbers from 0 to {MAX_TEXT_LENGTH:,}, the largest of at least 1",
+                field="max_length",
             )
         if self.min_length == 0 and (self.leading or "" in (self.missing or ())):
             raise self.error(
                 "an empty text is also missing, or lacks the first sign that is asked for",
                 repair="let texts be at least one sign long",
+                field="min_length",
             )
 
     def _check_signs(self) -> None:
@@ -114,9 +121,12 @@ class Text(Attribute):
             raise self.error(
                 "the classes of signs are not listed, unknown, or listed twice",
                 repair=f"use {', '.join(CLASSES)}",
+                field="signs",
             )
         if self.signs == ("blanks",):
-            raise self.error("texts of blanks alone", repair="add another class of signs")
+            raise self.error(
+                "texts of blanks alone", repair="add another class of signs", field="signs"
+            )
 
     @property
     def classes(self) -> tuple[Class, ...]:

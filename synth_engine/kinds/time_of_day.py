@@ -42,6 +42,7 @@ class Time(Attribute):
     kind: ClassVar[str] = "time"
     schema_position: ClassVar[int] = 65
     is_comparable: ClassVar[bool] = True
+    codes_field: ClassVar[str] = "width"
     table_schema_type: ClassVar[str] = "time"
     fact_names: ClassVar[tuple[str, ...]] = ("kind", "bounds", "missing")
 
@@ -54,12 +55,16 @@ class Time(Attribute):
 
     def check(self) -> None:
         if self.low > self.high:
-            raise self.error("low is after high", repair="swap them")
+            raise self.error("low is after high", repair="swap them", field="low")
         if self.step < 1:
-            raise self.error("step is less than one", repair="give a whole number of 1 or more")
+            raise self.error(
+                "step is less than one", repair="give a whole number of 1 or more", field="step"
+            )
         if self.width is not None and self.width < 1:
             raise self.error(
-                "width is less than one", repair="give a whole number of 1 or more"
+                "width is less than one",
+                repair="give a whole number of 1 or more",
+                field="width",
             )
         # A marker inside the bounds would be both a value and missing.
         first, last = _minutes(self.low), _minutes(self.high)
@@ -68,7 +73,9 @@ class Time(Attribute):
             for minute in map(parse, self.missing or ())
         ):
             raise self.error(
-                "a missing marker lies between low and high", repair="narrow the bounds"
+                "a missing marker lies between low and high",
+                repair="narrow the bounds",
+                field="missing",
             )
 
     @classmethod

@@ -43,17 +43,22 @@ class Weak(Undeclared):
             or not 0 < self.rho < 1
         ):
             raise self.error(
-                "rho does not lie strictly between 0 and 1", repair="0.9 is a common choice"
+                "rho does not lie strictly between 0 and 1",
+                repair="0.9 is a common choice",
+                field="rho",
             )
         object.__setattr__(self, "rho", float(self.rho))
         if any(marker in self.values for marker in self.missing or ()):
             raise self.error(
-                "a missing marker is also a value", repair="take it off one of the two lists"
+                "a missing marker is also a value",
+                repair="take it off one of the two lists",
+                field="missing",
             )
         if self.has_other and OTHER in (self.missing or ()):
             raise self.error(
                 f"{OTHER!r} is what other values are called",
                 repair="take it off the missing markers",
+                field="missing",
             )
 
     @property

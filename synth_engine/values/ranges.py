@@ -17,6 +17,7 @@ _LONGEST_NUMBER = 60
 _EXACT = Context(prec=4 * _LONGEST_NUMBER)
 """Digits enough for sums, products and whole quotients of numbers of that length: nothing is rounded, no text fails."""
 _DIGITS = frozenset("0123456789-")
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Integers(ValueSet):
@@ -134,6 +135,8 @@ def _decimal(text: str, name: str) -> Decimal:
 
 def _day(text: str, name: str) -> datetime.date:
     try:
+        if not _ISO_DAY.fullmatch(text):
+            raise ValueError
         return datetime.date.fromisoformat(text)
     except ValueError:
         refuse(f"{name} is no day", repair='write it like "2024-02-29"')

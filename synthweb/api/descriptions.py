@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Iterator, Mapping
 
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synth_engine.kinds import parse_attribute
 from synth_engine.values.patterns import few_steps_together
-from synthweb.api.faults import Fault, Unusable, fault
+from synthweb.api.faults import Fault, Unusable, escaped, fault
 from synthweb.api.problems import engine_fault
 
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?")
 DETAIL = "This description cannot be used; nothing was changed."
 
 
@@ -44,6 +47,36 @@ def _check(document: Mapping[str, object]) -> None:
         raise Unusable(
             detail=DETAIL, faults=[engine_fault(error, pointer=_place(document, error.column))]
         ) from None
+    if faults := list(_range_faults(document.get("constraints"), pointer="/constraints")):
+        raise Unusable(detail=DETAIL, faults=faults)
+
+
+def _range_faults(part: object, *, pointer: str) -> Iterator[Fault]:
+    """Ends of ranges of constraints that are texts and no ISO days or moments. The engine reads other forms too, for
+    descriptions that were stored earlier."""
+    if isinstance(part, Mapping) and set(part) <= {"from", "to"}:
+        for key, end in part.items():
+            if isinstance(end, str) and not _ISO.fullmatch(end) and _is_moment(end):
+                yield fault(
+                    f"{key} is not a day or a moment as in ISO 8601",
+                    pointer=f"{pointer}/{key}",
+                    repair='write it like "2024-12-31" or "2024-12-31T23:59"',
+                )
+    elif isinstance(part, Mapping):
+        for key, value in part.items():
+            yield from _range_faults(value, pointer=f"{pointer}/{escaped(str(key))}")
+    elif isinstance(part, list):
+        for index, value in enumerate(part):
+            yield from _range_faults(value, pointer=f"{pointer}/{index}")
+
+
+def _is_moment(text: str) -> bool:
+    """Whether the engine may read it as a day or moment; it refuses by itself what it cannot read, and reads times."""
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _column_faults(document: Mapping[str, object]) -> Iterator[Fault]:

@@ -46,9 +46,14 @@ ABSENT = "There is nothing here, or it is not yours to see."
 
 
 def engine_fault(error: engine_errors.InputError, *, pointer: str = "") -> Fault:
-    """The fields of an engine error; the column becomes part of the pointer only where the caller knows the place."""
+    """The fields of an engine error; the column, and its field, become part of the pointer only where the caller knows the
+    place of the column."""
+    field = getattr(error, "field", "")
     return fault(
-        error.rule, pointer=pointer, column=error.column, repair=error.repair or AS_DESCRIBED
+        error.rule,
+        pointer=f"{pointer}/{field}" if pointer and field else pointer,
+        column=error.column,
+        repair=error.repair or AS_DESCRIBED,
     )
 
 

@@ -60,6 +60,7 @@ class ColumnLine:
     current: bool = False  # whether it is the column that the page shows whole
     learning: int = 0  # columns whose bounds are learned
     rows: int | None = None  # of the table, where they are public
+    refused: tuple[DomainError, ...] = ()  # what the whole description has against it
 
     @property
     def confirmed(self) -> bool:
@@ -80,12 +81,16 @@ class ColumnLine:
     def error(self) -> DomainError | None:
         """What is to mend, once somebody has tried to confirm."""
         tried = bool(self.typed and (self.typed.get("tried") or self.confirmed))
-        return self._read if tried and isinstance(self._read, DomainError) else None
+        if tried and isinstance(self._read, DomainError):
+            return self._read
+        return self.refused[0] if self.refused else None
 
     @cached_property
     def placed_errors(self) -> list[PlacedError]:
         """All that is to mend, each at its input, once somebody has tried to confirm."""
-        return [] if self.error is None else placed_errors(self.name, self.column)
+        if self.error is None:
+            return []
+        return placed_errors(self.name, self.column, refused=self.refused)
 
     @property
     def column_errors(self) -> list[PlacedError]:
@@ -189,9 +194,11 @@ class ColumnLine:
     @cached_property
     def expected(self) -> ColumnForecast | None:
         """The error to expect of this column, from public facts alone."""
-        if isinstance(self._read, DomainError) or self.kind in ("", "identifier"):
+        if isinstance(self._read, DomainError):
             return None
         codes = MAX_BINS if isinstance(self._read, Undeclared) else self._read.size
+        if not codes:
+            return None  # it is left out, made up or computed, and has no error of its own
         return ColumnForecast.of(
             codes, columns=self.sharing, max_records=self.max_records, rows=self.rows
         )
@@ -338,6 +345,13 @@ class ColumnLine:
         wrong: dict[str, str] = {}
         for each in self.placed_errors:
             wrong.setdefault(each.key, each.sentence)
+        if not wrong and self.current and self.check and self.check.unreadable == 1:
+            shown = (
+                key
+                for key in ("format", "day_format", "of", "low")
+                if key in drafts.FIELDS[self.kind] and FORMS[self.kind].is_shown(key, fields)
+            )
+            wrong = dict.fromkeys(list(shown)[:1], f"{self.check.reasons[0]}.")
         return [
             replace(
                 inputs.of(key, self.kind, str(fields.get(key) or "")), error=wrong.get(key, "")

@@ -135,7 +135,8 @@ def describe(
     payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
     wanted, context_facts = query.get("edit", ""), selectors.draft_context(dataset)
     names = payload["columns"] if payload else list(drafts.columns(dataset.draft))
-    current = _current(query, dataset.draft, names)
+    to_mend = [names.index(e.column) for e in errors if e.field and e.column in names]
+    current = _current(query, dataset.draft, names) if not to_mend else to_mend[0]
     lines = grid.lines(
         payload=payload,
         draft=dataset.draft,
@@ -146,7 +147,17 @@ def describe(
             each["column"] for each in context_facts.get("points") or () if each.get("column")
         ],
     )
-    lines = [replace(line, current=line.index == current) for line in lines]
+    lines = [
+        replace(
+            line,
+            current=line.index == current,
+            editing=line.editing or line.index in to_mend,
+            refused=tuple(
+                error for error in errors if error.field and error.column == line.name
+            ),
+        )
+        for line in lines
+    ]
     visible = {line.index for line in lines if _is_shown(line, query)}
     latest = newest(dataset)
     return {

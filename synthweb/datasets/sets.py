@@ -124,7 +124,10 @@ def document_of(fields: Mapping[str, str], *, column: str) -> dict[str, object]:
         case "json":
             return _json(fields.get("document") or "", column=column)
     raise DomainError(
-        "the public set is not chosen", repair="choose which values there may be", column=column
+        "the public set is not chosen",
+        repair="choose which values there may be",
+        column=column,
+        field="set",
     )
 
 
@@ -184,6 +187,7 @@ def _read(fields: Mapping[str, str], *, column: str) -> dict[str, object]:
             rule,
             repair="write one a line, like é = e; nothing after = takes it away",
             column=column,
+            field="set_replace",
         )
     return document | ({"replace": dict(pairs)} if pairs else {})
 
@@ -216,7 +220,9 @@ def _is_words(part: Any) -> bool:
 def _needed(fields: Mapping[str, str], key: str, *, column: str) -> str:
     text = str(fields.get(key) or "").strip()
     if not text:
-        raise DomainError(f"“{_LABELS[key]}” is empty", repair="fill it in", column=column)
+        raise DomainError(
+            f"“{_LABELS[key]}” is empty", repair="fill it in", column=column, field=key
+        )
     return text
 
 
@@ -224,7 +230,10 @@ def _whole(fields: Mapping[str, str], key: str, *, column: str) -> int:
     text = _needed(fields, key, column=column)
     if not _WHOLE.fullmatch(text):
         raise DomainError(
-            f"“{_LABELS[key]}” is not a whole number", repair="write digits only", column=column
+            f"“{_LABELS[key]}” is not a whole number",
+            repair="write digits only",
+            column=column,
+            field=key,
         )
     return int(text)
 
@@ -258,6 +267,9 @@ def _json(text: str, *, column: str) -> dict[str, object]:
         document = None
     if not isinstance(document, dict):
         raise DomainError(
-            "the set is no JSON object", repair='write it like {"set": …}', column=column
+            "the set is no JSON object",
+            repair='write it like {"set": …}',
+            column=column,
+            field="document",
         )
     return document

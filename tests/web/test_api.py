@@ -159,7 +159,7 @@ def test_every_fault_of_a_description_is_named_with_its_place(
         steward_calls.send(f"/datasets/{dataset.code}/domain/", wrong, method="put"), status=422
     )
     faults = {(fault["pointer"], fault["column"]) for fault in body["errors"]}
-    assert faults == {("/attributes/1", "age"), ("/attributes/2/provenance", "works")}
+    assert faults == {("/attributes/1/low", "age"), ("/attributes/2/provenance", "works")}
     assert all(fault["rule"] and fault["repair"] for fault in body["errors"])
     assert steward_calls.get(f"/datasets/{dataset.code}/domain/").status_code == 404
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.test import Client
 
 from synthweb.datasets import services
+from synthweb.datasets.draft import Column
+from synthweb.datasets.evidence import Cells
+from synthweb.datasets.field_errors import placed_errors
+from synthweb.datasets.grid import ColumnLine
 from synthweb.datasets.models import DomainVersion
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
@@ -57,6 +62,39 @@ BAD = [
 ]
 
 
+BAD_OF_KIND = [
+    ("integer", {"low": "9", "high": "1"}, "low"),
+    ("integer", {"low": "0", "high": "9", "edges": "0, 5, 3, 9"}, "edges"),
+    ("integer", {"low": "0", "high": "9", "width": "0"}, "width"),
+    ("number", {"low": "0", "high": "1e300"}, "high"),
+    ("number", {"low": "1", "high": "2", "after": "3 kg"}, "after"),
+    ("date", {"low": "2024-01-02", "high": "2023-01-01"}, "low"),
+    ("date", {"low": "20240101", "high": "2024-12-31"}, "low"),
+    ("date", {"low": "2024-01-01", "high": "2024-12-31", "format": "%m/%Y"}, "format"),
+    (
+        "date",
+        {"low": "2024-01-01", "high": "2024-12-31", "missing": "2024-05-05"},
+        "missing",
+    ),
+    ("datetime", {"low": "2024-01-01 00:00", "high": "2023-01-01 00:00"}, "low"),
+    ("time", {"low": "20:00", "high": "08:00"}, "low"),
+    ("categorical", {"values": "a, b, a"}, "values"),
+    ("categorical", {"values": "a, b", "missing": "b"}, "missing"),
+    ("range", {"of": "integer", "widest_low": "9", "widest_high": "1"}, "widest_low"),
+    (
+        "range",
+        {"of": "integer", "widest_low": "1", "widest_high": "9", "most_bins": "1"},
+        "most_bins",
+    ),
+    ("scale", {"of": "integer", "widest_high": "9"}, "widest_low"),
+    ("identifier", {"regenerate": "random", "pattern": "abc"}, "pattern"),
+    ("text", {"max_length": "5"}, "lower"),
+    ("weak", {"set": ""}, "set"),
+    ("weak", {"set": "dates", "set_low": "2024-01-02", "set_high": "2023-01-01"}, "set"),
+    ("derived", {"function": "difference", "sources": "age"}, "sources"),
+]
+
+
 @pytest.fixture
 def desk(cast: Cast, browser: Callable[..., Client]) -> Desk:
     return Desk(browser(cast.steward), ready(cast))
@@ -77,6 +115,32 @@ def test_what_cannot_be_is_said_at_its_input(
     assert not desk.draft["columns"]["age"]["confirmed"]
     assert not DomainVersion.objects.exists()
     assert not SynthesisRun.objects.exists()
+
+
+@pytest.mark.parametrize(("kind", "fields", "key"), BAD_OF_KIND)
+def test_what_is_wrong_in_each_kind_is_said_at_the_input_it_is_typed_in(
+    kind: str, fields: dict[str, str], key: str
+) -> None:
+    errors = placed_errors("age", {"kind": kind, "fields": fields})
+    assert [error.key for error in errors] == [key]
+    assert errors[0].repair
+
+
+def test_a_column_of_which_no_cell_can_be_read_says_so_at_its_format(cast: Cast) -> None:
+    cells = Cells(texts=["9 Feb", "10 March"], counts=[3, 4])
+    column: Column = {
+        "kind": "date",
+        "fields": {"low": "2024-01-01", "high": "2024-12-31"},
+        "confirmed": False,
+    }
+    line = ColumnLine(
+        index=0, name="day", suggested=None, typed=column, cells=cells, current=True
+    )
+    errors = {each.key: each.error for each in line.inputs if each.error}
+    assert set(errors) == {"format"}
+    assert "cannot be read" in errors["format"]
+    readable = replace(line, cells=Cells(texts=["9 Feb", "2024-03-04"], counts=[3, 4]))
+    assert not any(each.error for each in readable.inputs)
 
 
 def test_all_that_is_wrong_in_all_columns_is_listed_when_the_description_is_confirmed(
@@ -104,4 +168,5 @@ def test_a_computed_column_of_one_that_is_left_out_is_refused(desk: Desk, cast: 
     assert answer.status_code == 422
     listed = answer.text.partition("Not complete yet")[2].partition("</section>")[0]
     assert "works" in listed
+    assert re.search(r'id="2-sources-error" role="alert"[^>]*>[^<]*does not have', answer.text)
     assert not DomainVersion.objects.exists()

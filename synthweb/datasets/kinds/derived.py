@@ -44,6 +44,7 @@ def _pair(line: str, typed: TypedFields) -> list[str]:
         raise typed.wrong(
             "a line of the list is not two values",
             "write a value, a comma and what stands beside it",
+            "beside",
         )
     return [cell.strip() for cell in cells]
 
@@ -82,6 +83,7 @@ FORM = KindForm(
     fields=("function", "sources", "rounded", "beside", "marker", *NUMBER_CELLS),
     document=_derived,
     summary=_summary,
+    inputs={"rule": "function", "of": "sources", "decimals": "rounded", "table": "beside"},
     choices={"function": (RULES, "sum")},
     redraws=("function",),
     as_typed=_as_typed,

@@ -37,6 +37,7 @@ class KindForm:
     document: from typed fields to the JSON of this kind alone. Raises DomainError.
     summary: values, bounds and bins of an attribute in one line.
     labels: label and hint of inputs that are not called as usual.
+    inputs: keys of the JSON that are typed in an input of another name, and that name.
     choices: options of an input, and the usual one.
     redraws: inputs on which others depend.
     as_typed: fields from the attribute's JSON, given those that are the same in both.
@@ -52,6 +53,7 @@ class KindForm:
     summary: Callable[[Any], str]
     outsides: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, tuple[Mapping[str, str], str]] = field(default_factory=dict)
     redraws: tuple[str, ...] = ()
     as_typed: Callable[[Document, Fields], Fields] = lambda _document, fields: fields

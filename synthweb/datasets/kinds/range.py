@@ -67,6 +67,7 @@ FORM = KindForm(
     document=_range,
     summary=_summary,
     outsides=TO_A_BOUND,
+    inputs={key: own for own, key in WIDEST.items()},
     choices={"of": (SCALES, "integer")},
     redraws=("of",),
     as_typed=_as_typed,

@@ -95,6 +95,7 @@ FORM = KindForm(
             "Empty: 1. Like 0.01 for cents; of dates in days, of times in seconds.",
         ),
     },
+    inputs={key: own for own, key in WIDEST.items()},
     choices={"of": (SCALES, "integer")},
     redraws=("of",),
     as_typed=_as_typed,

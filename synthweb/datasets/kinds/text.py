@@ -15,13 +15,16 @@ def _text(typed: TypedFields) -> dict[str, object]:
     if typed.text("pattern"):
         if signs or any(typed.text(key) for key in ("min_length", "max_length", "leading")):
             raise typed.wrong(
-                "both a pattern and lengths or kinds of signs are given", "keep one of them"
+                "both a pattern and lengths or kinds of signs are given",
+                "keep one of them",
+                "pattern",
             )
         return {"pattern": typed.text("pattern")}
     if not signs:
         raise typed.wrong(
             "no kind of sign is ticked",
             "tick those that the texts are made of, or give a pattern",
+            CLASSES[0],
         )
     return {
         "min_length": typed.whole("min_length") if typed.text("min_length") else 1,
@@ -43,6 +46,7 @@ FORM = KindForm(
     document=_text,
     summary=_summary,
     outsides={"clamp": "counts as the nearest length", "missing": "counts as missing"},
+    inputs={"signs": CLASSES[0]},
     labels={
         "min_length": ("Shortest", "Signs in a text. Empty: 1."),
         "pattern": (

@@ -48,6 +48,7 @@ FORM = KindForm(
     document=_weak,
     summary=_summary,
     outsides={"other": "is kept as “other”", "missing": "counts as missing"},
+    inputs={"values": "set"},
     choices={"set": (sets.CHOICES, ""), "set_case": (sets.READ, CASES[0])},
     redraws=("set",),
     as_typed=_as_typed,
