@@ -37,9 +37,11 @@ class FactCount:
         )
 
 
-def count_facts(column: Column, suggested: Column | None, *, known: bool = True) -> FactCount:
-    """The facts of one column: its kind and everything that is filled in. `known`: whether the suggestions of the table are
-    there; a column without one then equals none."""
+def count_facts(
+    name: str, column: Column, suggested: Column | None, *, known: bool = True
+) -> FactCount:
+    """The facts of the column of this name: its kind and everything that is filled in. `known`: whether the suggestions of the
+    table are there; a column without one then equals none."""
     kind, fields = column.get("kind"), column.get("fields") or {}
     if kind in NO_FACTS:
         return FactCount(facts=0, equal=0)
@@ -48,13 +50,14 @@ def count_facts(column: Column, suggested: Column | None, *, known: bool = True)
     )
     if not known:
         return FactCount(facts=facts, equal=None)
-    return FactCount(facts=facts, equal=len(equal_facts(column, suggested)))
+    equal = _equal_facts(column, suggested)
+    return FactCount(facts=facts, equal=len(equal), names=_named(name, equal))
 
 
-def equal_facts(column: Column, suggested: Column | None) -> list[str]:
+def _equal_facts(column: Column, suggested: Column | None) -> list[str]:
     """Which facts of a column equal its suggestion: the names of its inputs, and `kind`."""
     kind = column.get("kind")
-    if kind in NO_FACTS or suggested is None:
+    if suggested is None:
         return []
     below = suggested.get("fields") or {}
     equal = [
@@ -75,10 +78,7 @@ def of_attributes(
     for each in attributes:
         column = drafts.typed_from(each.to_json())
         below = (suggested or {}).get(each.name)
-        total += count_facts(column, below, known=suggested is not None)
-        total += FactCount(
-            facts=0, equal=0, names=_named(each.name, equal_facts(column, below))
-        )
+        total += count_facts(each.name, column, below, known=suggested is not None)
     return total
 
 
@@ -91,7 +91,7 @@ def of_draft(columns: Mapping[str, Column]) -> FactCount:
     total = FactCount(facts=0, equal=0)
     for name, column in columns.items():
         total += FactCount(
-            facts=count_facts(column, None).facts,
+            facts=count_facts(name, column, None).facts,
             equal=column.get("as_suggested"),
             names=_named(name, column.get("equal_facts") or []),
         )

@@ -381,7 +381,7 @@ class ColumnLine:
     @property
     def as_suggested(self) -> basis.FactCount:
         """How many of its facts equal the suggestion, to be shown beside the statement: only of a line that shows it."""
-        return basis.count_facts(self.column, self.suggested)
+        return basis.count_facts(self.name, self.column, self.suggested)
 
     @property
     def sent(self) -> str:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
@@ -220,6 +221,9 @@ def report(user: User, release: Release, errand: TableErrand | None) -> dict[str
     return releases.frame(user, release, tab="compare") | {
         "dataset": release.dataset,
         "errand": errand,
+        "sentence": _(
+            "A worker is reading the real table. This page opens the comparison as soon as it is ready."
+        ),
         "stages": errand_lines(errand) if errand and errand.is_open else [],
         "expired": errand is not None and errand.state == TableErrand.State.FINISHED,
         "ask_url": reverse("runs:report", args=[release.code]),
@@ -230,6 +234,9 @@ def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, obje
     """The page that waits for expected ranges: a tab of the release."""
     return releases.frame(user, release, tab="expected") | {
         "errand": errand,
+        "sentence": _(
+            "A worker is computing the expected ranges, once for this release. This page opens them as soon as they are ready."
+        ),
         "stages": errand_lines(errand, of=stages.RANGES),
     }
 

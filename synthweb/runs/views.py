@@ -229,7 +229,7 @@ def report(request: SignedInRequest, code: str) -> HttpResponse:
         return _go(reverse("releases:compare", args=[code]), by_htmx=asking_again)
     if not working and asking_again:
         return _go(request.path, by_htmx=True)
-    page = "releases/_compare_waiting.html" if asking_again else "releases/compare_ask.html"
+    page = "releases/_waiting.html" if asking_again else "releases/compare_ask.html"
     return render(request, page, screens.report(request.user, release, errand))
 
 
@@ -252,7 +252,7 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         errand = services.request_ranges(release=release)
     if asking_again and not errand.is_open:
         return _go(request.path, by_htmx=True)
-    page = "releases/_expected_waiting.html" if asking_again else "releases/expected_wait.html"
+    page = "releases/_waiting.html" if asking_again else "releases/expected_wait.html"
     return render(request, page, screens.ranges(request.user, release, errand))
 
 

@@ -42,7 +42,7 @@ def test_an_analyst_sees_them_once_the_release_is_shared(
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     client = browser(cast.analyst)
     waiting = client.get(address, follow=True)
-    assert "expected-waiting" in html_of(waiting)
+    assert 'id="waiting"' in html_of(waiting)
     errand = RangesErrand.objects.get()
     # However often it is asked for, and while a worker is at it: it is computed once.
     assert client.get(f"{address}making/").status_code == 200
@@ -96,7 +96,7 @@ def test_figures_of_another_version_are_computed_again(
     errands.compute(code=runs.request_ranges(release=release).code)
     ExpectedRanges.objects.update(version="expected-ranges/0")
     address = f"/releases/{release.code}/expected/"
-    assert "expected-waiting" in html_of(browser(cast.steward).get(address, follow=True))
+    assert 'id="waiting"' in html_of(browser(cast.steward).get(address, follow=True))
     errands.compute(code=RangesErrand.objects.get(state="waiting").code)
     assert browser(cast.steward).get(address).status_code == 200
 
@@ -116,7 +116,7 @@ def test_a_failure_is_said_and_a_person_asks_again(
     address = f"/releases/{release.code}/expected/"
     assert Caller(cast.steward, "read").get(address).status_code == 409
     client = browser(cast.steward)
-    assert "expected-waiting" not in html_of(client.get(address, follow=True))
+    assert 'id="waiting"' not in html_of(client.get(address, follow=True))
     assert RangesErrand.objects.count() == 1
     assert client.post(f"{address}making/").status_code == 302
     errands.compute(code=RangesErrand.objects.get(state="waiting").code)

@@ -188,11 +188,11 @@ def _counted(
         counted[name] = column
         if column and column.get("confirmed"):
             below = (suggested or {}).get(name)
-            compared = basis.count_facts(column, below, known=suggested is not None)
+            compared = basis.count_facts(name, column, below, known=suggested is not None)
             counted[name] = {
                 **column,
                 "as_suggested": compared.equal,
-                "equal_facts": basis.equal_facts(column, below),
+                "equal_facts": compared.names.get(name, []),
             }
     return counted
 
