@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from synth_engine.domain import Categorical, Domain, Integer
+from synth_engine.domain import Categorical, Domain, Integer, Scale
 from synth_engine.evaluation import column_shapes, expected
+from synth_engine.kinds.time_of_day import Time
 from synth_engine.models.model import Model, Table, whole_weights
 
 DOMAIN = Domain(
@@ -63,6 +68,77 @@ def test_values_within_a_wide_bin_lie_at_equal_steps() -> None:
     assert shape.quantile(0.5) == pytest.approx((last + 1) / 2 - 1, abs=1)
     values = np.arange(0, last + 1)
     assert shape.standard_deviation() == pytest.approx(values.std())
+
+
+SCALES = {
+    "whole numbers": Scale(name="n", of="integer", low=-50, high=10_000),
+    "decimals": Scale(name="n", of="number", low=-2.5, high=9_997.3, step=0.1),
+    "days": Scale(
+        name="n", of="date", low=datetime.date(2001, 2, 3), high=datetime.date(2031, 2, 3)
+    ),
+    "moments": Scale(
+        name="n",
+        of="datetime",
+        low=datetime.datetime(2023, 6, 1, 8),  # noqa: DTZ001 - clocks have no zone
+        high=datetime.datetime(2023, 6, 9, 8),  # noqa: DTZ001
+        step=60,
+    ),
+}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@given(
+    cuts=st.sets(st.integers(1, 5_000), min_size=1, max_size=6),
+    weights=st.lists(st.integers(0, 1_000), min_size=8, max_size=8),
+    count=st.integers(1, 10**6),
+    level=st.sampled_from([0.05, 0.25, 0.5, 0.95]),
+)
+def test_a_median_within_a_leaf_is_that_of_its_values_at_equal_steps(
+    scale: str, cuts: set[int], weights: list[int], count: int, level: float
+) -> None:
+    """Values at equal steps in each piece of one bin, their shares added up exactly."""
+    lattice = SCALES[scale].lattice
+    pieces = (0, *sorted(cuts), 5_001)
+    shares = [weight or 1 for weight in weights[: len(pieces) - 1]]
+    leaf = SCALES[scale].resolved(cuts=(0, 5_001), pieces=pieces, weights=tuple(shares))
+    shape = column_shapes.of_attribute(leaf, np.array([float(count)]))
+    before, wanted = Fraction(0), Fraction(str(level)) * sum(shares)
+    for start, end, weight in zip(pieces, pieces[1:], shares, strict=False):
+        if before + weight >= wanted:
+            inside = math.ceil((wanted - before) * (end - start) / weight)
+            position = start + max(inside, 1) - 1
+            break
+        before += weight
+    exact, beyond = leaf.comparable(
+        pd.Series(lattice.values(np.array([position, position + 1], dtype=np.uint64)))
+    )
+    # Floats may take a share that ends exactly at a value for one that ends a little beyond it.
+    assert abs(shape.quantile(level) - exact) <= (beyond - exact) * 1.001
+
+
+@given(
+    width=st.integers(1, 200),
+    bins=st.lists(st.integers(0, 1_000), min_size=200, max_size=200),
+)
+def test_a_median_of_times_is_that_of_its_values_at_equal_steps(
+    width: int, bins: list[int]
+) -> None:
+    clock = Time(name="t", step=5, width=width)
+    weights = [weight + 1 for weight in (bins * 2)[: clock.value_count]]
+    shape = column_shapes.of_attribute(clock, np.array(weights, dtype=float))
+    ends = [*range(0, 288, width), 288]
+    # Each of the values of a bin gets as many records, once all are multiplied by the number of values.
+    values = [
+        (5 * place, Fraction(weight, end - start))
+        for start, end, weight in zip(ends, ends[1:], weights, strict=False)
+        for place in range(start, end)
+    ]
+    half, added = Fraction(sum(weights), 2), Fraction(0)
+    for minute, records in values:  # noqa: B007 - the one that reaches the half
+        added += records
+        if added >= half:
+            break
+    assert abs(shape.quantile(0.5) - minute) <= 5.001
 
 
 def test_a_band_holds_its_estimate_and_grows_with_the_noise() -> None:

@@ -252,16 +252,36 @@ def column(values: list[float] | np.ndarray) -> RawColumn:
     return RawColumn(private=False, records=len(values), numbers=counts(values))
 
 
-def test_no_verdict_is_good_where_the_median_is_off_by_more_than_the_tolerance() -> None:
+MOMENT = {"kind": "datetime", "low": "2020-01-01", "high": "2021-12-31", "unit": "minutes"}
+WEIGHT = {"kind": "number", "low": 0, "high": 100_000}
+SCALES = {
+    # First value, the middle of what is added to it, and the distance of values, as numbers of the ladder.
+    "whole numbers": (PRICE, 0.0, 400.0, 1.0),
+    "decimals": (domain({"zip": ["1"]}, height=WEIGHT).attribute("height"), 0.0, 40.0, 0.1),
+    "days": (domain({"zip": ["1"]}).attribute("sold"), 737_425.0, 60.0, 1.0),
+    "moments": (domain({"zip": ["1"]}, at=MOMENT).attribute("at"), 6.37135e10, 5e6, 60.0),
+    "times": (domain({"zip": ["1"]}).attribute("at"), 0.0, 120.0, 10.0),
+}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_no_verdict_is_good_where_the_median_is_off_by_more_than_the_tolerance(
+    scale: str,
+) -> None:
+    attribute, first, middle, step = SCALES[scale]
     rng = np.random.default_rng(4)
+    beyond = 0
     for _ in range(200):
-        real = rng.lognormal(6, rng.uniform(0.1, 3), 500).round()
-        synthetic = real * rng.uniform(0.8, 1.25) + rng.integers(-50, 50)
-        verdict = raw_values.compare_column(PRICE, column(real), column(synthetic))["verdict"]
+        added = middle * rng.lognormal(0, rng.uniform(0.1, 3), 500)
+        moved = added * rng.uniform(0.8, 1.25) + middle * rng.uniform(-0.125, 0.125)
+        real, synthetic = (first + step * np.rint(each / step) for each in (added, moved))
+        entry = raw_values.compare_column(attribute, column(real), column(synthetic))
         side = counts(real)
         off = abs(counts(synthetic).quantile(0.5) - side.quantile(0.5))
-        if off > raw_values.median_tolerance(PRICE, side):
-            assert verdict["level"] != "same"
+        if off > raw_values.median_tolerance(attribute, side):
+            beyond += 1
+            assert entry["verdict"]["level"] != "same"
+    assert beyond >= 10
 
 
 @pytest.mark.parametrize(
