@@ -13,18 +13,29 @@ from synthweb.accounts import tokens
 from synthweb.accounts.models import Role, User
 from synthweb.lib.names import validate_one_line
 
-SIGN_IN_FAILED = (
+SIGN_IN_FAILED = _(
     "That name and password do not fit, the account is not in use, or a one-time password has expired: whoever manages "
     "people can give you another one. After several failures signing in pauses for a quarter of an hour."
 )
-DAYS = [(30, "30 days"), (90, "90 days"), (365, "one year")]
+DAYS = [(30, _("30 days")), (90, _("90 days")), (365, _("one year"))]
 ROLE_HELP = {
-    Role.STEWARD: "uploads tables, describes them, asks for budget, releases, shares and compares",
-    Role.CUSTODIAN: "grants privacy budget, never to a request of their own",
-    Role.ANALYST: "sees the releases shared with them, nothing real",
-    Role.AUDITOR: "reads ledger, audit log and receipts, changes nothing",
+    Role.STEWARD: _(
+        "uploads tables, describes them, asks for budget, releases, shares and compares"
+    ),
+    Role.CUSTODIAN: _("grants privacy budget, never to a request of their own"),
+    Role.ANALYST: _("sees the releases shared with them, nothing real"),
+    Role.AUDITOR: _("reads ledger, audit log and receipts, changes nothing"),
 }
-ROLE_CHOICES = [(role.value, f"{role.label}: {ROLE_HELP[role]}") for role in Role]
+
+
+def role_choices() -> list[tuple[str, str]]:
+    """The roles with what each may do, in the language of the request."""
+    return [(role.value, f"{role.label}: {ROLE_HELP[role]}") for role in Role]
+
+
+def scope_choices() -> list[tuple[str, str]]:
+    """The scopes of a token with what each allows, in the language of the request."""
+    return [(scope, f"{scope}: {words}") for scope, words in tokens.SCOPES.items()]
 
 
 class SignInForm(auth_forms.AuthenticationForm):
@@ -52,14 +63,14 @@ class PersonForm(forms.Form):
         validators=[validate_one_line],
     )
     email = forms.EmailField(required=False, label=_("E-mail (optional)"))
-    roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
+    roles = forms.MultipleChoiceField(choices=role_choices, widget=forms.CheckboxSelectMultiple)
 
     def clean_username(self) -> str:
         username = User.normalize_username(self.cleaned_data["username"])
         User.username_validator(username)
         # The unique index distinguishes case; readers of an audit log do not.
         if User.objects.filter(username__iexact=username).exists():
-            raise ValidationError("Somebody already has this user name; choose another.")
+            raise ValidationError(_("Somebody already has this user name; choose another."))
         return str(username)
 
     def clean_roles(self) -> list[Role]:
@@ -69,7 +80,7 @@ class PersonForm(forms.Form):
 class RolesForm(forms.Form):
     """What somebody may do."""
 
-    roles = forms.MultipleChoiceField(choices=ROLE_CHOICES, widget=forms.CheckboxSelectMultiple)
+    roles = forms.MultipleChoiceField(choices=role_choices, widget=forms.CheckboxSelectMultiple)
 
     def clean_roles(self) -> list[Role]:
         return [Role(role) for role in self.cleaned_data["roles"]]
@@ -82,7 +93,7 @@ class PasswordForm(auth_forms.PasswordChangeForm):
         cleaned = super().clean()
         new = self.cleaned_data.get("new_password2")
         if new and self.user.check_password(new):
-            self.add_error("new_password2", "Choose another password than the present one.")
+            self.add_error("new_password2", _("Choose another password than the present one."))
         return cleaned
 
 
@@ -95,7 +106,7 @@ class TokenForm(forms.Form):
         validators=[validate_one_line],
     )
     scopes = forms.MultipleChoiceField(
-        choices=[(scope, f"{scope}: {words}") for scope, words in tokens.SCOPES.items()],
+        choices=scope_choices,
         widget=forms.CheckboxSelectMultiple,
         initial=["read"],
         label=_("It may"),

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts import selectors, tokens
 from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, User
@@ -75,7 +76,7 @@ def create_user(
     """A person with their roles; the password is handed over by the caller and has to be replaced unless said so."""
     if not roles:
         raise ValidationError(
-            {"roles": "Choose at least one role: without one a person sees nothing."}
+            {"roles": _("Choose at least one role: without one a person sees nothing.")}
         )
     user = User(
         username=person.username,
@@ -117,7 +118,9 @@ def set_roles(
     if not roles:
         raise ValidationError(
             {
-                "roles": "Choose at least one role; to take away everything, deactivate the person."
+                "roles": _(
+                    "Choose at least one role; to take away everything, deactivate the person."
+                )
             }
         )
     before = sorted(Membership.objects.filter(user=person).values_list("role", flat=True))
@@ -185,7 +188,7 @@ def change_password(*, user: User, password: str) -> int:
     sees to that."""
     password_validation.validate_password(password, user)
     if user.check_password(password):
-        raise ValidationError("Choose another password than the present one.")
+        raise ValidationError(_("Choose another password than the present one."))
     # Counted before save(), which revokes them.
     usable = tokens_in_use(user)
     user.set_password(password)
@@ -244,7 +247,9 @@ def create_token(
     """A token of somebody's own, and its text: the only time anybody sees it."""
     unknown = set(scopes) - SCOPES.keys()
     if unknown or not scopes:
-        raise ValidationError({"scopes": f"Choose at least one of {', '.join(SCOPES)}."})
+        raise ValidationError(
+            {"scopes": _("Choose at least one of %(scopes)s.") % {"scopes": ", ".join(SCOPES)}}
+        )
     text, digest = tokens.mint()
     token = ApiToken(
         user=user,
@@ -343,7 +348,7 @@ def _write_roles(user: User, *, organisation: Organisation, roles: Collection[Ro
     # selectors.organisation_of takes the first membership and would ignore a second.
     if Membership.objects.filter(user=user).exclude(organisation=organisation).exists():
         raise ValidationError(
-            "This person belongs to another organisation; nobody belongs to two."
+            _("This person belongs to another organisation; nobody belongs to two.")
         )
     Membership.objects.bulk_create(
         Membership(user=user, organisation=organisation, role=role)

@@ -8,16 +8,19 @@ import secrets
 from datetime import timedelta
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts import selectors
 from synthweb.accounts.models import ApiToken
 
 PREFIX = "synthweb_"
 SCOPES = {
-    "read": "Read what you may read: datasets, releases, receipts, the ledger; draw samples",
-    "spend": "Upload, replace, describe and delete tables, ask for budget, submit and cancel runs",
-    "share": "Share releases, revoke shares, name releases",
-    "grant": "Grant and refuse budget, for custodians",
+    "read": _("Read what you may read: datasets, releases, receipts, the ledger; draw samples"),
+    "spend": _(
+        "Upload, replace, describe and delete tables, ask for budget, submit and cancel runs"
+    ),
+    "share": _("Share releases, revoke shares, name releases"),
+    "grant": _("Grant and refuse budget, for custodians"),
 }
 SEEN_EVERY = timedelta(minutes=1)  # a busy program must not cost a write a request
 

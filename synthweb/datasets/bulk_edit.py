@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_lazy as _
+
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.kinds import FORMS
@@ -13,15 +15,15 @@ from synthweb.datasets.kinds.typed import CHECKED
 from synthweb.datasets.list_fields import normalise, split
 
 MISSING = {
-    "none": "none: no value is missing",
-    "empty": "an empty cell",
-    "typed": "the markers typed here",
-    "both": "an empty cell, and the markers typed here",
+    "none": _("none: no value is missing"),
+    "empty": _("an empty cell"),
+    "typed": _("the markers typed here"),
+    "both": _("an empty cell, and the markers typed here"),
 }
 OUTSIDES = {
-    "other": "is kept as “other” (categories)",
-    "missing": "counts as missing",
-    "clamp": "moves to the nearest bound (categories: the first, yes or no: no)",
+    "other": _("is kept as “other” (categories)"),
+    "missing": _("counts as missing"),
+    "clamp": _("moves to the nearest bound (categories: the first, yes or no: no)"),
 }
 _CUTS = ("bins", "width", "edges", "step_days")
 

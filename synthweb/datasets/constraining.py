@@ -55,7 +55,7 @@ def lines(draft: drafts.Draft) -> list[ConstraintLine]:
     constraints = rules.parse(documents(draft))
     return [
         ConstraintLine(
-            number=number, sentence=each.sentence, origin=drafts.ORIGINS[each.provenance]
+            number=number, sentence=each.sentence, origin=str(drafts.ORIGINS[each.provenance])
         )
         for number, each in enumerate(constraints)
     ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Attribute, Domain
 from synth_engine.kinds.text import CLASSES
 from synth_engine.strict_json import JsonObject
@@ -65,7 +67,7 @@ class Draft(TypedDict, total=False):
 KINDS = {kind: form.label for kind, form in FORMS.items()}
 OUTSIDES = {kind: form.outsides for kind, form in FORMS.items() if form.outsides}
 FIELDS = {kind: form.fields for kind, form in FORMS.items()}
-ORIGINS = {"declared": "Declared public", "public-file": "From a public file"}
+ORIGINS = {"declared": _("Declared public"), "public-file": _("From a public file")}
 
 
 # --- attribute → what would have been typed ------------------------------------------------------------------------

@@ -38,7 +38,9 @@ class DocumentForm(forms.Form):
         except DomainError as error:
             raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
         if not isinstance(document, dict):
-            raise forms.ValidationError("A description is a JSON object; see docs/domain.md.")
+            raise forms.ValidationError(
+                _("A description is a JSON object; see docs/domain.md.")
+            )
         return document
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from django.utils.translation import gettext as _
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Attribute, Undeclared, Weak
 from synth_engine.domain.document import parse
@@ -31,10 +32,10 @@ from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.number_format import grouped
 
 EXAMPLES = 4
-LIGHTS: dict[Light, str] = {
-    "fits": "fits",
-    "question": "question",
-    "unfit": "does not fit",
+LIGHTS: dict[Light, str | Promise] = {
+    "fits": _("fits"),
+    "question": _("question"),
+    "unfit": _("does not fit"),
 }
 """What a light says, in the order of a list that begins with what is well."""
 
@@ -145,7 +146,7 @@ class ColumnLine:
 
     @property
     def light_label(self) -> str:
-        return LIGHTS[self.light]
+        return str(LIGHTS[self.light])
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -231,7 +232,7 @@ class ColumnLine:
     def origin_label(self) -> str:
         match self.state:
             case "confirmed":
-                return drafts.ORIGINS[self.origin]
+                return str(drafts.ORIGINS[self.origin])
             case "suggested":
                 return "Read from your data"
             case "empty":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.kinds.text import CLASSES
 from synthweb.datasets import sets
 from synthweb.datasets.kinds import FORMS
@@ -36,95 +38,117 @@ class Input:
 
 
 _LABELS = {
-    "values": ("Values", "One a line, or separated by commas on a single line."),
-    "ordered": ("The values have an order, as listed", ""),
-    "low": ("Lowest", ""),
-    "high": ("Highest", ""),
-    "width": ("or bin width", ""),
-    "unordered": ("The numbers are codes without an order", ""),
-    "step": ("A value every", "Empty: 1."),
-    "unit": ("unit", ""),
-    "regenerate": ("In a synthetic table it", ""),
+    "values": (_("Values"), _("One a line, or separated by commas on a single line.")),
+    "ordered": (_("The values have an order, as listed"), ""),
+    "low": (_("Lowest"), ""),
+    "high": (_("Highest"), ""),
+    "width": (_("or bin width"), ""),
+    "unordered": (_("The numbers are codes without an order"), ""),
+    "step": (_("A value every"), _("Empty: 1.")),
+    "unit": (_("unit"), ""),
+    "regenerate": (_("In a synthetic table it"), ""),
     "pattern": (
-        "Pattern",
-        "# a digit, @ a capital letter, * either, as in P-####. Never one copied from a record.",
+        _("Pattern"),
+        _(
+            "# a digit, @ a capital letter, * either, as in P-####. Never one copied from a record."
+        ),
     ),
-    "bins": ("Number of bins", ""),
-    "edges": ("or edges", "From lowest to highest, separated by commas."),
-    "true": ("Written for yes", ""),
-    "false": ("Written for no", ""),
-    "step_days": ("Step in days", "Empty: each day."),
-    "format": ("How dates are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
-    "set_values": ("Public list", "One value a line, each once; or take a file of such lines."),
-    "set_step": ("Step", "Like 0.01."),
+    "bins": (_("Number of bins"), ""),
+    "edges": (_("or edges"), _("From lowest to highest, separated by commas.")),
+    "true": (_("Written for yes"), ""),
+    "false": (_("Written for no"), ""),
+    "step_days": (_("Step in days"), _("Empty: each day.")),
+    "format": (_("How dates are written"), _("Empty: %Y-%m-%d, that is 2024-12-31.")),
+    "set_values": (
+        _("Public list"),
+        _("One value a line, each once; or take a file of such lines."),
+    ),
+    "set_step": (_("Step"), _("Like 0.01.")),
     "set_pattern": (
-        "Pattern",
-        "Letters, [classes], (groups|alternatives) and {1,8}; no * and no +.",
+        _("Pattern"),
+        _("Letters, [classes], (groups|alternatives) and {1,8}; no * and no +."),
     ),
-    "widest_low": ("Lowest at the widest", "So low that every value is surely above it."),
-    "widest_high": ("Highest at the widest", "So high that every value is surely below it."),
+    "widest_low": (_("Lowest at the widest"), _("So low that every value is surely above it.")),
+    "widest_high": (
+        _("Highest at the widest"),
+        _("So high that every value is surely below it."),
+    ),
     "most_bins": (
-        "Number of bins at most",
-        "Empty: 16. Learning takes about a tenth of ε; bounds that are known cost nothing.",
+        _("Number of bins at most"),
+        _("Empty: 16. Learning takes about a tenth of ε; bounds that are known cost nothing."),
     ),
-    "set_low": ("Lowest", "Days like 2024-12-31."),
-    "set_high": ("Highest", ""),
-    "day_format": ("How days are written", "Empty: %Y-%m-%d, that is 2024-12-31."),
+    "set_low": (_("Lowest"), _("Days like 2024-12-31.")),
+    "set_high": (_("Highest"), ""),
+    "day_format": (_("How days are written"), _("Empty: %Y-%m-%d, that is 2024-12-31.")),
     "set": (
-        "Which values there may be",
-        "A public set; which of them occur is found with budget.",
+        _("Which values there may be"),
+        _("A public set; which of them occur is found with budget."),
     ),
-    "separator": ("Between the two words", "One or more characters. If empty, a hyphen."),
-    "with_lower": ("a to z", ""),
-    "with_upper": ("A to Z", ""),
-    "with_digits": ("0 to 9", ""),
-    "with_blank": ("a blank", ""),
+    "separator": (_("Between the two words"), _("One or more characters. If empty, a hyphen.")),
+    "with_lower": (_("a to z"), ""),
+    "with_upper": (_("A to Z"), ""),
+    "with_digits": (_("0 to 9"), ""),
+    "with_blank": (_("a blank"), ""),
     "alphabet": (
-        "And these characters",
-        "One after another, each once; a-z, A-Z and 0-9 stand for all of those.",
+        _("And these characters"),
+        _("One after another, each once; a-z, A-Z and 0-9 stand for all of those."),
     ),
-    "min_length": ("Shortest", "Signs in a text."),
-    "max_length": ("Longest", "Signs in a text."),
-    "set_min_length": ("Shortest", "Signs in a text."),
-    "set_max_length": ("Longest", "Signs in a text."),
-    "set_case": ("Texts are read", ""),
+    "min_length": (_("Shortest"), _("Signs in a text.")),
+    "max_length": (_("Longest"), _("Signs in a text.")),
+    "set_min_length": (_("Shortest"), _("Signs in a text.")),
+    "set_max_length": (_("Longest"), _("Signs in a text.")),
+    "set_case": (_("Texts are read"), ""),
     "set_replace": (
-        "Characters replaced",
-        'One a line, like é = e; nothing after = takes it away; " " = _ for a blank. After the case is changed.',
+        _("Characters replaced"),
+        _(
+            'One a line, like é = e; nothing after = takes it away; " " = _ for a blank. After the case is changed.'
+        ),
     ),
     "document": (
-        "The set",
-        'As docs/domain.md has it, for example {"set": "product", "parts": […]}.',
+        _("The set"),
+        _('As docs/domain.md has it, for example {"set": "product", "parts": […]}.'),
     ),
-    "rho": ("Chance that nothing is invented", "ρ, between 0 and 1. Empty: 0.9."),
-    "of": ("Of", ""),
-    "lower": ("small letters", ""),
-    "upper": ("capital letters", ""),
-    "digits": ("digits", ""),
-    "blanks": ("blanks", ""),
-    "punctuation": ("punctuation", ""),
-    "leading": ("Keep what kind of sign texts begin with", ""),
-    "function": ("In a synthetic table it is", "The column is not read, and costs nothing."),
-    "sources": ("Columns", "Their names, one a line or separated by commas."),
-    "rounded": ("Decimals of the result", "Empty: whole numbers."),
-    "beside": ("Public list", "One pair a line: a value, a comma, what stands beside it."),
-    "marker": ("Written where there is no result", "Empty: an empty cell."),
-    "grouped": ("Thousands have the sign of the file between them", ""),
-    "decimals": ("Digits after the decimal mark, at least", "Filled with zeros. Empty: none."),
-    "before": ("Written before the number", "As $ or EUR with a blank."),
-    "after": ("Written after the number", "As % or kg."),
-    "digits_wide": ("Digits in front, at least", "Filled with leading zeros: 5 for 01234."),
-    "unpadded": ("Days and months below ten have one digit, as 2/9/21", ""),
-    "missing_empty": ("An empty cell means missing", ""),
-    "missing": ("Other markers of missing values", "For example ?, NA. Empty: none."),
-    "outside": ("A value outside this", ""),
+    "rho": (_("Chance that nothing is invented"), _("ρ, between 0 and 1. Empty: 0.9.")),
+    "of": (_("Of"), ""),
+    "lower": (_("small letters"), ""),
+    "upper": (_("capital letters"), ""),
+    "digits": (_("digits"), ""),
+    "blanks": (_("blanks"), ""),
+    "punctuation": (_("punctuation"), ""),
+    "leading": (_("Keep what kind of sign texts begin with"), ""),
+    "function": (
+        _("In a synthetic table it is"),
+        _("The column is not read, and costs nothing."),
+    ),
+    "sources": (_("Columns"), _("Their names, one a line or separated by commas.")),
+    "rounded": (_("Decimals of the result"), _("Empty: whole numbers.")),
+    "beside": (
+        _("Public list"),
+        _("One pair a line: a value, a comma, what stands beside it."),
+    ),
+    "marker": (_("Written where there is no result"), _("Empty: an empty cell.")),
+    "grouped": (_("Thousands have the sign of the file between them"), ""),
+    "decimals": (
+        _("Digits after the decimal mark, at least"),
+        _("Filled with zeros. Empty: none."),
+    ),
+    "before": (_("Written before the number"), _("As $ or EUR with a blank.")),
+    "after": (_("Written after the number"), _("As % or kg.")),
+    "digits_wide": (
+        _("Digits in front, at least"),
+        _("Filled with leading zeros: 5 for 01234."),
+    ),
+    "unpadded": (_("Days and months below ten have one digit, as 2/9/21"), ""),
+    "missing_empty": (_("An empty cell means missing"), ""),
+    "missing": (_("Other markers of missing values"), _("For example ?, NA. Empty: none.")),
+    "outside": (_("A value outside this"), ""),
 }
 
 
 def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     form = FORMS[kind]
-    label, hint = form.labels.get(key) or _LABELS[key]
+    label, hint = map(str, form.labels.get(key) or _LABELS[key])
     if key in ("values", "beside", "set_values", "set_replace", "document"):
         return Input(
             key=key,
@@ -153,7 +177,7 @@ def of(key: str, kind: str, value: str) -> Input:
             label=label,
             value=value or usual,
             type="choice",
-            options=options,
+            options={key: str(text) for key, text in options.items()},
             redraws=key in form.redraws,
         )
     return Input(key=key, label=label, hint=hint, value=value, wide=key == "edges")

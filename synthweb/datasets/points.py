@@ -22,7 +22,7 @@ MAX_HALVINGS = 13
 """8,192 bins: as many codes as one column of numbers may have are 10,000."""
 MAX_DRAWN_POINTS = 3_000
 """Public points on the map; of more, every so many-th is drawn."""
-UNITS = {"degrees": "Degrees", "other": "Metres, or another"}
+UNITS = {"degrees": _("Degrees"), "other": _("Metres, or another")}
 SAYS_NORTH, SAYS_EAST = (
     frozenset({"lat", "latitude", "northing"}),
     frozenset({"lon", "long", "lng", "longitude", "easting"}),
@@ -81,20 +81,26 @@ class PointForm(forms.Form):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"].strip()
         if ":" in name:
-            raise forms.ValidationError("A name has no colon.")
+            raise forms.ValidationError(_("A name has no colon."))
         return name
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("northing") and cleaned.get("northing") == cleaned.get("easting"):
-            self.add_error("easting", "One column is both: choose two.")
+            self.add_error("easting", _("One column is both: choose two."))
         if cleaned.get("unit") == "degrees":
             for key, most in BEYOND.items():
                 if abs(cleaned.get(key) or 0) > most:
-                    self.add_error(key, f"Beyond {most} degrees. {MEANT}")
+                    self.add_error(
+                        key, _("Beyond %(most)s degrees.") % {"most": most} + f" {MEANT}"
+                    )
         for low, high in (("south", "north"), ("west", "east")):
             if low in cleaned and high in cleaned and not cleaned[low] < cleaned[high]:
-                self.add_error(high, f"The box has no area: {high} is to be above {low}.")
+                self.add_error(
+                    high,
+                    _("The box has no area: %(high)s is to be above %(low)s.")
+                    % {"high": high, "low": low},
+                )
         return cleaned
 
 

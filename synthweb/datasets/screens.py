@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.core.paginator import Page
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
 from synth_engine.domain.file_form import QUOTING
@@ -42,8 +43,8 @@ from synthweb.datasets.services.terms import USUAL_TABLE
 
 Status = Dataset.Status
 LINE_END_LABELS = {
-    "lf": "a line feed, as on Linux and macOS",
-    "crlf": "carriage return and line feed, as on Windows",
+    "lf": _("a line feed, as on Linux and macOS"),
+    "crlf": _("carriage return and line feed, as on Windows"),
 }
 RELATIONS = (
     (
@@ -120,11 +121,11 @@ def _row(dataset: Dataset) -> Row:
 
 # --- describe ------------------------------------------------------------------------------------------------------
 SHOWN = {
-    "open": "Still open",
-    "asked": "With a question",
-    "wrong": "To mend",
-    "typed": "Typed, not confirmed",
-    "confirmed": "Confirmed",
+    "open": _("Still open"),
+    "asked": _("With a question"),
+    "wrong": _("To mend"),
+    "typed": _("Typed, not confirmed"),
+    "confirmed": _("Confirmed"),
 }
 
 

@@ -7,32 +7,35 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain.document import parse
 from synth_engine.errors import DomainError
 from synth_engine.values.strings import CASES
 from synthweb.datasets.list_fields import join, join_pairs, split, split_pairs
 
 KNOWN = {
-    "english-words": "English words",
-    "countries": "Countries, by two letters (ISO 3166)",
-    "country-names": "Countries, by name",
-    "us-states": "States of the USA, by two letters",
-    "currencies": "Currencies, by three letters (ISO 4217)",
-    "time-zones": "Time zones, like Europe/Paris",
+    "english-words": _("English words"),
+    "countries": _("Countries, by two letters (ISO 3166)"),
+    "country-names": _("Countries, by name"),
+    "us-states": _("States of the USA, by two letters"),
+    "currencies": _("Currencies, by three letters (ISO 4217)"),
+    "time-zones": _("Time zones, like Europe/Paris"),
 }
-CHOICES = {
-    "": "choose",
+CHOICES: Mapping[str, str | Promise] = {
+    "": _("choose"),
     "english-words": KNOWN["english-words"],
-    "word-pairs": "Pairs of English words",
-    "words-or-pairs": "English words, and pairs of them",
+    "word-pairs": _("Pairs of English words"),
+    "words-or-pairs": _("English words, and pairs of them"),
     **{name: label for name, label in KNOWN.items() if name != "english-words"},
-    "list": "A public list",
-    "integers": "Whole numbers of a range",
-    "decimals": "Decimal numbers of a range",
-    "dates": "Days of a range",
-    "strings": "Every text over an alphabet",
-    "pattern": "Every text that fits a pattern",
-    "json": "Another set, as JSON",
+    "list": _("A public list"),
+    "integers": _("Whole numbers of a range"),
+    "decimals": _("Decimal numbers of a range"),
+    "dates": _("Days of a range"),
+    "strings": _("Every text over an alphabet"),
+    "pattern": _("Every text that fits a pattern"),
+    "json": _("Another set, as JSON"),
 }
 INPUTS: dict[str, tuple[str, ...]] = {
     "word-pairs": ("separator",),
@@ -73,10 +76,10 @@ SIGNS = {
     "with_blank": " ",
 }
 """What a box of an alphabet stands for, in this order before the signs that are typed."""
-READ = {
-    CASES[0]: "as they are written",
-    "lower": "in small letters",
-    "upper": "in capital letters",
+READ: Mapping[str, str | Promise] = {
+    CASES[0]: _("as they are written"),
+    "lower": _("in small letters"),
+    "upper": _("in capital letters"),
 }
 """The case that texts of a table are read in."""
 _LABELS = {

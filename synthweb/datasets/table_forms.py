@@ -46,13 +46,13 @@ OF_CSV = (
 OF_SHEETS = ("sheet", "error_cells")
 QUOTE_NAMES = {name.split(" ")[0]: sign for sign, name in QUOTES.items()}
 HEADERS = {
-    "yes": "names of columns",
-    "no": "a row like the others: columns are called column_1, column_2 …",
+    "yes": _("names of columns"),
+    "no": _("a row like the others: columns are called column_1, column_2 …"),
 }
 EXTRA_ROWS_NAMES = {
-    "refuse": "Refuse the file, with the line",
-    "keep": "Keep them as records",
-    "drop": "Leave them out, wherever they stand",
+    "refuse": _("Refuse the file, with the line"),
+    "keep": _("Keep them as records"),
+    "drop": _("Leave them out, wherever they stand"),
 }
 CHOOSE_AGAIN = "Choose the file again: browsers do not send it a second time by themselves."
 
@@ -108,7 +108,7 @@ class TableFileForm(forms.Form):
     def clean_table(self) -> ReceivedTable:
         received = self.cleaned_data[FIELD]
         if not isinstance(received, ReceivedTable):
-            raise forms.ValidationError("No table came in; choose a file.")
+            raise forms.ValidationError(_("No table came in; choose a file."))
         if received.refusal is not None:
             raise forms.ValidationError(_sentence(received.refusal))
         return received
@@ -347,6 +347,6 @@ class DeleteForm(forms.Form):
         name: str = self.cleaned_data["name"]
         if name != self._wanted.strip():
             raise forms.ValidationError(
-                "This is another name. Type it exactly as it stands above."
+                _("This is another name. Type it exactly as it stands above.")
             )
         return name

@@ -75,7 +75,7 @@ class Filter(forms.Form):
         cleaned = super().clean() or self.cleaned_data
         since, until = cleaned.get("since"), cleaned.get("until")
         if since and until and until < since:
-            self.add_error("until", "The last day lies before the first.")
+            self.add_error("until", _("The last day lies before the first."))
         return cleaned
 
     def narrow(self, rows: QuerySet[Row]) -> QuerySet[Row]:

@@ -51,7 +51,8 @@ class AmountInput(forms.CharField):
             raise forms.ValidationError(error.text) from None
         if units.denominator != 1:
             raise forms.ValidationError(
-                f"{self.label}: the ledger counts in steps of {Decimal(1) / scale(self.currency):e}"
+                _("%(label)s: the ledger counts in steps of %(step)s")
+                % {"label": self.label, "step": f"{Decimal(1) / scale(self.currency):e}"}
             )
         return units.numerator
 
@@ -154,7 +155,7 @@ class AskForm(forms.Form):
         if cleaned["rule"] == Rule.BASIC:
             return Amount(epsilon=cleaned["epsilon"], delta=cleaned["delta"])
         if not cleaned["delta"]:
-            self.add_error("delta", "Under zCDP δ must be above 0: write for example 1e-9.")
+            self.add_error("delta", _("Under zCDP δ must be above 0: write for example 1e-9."))
             return None
         try:
             rho = conversion.rho_for(

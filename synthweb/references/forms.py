@@ -98,7 +98,8 @@ class FileForm(forms.Form):
         word = str(self.cleaned_data["word"]).strip().lower()
         if word != WORD:
             raise forms.ValidationError(
-                f"Type “{WORD}” if the file is public. If it is not, do not upload it here."
+                _("Type “%(word)s” if the file is public. If it is not, do not upload it here.")
+                % {"word": WORD}
             )
         return word
 
@@ -107,7 +108,9 @@ class FileForm(forms.Form):
             return parts_of(self.cleaned_data["parents"].splitlines())
         except ValueError:
             raise forms.ValidationError(
-                "A line is not a name, a colon and a column: write it like “town: ctycsub”, or “town: ctycsub: ctycsubname”."
+                _(
+                    "A line is not a name, a colon and a column: write it like “town: ctycsub”, or “town: ctycsub: ctycsubname”."
+                )
             ) from None
 
     def clean(self) -> dict[str, Any]:
@@ -122,7 +125,9 @@ class FileForm(forms.Form):
             if has_roles:
                 self.add_error(
                     "code",
-                    "Say the column of the codes too, or leave all columns to be found by their names.",
+                    _(
+                        "Say the column of the codes too, or leave all columns to be found by their names."
+                    ),
                 )
             return cleaned
         try:

@@ -94,7 +94,10 @@ def _receive(request: SignedInRequest, table: ReferenceTable | None) -> HttpResp
             made = _bring(request.user, table, form)
         except (InputError, Refused) as error:
             text = str(error)
-            form.add_error(None, f"{text[0].upper()}{text[1:]}. Nothing was kept.")
+            form.add_error(
+                None,
+                _("%(text)s. Nothing was kept.") % {"text": f"{text[0].upper()}{text[1:]}"},
+            )
         else:
             messages.success(
                 request,

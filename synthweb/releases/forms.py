@@ -43,7 +43,8 @@ class SampleForm(forms.Form):
         text = self.cleaned_data["rows"]
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= settings.SAMPLE_MAX_ROWS:
             raise forms.ValidationError(
-                f"A whole number from 1 to {grouped(settings.SAMPLE_MAX_ROWS)}."
+                _("A whole number from 1 to %(most)s.")
+                % {"most": grouped(settings.SAMPLE_MAX_ROWS)}
             )
         return int(text)
 
@@ -70,7 +71,7 @@ class EditionForm(forms.Form):
             raise forms.ValidationError(f"{error.text[0].upper()}{error.text[1:]}.") from None
         if not isinstance(document, dict):
             raise forms.ValidationError(
-                "A description is a JSON object; see docs/description.md."
+                _("A description is a JSON object; see docs/description.md.")
             )
         return document
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import F
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.codec.commutes import Commute, commutes
 from synth_engine.domain import Domain
@@ -176,7 +177,9 @@ def _spot(form: MapForm, *, domain: Domain, commute: Commute, synthetic: Flows) 
     if text and anchor is None:
         form.add_error(
             "near",
-            "No public point has this name: choose one of the list, or write latitude, longitude.",
+            _(
+                "No public point has this name: choose one of the list, or write latitude, longitude."
+            ),
         )
     return anchor or anchors.busiest_destination(synthetic)
 

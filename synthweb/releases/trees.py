@@ -84,7 +84,7 @@ class TreeMapForm(forms.Form):
         cleaned = super().clean() or {}
         if (cleaned.get("north") is None) != (cleaned.get("east") is None) and not self.errors:
             self.add_error(
-                "north" if cleaned.get("north") is None else "east", "Give both, or neither."
+                "north" if cleaned.get("north") is None else "east", _("Give both, or neither.")
             )
         return cleaned
 

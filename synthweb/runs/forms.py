@@ -25,11 +25,13 @@ from synthweb.runs.purpose import PREFIX
 DIGITS = re.compile(r"[0-9]{1,10}")
 NAME = re.compile(r"[a-z_]+")
 AMOUNT = {
-    "required": "Give a number above 0, such as 1.",
-    "max_length": "At most %(limit_value)d characters: write it like 1, 0.5 or 1e-9.",
+    "required": _("Give a number above 0, such as 1."),
+    "max_length": _("At most %(limit_value)d characters: write it like 1, 0.5 or 1e-9."),
 }
 SHORT = {
-    "max_length": "At most %(limit_value)d characters, and this has %(show_value)d: shorten it."
+    "max_length": _(
+        "At most %(limit_value)d characters, and this has %(show_value)d: shorten it."
+    )
 }
 ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
@@ -170,7 +172,7 @@ class ReleaseForm(forms.Form):
             return True
         self.add_error(
             groups,
-            "You chose columns for a table but did not add it: add it, or clear the choice.",
+            _("You chose columns for a table but did not add it: add it, or clear the choice."),
         )
         return False
 
@@ -218,7 +220,8 @@ class ReleaseForm(forms.Form):
         # Digits alone: int() would also take signs, blanks and underscores.
         if not DIGITS.fullmatch(text) or not 1 <= int(text) <= MAX_ROWS:
             raise forms.ValidationError(
-                f"A whole number from 1 to {grouped(MAX_ROWS)}, or nothing."
+                _("A whole number from 1 to %(most)s, or nothing.")
+                % {"most": grouped(MAX_ROWS)}
             )
         return int(text)
 

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine import mechanisms
 from synth_engine.plans.plan import MechanismFacts
 
@@ -22,9 +24,11 @@ class Family:
 
 
 WHY = {
-    "auto": "The first one suits most tables.",
-    "adaptive": "Most of this table is places or texts: the first one divides them as finely as their records allow.",
-    "on-the-map": "Public totals are declared: the first one keeps them exactly.",
+    "auto": _("The first one suits most tables."),
+    "adaptive": _(
+        "Most of this table is places or texts: the first one divides them as finely as their records allow."
+    ),
+    "on-the-map": _("Public totals are declared: the first one keeps them exactly."),
 }
 BEYOND = {
     "adaptive": "What the {word} method is for is not in these figures: which places or texts there are, and how far "
@@ -33,8 +37,10 @@ BEYOND = {
 }
 """Said beside forecasts of columns and pairs; `word`: recommended or chosen."""
 WORDS = {
-    "literature": "Published methods under their own names, for comparison with other work or a taste of one’s own.",
-    "special": "For tables and purposes that need less, or something else.",
+    "literature": _(
+        "Published methods under their own names, for comparison with other work or a taste of one’s own."
+    ),
+    "special": _("For tables and purposes that need less, or something else."),
 }
 
 
@@ -58,7 +64,7 @@ def families(described: Sequence[MechanismFacts], *, first: str, chosen: str) ->
         Family(
             key="recommended",
             title="Recommended",
-            words=WHY.get(first, ""),
+            words=str(WHY.get(first, "")),
             methods=tuple(recommended),
             folded=False,
         ),
@@ -66,7 +72,7 @@ def families(described: Sequence[MechanismFacts], *, first: str, chosen: str) ->
             Family(
                 key=key,
                 title=title,
-                words=WORDS[key],
+                words=str(WORDS[key]),
                 methods=tuple(groups[key]),
                 folded=chosen not in {method["id"] for method in groups[key]},
             )

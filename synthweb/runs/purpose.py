@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
 from synth_engine.plans import workload
@@ -64,7 +65,10 @@ class WeightsOfColumns(forms.CharField):
         if faults:
             named = ", ".join(f"“{column}”" for column in faults)
             most = f"{workload.MAX_WEIGHT:g}"
-            raise forms.ValidationError(f"{named}: write a weight like 2 or 0.5, 0 to {most}.")
+            raise forms.ValidationError(
+                _("%(named)s: write a weight like 2 or 0.5, 0 to %(most)s.")
+                % {"named": named, "most": most}
+            )
         return {
             column: float(str(weight).replace(",", ".")) for column, weight in parsed.items()
         }

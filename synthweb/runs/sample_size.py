@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from synth_engine.domain import Domain
 from synth_engine.mechanisms.trees import columns
 from synth_engine.mechanisms.trees.columns import placed
@@ -15,10 +18,10 @@ NAMED = 5
 OPEN = (
     " What is still to be learned is not in that: values that are not found become “(other)”."
 )
-TITLES: dict[sample_size.Level, str] = {
-    "enough": "Enough records",
-    "thin": "Few records for what is described",
-    "too-little": "Do not release this",
+TITLES: dict[sample_size.Level, str | Promise] = {
+    "enough": _("Enough records"),
+    "thin": _("Few records for what is described"),
+    "too-little": _("Do not release this"),
 }
 
 
@@ -71,7 +74,7 @@ def verdict(
         level=verdict.level,
         title=f"Enough, if there are {grouped(rows)} records"
         if certain and assumed
-        else TITLES[verdict.level],
+        else str(TITLES[verdict.level]),
         reason=reason,
         advice=advice,
         assumed=assumed,
@@ -95,7 +98,7 @@ def _nothing_opens(
     what = "which texts there are" if columns.texts_of(domain) else "where records lie"
     return Enough(
         level="too-little",
-        title=TITLES["too-little"],
+        title=str(TITLES["too-little"]),
         reason=f"{_divided(domain, min_records_to_split)}, and there are {grouped(rows)} in all. Most likely nothing is divided below the "
         f"first depth; what such a release says of {what} is mostly noise, and the budget would be spent for nothing.",
         advice=(

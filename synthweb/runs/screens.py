@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
@@ -31,10 +31,14 @@ State = SynthesisRun.State
 USUAL_EPSILON = 10**9  # one, in the ledger's integers
 USUAL_DELTA = 10**9  # 1e-9, likewise
 FORFEITS = {
-    State.HELD: "Nothing has been spent. The hold goes back to the budget.",
-    State.CHARGED: "The budget is charged already and stays spent: noise may have been drawn. You get no release for it.",
-    State.MEASURED: "The budget is spent and the noisy answers are stored. If you cancel now you give up a release that "
-    "is paid for; letting it finish costs nothing more.",
+    State.HELD: _("Nothing has been spent. The hold goes back to the budget."),
+    State.CHARGED: _(
+        "The budget is charged already and stays spent: noise may have been drawn. You get no release for it."
+    ),
+    State.MEASURED: _(
+        "The budget is spent and the noisy answers are stored. If you cancel now you give up a release that "
+        "is paid for; letting it finish costs nothing more."
+    ),
 }
 
 

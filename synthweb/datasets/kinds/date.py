@@ -50,9 +50,9 @@ FORM = KindForm(
         "missing": "counts as missing",
     },
     labels={
-        "low": ("First day", "Like 2024-12-31."),
-        "high": ("Last day", "Like 2024-12-31."),
-        "bins": ("Number of bins", "Or the step that makes them."),
+        "low": (_("First day"), _("Like 2024-12-31.")),
+        "high": (_("Last day"), _("Like 2024-12-31.")),
+        "bins": (_("Number of bins"), _("Or the step that makes them.")),
     },
     is_shown=shows_unordered_if_set,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Derived
@@ -12,14 +13,14 @@ from synthweb.datasets.kinds.form import NUMBER_CELLS, Document, Fields, KindFor
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.datasets.list_fields import join, quoted, split
 
-RULES = {
-    "sum": "the sum of these columns",
-    "difference": "the first of these columns less the second",
-    "copy": "a copy of this column",
-    "year": "the year of this column",
-    "month": "the month of this column",
-    "weekday": "the weekday of this column, 1 to 7 from Monday",
-    "lookup": "what a public list has beside a value of this column",
+RULES: Mapping[str, str | Promise] = {
+    "sum": _("the sum of these columns"),
+    "difference": _("the first of these columns less the second"),
+    "copy": _("a copy of this column"),
+    "year": _("the year of this column"),
+    "month": _("the month of this column"),
+    "weekday": _("the weekday of this column, 1 to 7 from Monday"),
+    "lookup": _("what a public list has beside a value of this column"),
 }
 _NUMBERS = ("sum", "difference")
 

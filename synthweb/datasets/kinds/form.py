@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.datasets.kinds.typed import TypedFields
 
@@ -18,7 +19,10 @@ DAY_CELLS = ("unpadded",)
 """Inputs for how days are written."""
 SHARED = ("missing_empty", "missing", "outside")
 """Inputs that most kinds have and mean alike."""
-TO_A_BOUND = {"clamp": "moves to the nearest bound", "missing": "counts as missing"}
+TO_A_BOUND: Mapping[str, str | Promise] = {
+    "clamp": _("moves to the nearest bound"),
+    "missing": _("counts as missing"),
+}
 
 
 def shows_unordered_if_set(key: str, fields: Mapping[str, str]) -> bool:
@@ -51,10 +55,10 @@ class KindForm:
     fields: tuple[str, ...]
     document: Callable[[TypedFields], dict[str, object]]
     summary: Callable[[Any], str]
-    outsides: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    outsides: Mapping[str, str | Promise] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str | Promise, str | Promise]] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
-    choices: Mapping[str, tuple[Mapping[str, str], str]] = field(default_factory=dict)
+    choices: Mapping[str, tuple[Mapping[str, str | Promise], str]] = field(default_factory=dict)
     redraws: tuple[str, ...] = ()
     as_typed: Callable[[Document, Fields], Fields] = lambda _document, fields: fields
     is_shown: Callable[[str, Mapping[str, str]], bool] = lambda _key, _fields: True

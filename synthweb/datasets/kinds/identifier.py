@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Identifier
 from synthweb.datasets.kinds.form import KindForm
 from synthweb.datasets.kinds.typed import TypedFields
 
-REGENERATE = {
-    "": "is left out",
-    "sequence": "is made anew, counting from 1",
-    "random": "is made anew, drawn by the pattern",
-    "uuid": "is made anew, a UUID",
+REGENERATE: Mapping[str, str | Promise] = {
+    "": _("is left out"),
+    "sequence": _("is made anew, counting from 1"),
+    "random": _("is made anew, drawn by the pattern"),
+    "uuid": _("is made anew, a UUID"),
 }
 
 

@@ -33,5 +33,7 @@ FORM = KindForm(
     document=_integer,
     summary=summary,
     outsides=TO_A_BOUND,
-    labels={"bins": ("Number of bins", "All empty: one bin a value up to 100, else 32 bins.")},
+    labels={
+        "bins": (_("Number of bins"), _("All empty: one bin a value up to 100, else 32 bins."))
+    },
 )

@@ -37,6 +37,6 @@ FORM = KindForm(
     document=_number,
     summary=summary,
     outsides=TO_A_BOUND,
-    labels={"bins": ("Number of bins", "Both empty: 32 of equal width.")},
+    labels={"bins": (_("Number of bins"), _("Both empty: 32 of equal width."))},
     is_shown=shows_unordered_if_set,
 )

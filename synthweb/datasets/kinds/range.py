@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Range
@@ -19,7 +20,11 @@ from synthweb.datasets.kinds.form import (
 from synthweb.datasets.kinds.numbers import spaced
 from synthweb.datasets.kinds.typed import TypedFields
 
-SCALES = {"integer": "whole numbers", "number": "numbers", "date": "days"}
+SCALES: Mapping[str, str | Promise] = {
+    "integer": _("whole numbers"),
+    "number": _("numbers"),
+    "date": _("days"),
+}
 WIDEST = {
     "widest_low": "low",
     "widest_high": "high",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Scale
@@ -20,11 +21,11 @@ from synthweb.datasets.kinds.form import (
 from synthweb.datasets.kinds.numbers import spaced
 from synthweb.datasets.kinds.typed import TypedFields
 
-SCALES = {
-    "integer": "whole numbers",
-    "number": "numbers with decimals",
-    "date": "dates",
-    "datetime": "dates with a time",
+SCALES: Mapping[str, str | Promise] = {
+    "integer": _("whole numbers"),
+    "number": _("numbers with decimals"),
+    "date": _("dates"),
+    "datetime": _("dates with a time"),
 }
 WIDEST = {"widest_low": "low", "widest_high": "high", "day_format": "format"}
 """Inputs and what they are in JSON. Not called like those of bounds that are known, so that none of these, suggested from
@@ -86,13 +87,13 @@ FORM = KindForm(
     outsides=TO_A_BOUND,
     labels={
         "widest_low": (
-            "Lowest",
-            "Empty if it is written nowhere: it is learned within the budget.",
+            _("Lowest"),
+            _("Empty if it is written nowhere: it is learned within the budget."),
         ),
-        "widest_high": ("Highest", "Both bounds, or neither."),
+        "widest_high": (_("Highest"), _("Both bounds, or neither.")),
         "step": (
-            "Smallest step",
-            "Empty: 1. Like 0.01 for cents; of dates in days, of times in seconds.",
+            _("Smallest step"),
+            _("Empty: 1. Like 0.01 for cents; of dates in days, of times in seconds."),
         ),
     },
     inputs={key: own for own, key in WIDEST.items()},

@@ -48,10 +48,10 @@ FORM = KindForm(
     outsides={"clamp": "counts as the nearest length", "missing": "counts as missing"},
     inputs={"signs": CLASSES[0]},
     labels={
-        "min_length": ("Shortest", "Signs in a text. Empty: 1."),
+        "min_length": (_("Shortest"), _("Signs in a text. Empty: 1.")),
         "pattern": (
-            "or a pattern",
-            "# a digit, @ a capital letter, * either; then no length is kept.",
+            _("or a pattern"),
+            _("# a digit, @ a capital letter, * either; then no length is kept."),
         ),
     },
 )
