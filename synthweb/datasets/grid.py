@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -32,9 +32,12 @@ from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.number_format import grouped
 
 EXAMPLES = 4
-LIGHTS: dict[Light, str | Promise] = {
+LineLight = Light | Literal["kept"]
+"""A light of a line: that of its cells, or that a column was confirmed although they do not fit."""
+LIGHTS: dict[LineLight, str | Promise] = {
     "fits": _("fits"),
     "question": _("question"),
+    "kept": _("does not fit, confirmed so"),
     "unfit": _("does not fit"),
 }
 """What a light says, in the order of a list that begins with what is well."""
@@ -118,14 +121,16 @@ class ColumnLine:
         return self.cells.check(self._read, draws=self.current)
 
     @cached_property
-    def light(self) -> Light:
+    def light(self) -> LineLight:
         """Whether cells fit, or something has to be answered first. A suggestion that nobody changed fits its own data, and
         is only looked at when its column is shown."""
         if self.error or isinstance(self._read, DomainError):
             return "unfit" if self.typed else "question"
         touched = self.typed is not None or self.current or bool(self.answer)
         if touched and self.check is not None and self.check.light != "fits":
-            return self.check.light
+            return (
+                "kept" if self.confirmed and self.check.light == "unfit" else self.check.light
+            )
         return "question" if self.question or self.doubt == "Not certain" else "fits"
 
     @property

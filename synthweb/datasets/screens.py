@@ -205,7 +205,12 @@ def describe(
 
 
 FILTERS = ("q", "kind", "show", "light")
-LIGHT_SIGNS: dict[str, str] = {"fits": "✓", "question": "?", "unfit": "✖"}
+LIGHT_SIGNS: dict[str, str] = {
+    "fits": "✓",
+    "question": "?",
+    "kept": "!",
+    "unfit": "✖",
+}
 
 
 def _current(query: QueryDict, draft: drafts.Draft, names: Sequence[str]) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from synthweb.datasets import services
@@ -141,6 +142,20 @@ def test_a_column_of_which_no_cell_can_be_read_says_so_at_its_format(cast: Cast)
     assert "cannot be read" in errors["format"]
     readable = replace(line, cells=Cells(texts=["9 Feb", "2024-03-04"], counts=[3, 4]))
     assert not any(each.error for each in readable.inputs)
+
+
+def test_a_column_confirmed_although_its_cells_do_not_fit_has_a_mark_of_its_own() -> None:
+    cells = Cells(texts=["3", "90", "95"], counts=[5, 3, 2])
+    column: Column = {"kind": "integer", "fields": {"low": "0", "high": "9"}}
+    line = ColumnLine(index=0, name="age", suggested=None, typed=column, cells=cells)
+    assert line.light == "unfit"
+    confirmed = replace(line, typed={**column, "confirmed": True})
+    assert confirmed.light == "kept"
+    shown = render_to_string("datasets/_line.html", {"line": confirmed, "here": "/"})
+    assert 'data-light="kept"' in shown
+    assert confirmed.light_label in shown.partition('data-label="Values"')[2].lower()
+    fitting = replace(confirmed, cells=Cells(texts=["3"], counts=[5]))
+    assert fitting.light == "fits"
 
 
 def test_all_that_is_wrong_in_all_columns_is_listed_when_the_description_is_confirmed(
