@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas as pd
@@ -120,12 +121,28 @@ def plan(
         raise SpecError(
             "there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}"
         )
+    spec, stated = _without_prior(spec, takes_prior=mechanism.takes_prior)
     config = mechanism.from_parameters(spec.parameters)
     if two_stage.needed(config, domain):
         planned = two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
     else:
         planned = config.plan(domain, spec, rule=rule)
-    return planned if prior is None else planned.with_prior(prior)
+    planned = planned if prior is None else planned.with_prior(prior)
+    if stated is not None and planned.spec.parameters.get("prior") != stated:
+        raise SpecError(
+            "the request states a public table, and the one that is given is another one, or there is none",
+            repair="give the file whose SHA-256 the request states, with the same place and names of columns",
+        )
+    return planned
+
+
+def _without_prior(spec: Spec, *, takes_prior: bool) -> tuple[Spec, object]:
+    """The request as its mechanism reads it, and what it states of a public table: stored requests state theirs."""
+    if not takes_prior or spec.parameters.get("prior") is None:
+        return spec, None
+    given = dict(spec.parameters)
+    stated = given.pop("prior")
+    return replace(spec, parameters=given), stated
 
 
 def estimate(

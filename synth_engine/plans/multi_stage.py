@@ -64,7 +64,10 @@ class MultiStagePlan(Plan):
         return self.outlook.min_records_to_split(rows)
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
-        return self.outlook.needs(rows)
+        outlook = self.outlook
+        if self.prior is not None:
+            outlook = replace(outlook, prior=self.prior)
+        return outlook.needs(rows)
 
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         return self.outlook.expected_error(rows=rows)

@@ -218,6 +218,18 @@ class Plan(ABC):
         stated = {**self.spec.parameters, "prior": prior.statement(columns=shared)}
         return replace(self, prior=prior, spec=replace(self.spec, parameters=stated))
 
+    def _require_stated_prior(self) -> None:
+        """The receipt names the public table that the request states: no other one may shape the model."""
+        stated = self.spec.parameters.get("prior") if self.config.takes_prior else None
+        if stated is None:
+            return
+        given = None if self.prior is None else self.prior.source.sha256
+        if not isinstance(stated, Mapping) or given is None or stated.get("sha256") != given:
+            raise SpecError(
+                "the answers belong to a request that states a public table, and this is another one or none",
+                repair="give the file whose SHA-256 the request states",
+            )
+
     def run(self, session: Session) -> Answers:
         """Ask the room, and return the answers to the plan's own calls."""
         before = len(session.answers)
@@ -229,7 +241,9 @@ class Plan(ABC):
         """Ask the room, which records the answers. Nothing else of a plan meets rows."""
 
     def fit(self, answers: Answers) -> Model:
-        """Post-processing: the same answers give the same model. Errors: InputError for answers of another plan."""
+        """Post-processing: the same answers give the same model. Errors: InputError for answers of another plan, and for
+        another public table than the request states."""
+        self._require_stated_prior()
         given = Replay(answers)
         model = self.fit_replay(given)
         given.finish()

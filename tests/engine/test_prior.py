@@ -15,10 +15,26 @@ import pytest
 from synth_engine import cli, mechanisms, pipeline, verifier
 from synth_engine.domain import Categorical, Domain
 from synth_engine.errors import SpecError, SynthError, VerificationError
+from synth_engine.inference import shrinkage
 from synth_engine.references import PublicTable, load_public_table
 from tests.engine.test_auto import DELTA, answered, chain, distance, domain_of, planned
 
 SIZES = (12, 8, 10, 3)
+LEARNED: dict[str, Any] = {
+    "attributes": [
+        {"name": "c0", "kind": "integer", "low": 0, "high": 11},
+        {
+            "name": "c1",
+            "kind": "weak",
+            "values": {
+                "set": "strings",
+                "alphabet": "v0123",
+                "min_length": 1,
+                "max_length": 2,
+            },
+        },
+    ]
+}
 
 
 def published(
@@ -104,23 +120,8 @@ def test_a_prior_changes_no_question_no_price_and_no_guarantee(tmp_path: Path) -
 
 
 def test_after_columns_were_learned_the_mechanism_reads_beside_it_too(tmp_path: Path) -> None:
-    document = {
-        "attributes": [
-            {"name": "c0", "kind": "integer", "low": 0, "high": 11},
-            {
-                "name": "c1",
-                "kind": "weak",
-                "values": {
-                    "set": "strings",
-                    "alphabet": "v0123",
-                    "min_length": 1,
-                    "max_length": 2,
-                },
-            },
-        ]
-    }
     spec = mechanisms_spec(epsilon="50")
-    plan = mechanisms.plan(Domain.from_json(document), spec)
+    plan = mechanisms.plan(Domain.from_json(LEARNED), spec)
     table = tmp_path / "table.csv"
     rows = chain(600, 12, 4)
     table.write_text("c0,c1\n" + "\n".join(f"{a},v{b}" for a, b in rows.tolist()) + "\n")
@@ -133,6 +134,65 @@ def mechanisms_spec(*, epsilon: str, mechanism: str = "auto") -> Any:
     from synth_engine.spec import Spec
 
     return Spec(mechanism=mechanism, epsilon=Fraction(epsilon), delta=DELTA)
+
+
+def test_a_fit_takes_the_public_table_that_the_request_states(tmp_path: Path) -> None:
+    plan = planned(domain_of(*SIZES), epsilon="1")
+    answers = answered(plan, chain(300, *SIZES))
+    beside = plan.with_prior(published(tmp_path, chain(200, *SIZES, seed=1)))
+    other = published(tmp_path, chain(200, *SIZES, seed=2))
+    beside.fit(answers)
+    for prior in (other, None):
+        with pytest.raises(SpecError, match="this is another one or none"):
+            replace(beside, prior=prior).fit(answers)
+
+
+def test_a_stored_request_is_planned_again_with_its_public_table_alone(tmp_path: Path) -> None:
+    domain = domain_of(*SIZES)
+    prior = published(tmp_path, chain(200, *SIZES, seed=1))
+    first = planned(domain, epsilon="1").with_prior(prior)
+    again = mechanisms.plan(domain, first.spec, prior=prior)
+    assert again.digest == first.digest
+    answers = answered(first, chain(300, *SIZES))
+    assert again.fit(answers).to_json() == first.fit(answers).to_json()
+    other = published(tmp_path, chain(200, *SIZES, seed=2))
+    elsewhere = replace(prior, published="another page")
+    for wrong in (other, elsewhere, None):
+        with pytest.raises(SpecError, match="the request states a public table"):
+            mechanisms.plan(domain, first.spec, prior=wrong)
+
+
+def test_the_forecast_of_time_counts_the_second_fit(tmp_path: Path) -> None:
+    prior = published(tmp_path, chain(200, *SIZES, seed=1))
+    plan = planned(domain_of(*SIZES), epsilon="1")
+    plain, beside = plan.needs(), plan.with_prior(prior).needs()
+    assert beside.seconds > plain.seconds
+    assert beside.memory_bytes == plain.memory_bytes
+
+
+def test_the_forecast_counts_it_after_columns_are_learned_too(tmp_path: Path) -> None:
+    plan = mechanisms.plan(Domain.from_json(LEARNED), mechanisms_spec(epsilon="50"))
+    prior = published(tmp_path, chain(200, 12, 4, seed=1))
+    assert plan.with_prior(prior).needs().seconds > plan.needs().seconds
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("far", [0.0, 1.0])
+def test_ratios_of_many_cells_are_those_that_make_them_likeliest(law: Any, far: float) -> None:
+    """As the two functions say that compute every likelihood again for each candidate."""
+    rng = np.random.default_rng(3)
+    expected = rng.uniform(1, 60, size=500)
+    values = expected * np.exp(far * rng.normal(size=500)) + 0.3 * rng.normal(size=500)
+    known: dict[str, Any] = {"variance": 1.0, "law": law, "grid": shrinkage.GRID}
+    others = [np.eye(shrinkage.GRID.size)[20] * (1 - 1e-6) + 1e-6 / shrinkage.GRID.size]
+    found = shrinkage.likeliest_ratios(values, expected, **known, others=others)
+    candidates = [shrinkage.estimate_ratios(values, expected, **known).prior, *others]
+    evidences = [
+        shrinkage.evidence(values, expected, **known, prior=shares) for shares in candidates
+    ]
+    best = int(np.argmax(evidences))
+    assert best == (0 if far else 1)
+    assert np.allclose(found, candidates[best], rtol=1e-8, atol=1e-12)
 
 
 def test_columns_are_renamed_and_codes_that_nobody_declares_left_out(tmp_path: Path) -> None:

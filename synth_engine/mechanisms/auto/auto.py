@@ -546,7 +546,10 @@ class AutoPlan(Plan):
         records = self._guess(rows)
         table = super().needs(rows)
         return table + fitting.resources_needed(
-            self.domain, rows=records, memory_mb=self.config.memory_mb
+            self.domain,
+            rows=records,
+            memory_mb=self.config.memory_mb,
+            beside_prior=self.prior is not None,
         )
 
     def noise_of_tables(self, part: float) -> Noise | None:

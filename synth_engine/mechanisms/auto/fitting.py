@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -273,9 +273,12 @@ def require_room(domain: Domain, *, memory_mb: int) -> None:
     resources.require_within(least, memory_mb=memory_mb, sizes=domain.sizes)
 
 
-def resources_needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEstimate:
+def resources_needed(
+    domain: Domain, *, rows: int, memory_mb: int, beside_prior: bool = False
+) -> ResourceEstimate:
     """Estimate the cost beyond reading and drawing: scoring all pairs, measuring and estimating nearly all of them, at `_USUAL`
-    where they have more bins, and refining rows towards as many as there is room for."""
+    where they have more bins, and refining rows towards as many as there is room for. beside_prior: whether the answers are
+    read beside a public table, which takes a second fit to compare it with."""
     coarse = selection.score_level(math.comb(len(domain.names), 2))
     scored, mixed, read, finest = (
         _shapes(domain, level) for level in (coarse, mixture.COMPONENT_LEVEL, _USUAL, 0)
@@ -288,6 +291,9 @@ def resources_needed(domain: Domain, *, rows: int, memory_mb: int) -> ResourceEs
     width = max((max(shape) for shape in mixed), default=0)
     fitting = resources.of_mixture(len(mixed), width=width, fits=_MIXTURES)
     fitting += resources.of_reading(read)
+    if beside_prior:
+        # The memory of the first fit is free again by then.
+        fitting += replace(fitting, memory_bytes=0)
     return asking + fitting + resources.of_finish(rows, targets, attributes=len(domain.names))
 
 

@@ -299,14 +299,15 @@ def _ratios_of_all(tables: Iterable[_NoisyCells], grid: Floats) -> KnownRatios:
             [(t, t.expected) for t in tables],
         )
     )
-    law = tables[0].law
-    read = shrinkage.estimate_ratios(values, expected, variance=1.0, law=law, grid=grid)
-    candidates = [read.prior, *(_around_one(grid, scale) for scale in _SCALES)]
-    likelihoods = [
-        shrinkage.evidence(values, expected, variance=1.0, law=law, grid=grid, prior=shares)
-        for shares in candidates
-    ]
-    return KnownRatios(shares=candidates[int(np.argmax(likelihoods))], cells=_TRUSTED)
+    shares = shrinkage.likeliest_ratios(
+        values,
+        expected,
+        variance=1.0,
+        law=tables[0].law,
+        grid=grid,
+        others=[_around_one(grid, scale) for scale in _SCALES],
+    )
+    return KnownRatios(shares=shares, cells=_TRUSTED)
 
 
 def _around_one(grid: Floats, scale: float) -> Floats:
