@@ -93,7 +93,8 @@ def test_every_text_whatever_has_a_code(cells: list[str | None]) -> None:
 
 
 def test_lengths_and_first_signs_come_through_and_no_word_does(tmp_path: Path) -> None:
-    words = ["Pneumonia", "Asthma", "7th visit"]
+    # Six letters drawn at random for two thousand records are a given word once in 150,000 runs; nine or ten hardly ever.
+    words = ["Pneumonia", "Bronchitis", "7th visit"]
     table = tmp_path / "table.csv"
     table.write_text(
         "note,ward\n"
@@ -109,7 +110,7 @@ def test_lengths_and_first_signs_come_through_and_no_word_does(tmp_path: Path) -
     frame = mechanisms.draw_table(release.model, 6_000, "s")
     share = frame["note"].str.len().value_counts(normalize=True)
     assert share[9] == pytest.approx(2 / 3, abs=0.03)
-    assert share[6] == pytest.approx(1 / 3, abs=0.03)
+    assert share[10] == pytest.approx(1 / 3, abs=0.03)
     digits = frame["note"].str[0].str.isdigit()
     assert (frame.loc[digits, "ward"] == "b").mean() > 0.95
     assert not frame["note"].isin(words).any()

@@ -3,6 +3,7 @@ is uploaded and read, described, given budget, released, compared and shared. Th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -119,8 +120,9 @@ def funded(
     table: str = TABLE,
     document: dict[str, Any] | None = None,
     dialect: Dialect | None = None,
+    epsilon: int = 4,
 ) -> Dataset:
-    """A dataset that is read, described, and may spend epsilon 4 and delta 1e-6. dialect: what its steward says of the file."""
+    """A dataset that is read, described, and may spend this epsilon and delta 1e-6. dialect: what its steward says of the file."""
     made = read(upload(steward=cast.steward, organisation=cast.organisation, table=table))
     # Where its form is not certain, the steward says that it has a header.
     if dialect is not None or made.status == Dataset.Status.REFUSED:
@@ -134,7 +136,7 @@ def funded(
     datasets.declare_domain(actor=cast.steward, dataset=made, document=document or DOMAIN)
     ledger.grant(
         custodian=cast.custodian,
-        request=ask(steward=cast.steward, dataset=made),
+        request=ask(steward=cast.steward, dataset=made, epsilon=epsilon),
         reason="Agreed.",
     )
     return made
@@ -158,7 +160,8 @@ def released(
     dialect: Dialect | None = None,
 ) -> Release:
     """The one release of a table of its own, by any method, shared with nobody."""
-    dataset = funded(cast, table=table, document=document, dialect=dialect)
+    budget = max(4, math.ceil(float(epsilon)))
+    dataset = funded(cast, table=table, document=document, dialect=dialect, epsilon=budget)
     spec = Spec.from_json(
         {
             "mechanism": mechanism,
