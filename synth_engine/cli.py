@@ -192,6 +192,13 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
         help="0 or absent: the model's own number of records",
     )
     sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
+    sub.add_argument(
+        "--sampler",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="the version that draws, as the sample's receipt names it; 2 draws in blocks",
+    )
     _table_arguments(sub)
 
 

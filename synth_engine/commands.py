@@ -72,9 +72,7 @@ def synthesize(options: argparse.Namespace) -> None:
             documents.write(release)
         try:
             digest = tables.fill(
-                release.model,
-                release.rows,
-                seed=release.seed,
+                tables.Drawing(model=release.model, rows=release.rows, seed=release.seed),
                 path=table.temporary,
                 form=options.out.name,
                 declared=options.as_it_came_in,
@@ -254,10 +252,9 @@ def sample(options: argparse.Namespace) -> None:
         )
     rows = _whole(options.rows, name="rows") or model.rows
     seed = options.seed or secrets.token_hex(32)
-    tables.write(
-        model,
-        rows,
-        seed=seed,
+    draw = tables.Drawing(model=model, rows=rows, seed=seed, sampler=options.sampler)
+    tables.write_drawn(
+        draw,
         path=options.out,
         overwrite=options.overwrite,
         declared=options.as_it_came_in,

@@ -8,8 +8,10 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,6 +27,20 @@ from synth_engine.models.model import Model
 FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What to draw: the same four give the same table. sampler: the version that draws (`mechanisms.draw_blocks`)."""
+
+    model: Model
+    rows: int
+    seed: str
+    sampler: int = mechanisms.FIRST_SAMPLER
+
+    def blocks(self) -> Iterator[pd.DataFrame]:
+        """Its rows, block by block; sampler 2 draws each when it is asked for."""
+        return mechanisms.draw_blocks(self.model, self.rows, self.seed, sampler=self.sampler)
+
+
 def write(
     model: Model,
     rows: int,
@@ -34,65 +50,72 @@ def write(
     overwrite: bool = True,
     declared: bool = False,
 ) -> str:
+    """Draws a table with the first sampler into a file; all else as in `write_drawn`."""
+    draw = Drawing(model=model, rows=rows, seed=seed)
+    return write_drawn(draw, path=path, overwrite=overwrite, declared=declared)
+
+
+def write_drawn(
+    draw: Drawing, *, path: Path, overwrite: bool = True, declared: bool = False
+) -> str:
     """Draws a table into a file whose name ends in one of `FORMATS`; returns its SHA-256. The file appears whole or not at
     all. declared: as in `fill`."""
-    require_format(path, domain=model.domain, declared=declared)
+    require_format(path, domain=draw.model.domain, declared=declared)
     digest = ""
 
     def fill_it(temporary: Path) -> None:
         nonlocal digest
-        digest = fill(model, rows, seed=seed, path=temporary, form=path.name, declared=declared)
+        digest = fill(draw, path=temporary, form=path.name, declared=declared)
 
     outputs.replace(path, fill_it, overwrite=overwrite)
     return digest
 
 
-def fill(
-    model: Model, rows: int, *, seed: str, path: Path, form: str, declared: bool = False
-) -> str:
+def fill(draw: Drawing, *, path: Path, form: str, declared: bool = False) -> str:
     """Draws a table into `path` in the format that the name `form` ends in; returns the SHA-256 of the file, which is on
     the disk by then. declared: a CSV in the declared form of its file. OSError where the disk does not take it."""
     if form.endswith(".xlsx"):
-        codec.require_rows(rows, columns=len(model.domain.table_columns))
+        codec.require_rows(draw.rows, columns=len(draw.model.domain.table_columns))
     if form.endswith(".parquet"):
-        _write_parquet(model, rows, seed=seed, path=path)
+        _write_parquet(draw, path=path)
     elif form.endswith(".xlsx"):
         with path.open("wb") as file:
-            codec.write_workbook(model.domain, mechanisms.draw_blocks(model, rows, seed), file)
+            codec.write_workbook(draw.model.domain, draw.blocks(), file)
     elif form.endswith(".dat.gz"):
         # Neither name nor time of day: the same baskets, the same bytes.
         with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            packed.writelines(basket_pieces(model, rows, seed=seed))
+            packed.writelines(basket_pieces(draw))
     else:
         usual = declared_pieces if declared else csv_pieces
         pieces = basket_pieces if form.endswith(".dat") else usual
         with path.open("wb") as file:
-            file.writelines(pieces(model, rows, seed=seed))
+            file.writelines(pieces(draw))
     with path.open("rb") as written:
         os.fsync(written.fileno())
         return hashlib.file_digest(written, "sha256").hexdigest()
 
 
-def csv_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
+def csv_pieces(draw: Drawing) -> Iterator[bytes]:
     """The table as CSV in UTF-8, block by block; a missing value by its first marker."""
-    yield _csv([[attribute.name for attribute in model.domain.table_columns]])
-    for block in mechanisms.draw_blocks(model, rows, seed):
-        texts = codec.as_text(model.domain, block)
+    domain = draw.model.domain
+    yield _csv([[attribute.name for attribute in domain.table_columns]])
+    for block in draw.blocks():
+        texts = codec.as_text(domain, block)
         yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
 
 
-def declared_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
+def declared_pieces(draw: Drawing) -> Iterator[bytes]:
     """The table as its file came in: in the declared form of the file, block by block."""
-    writer = codec.DeclaredFormWriter(model.domain)
+    writer = codec.DeclaredFormWriter(draw.model.domain)
     yield writer.header()
-    for block in mechanisms.draw_blocks(model, rows, seed):
+    for block in draw.blocks():
         yield writer.block(block)
 
 
-def basket_pieces(model: Model, rows: int, *, seed: str) -> Iterator[bytes]:
+def basket_pieces(draw: Drawing) -> Iterator[bytes]:
     """A basket in each line, in UTF-8, block by block."""
-    (column,) = model.domain.table_columns
-    for block in mechanisms.draw_blocks(model, rows, seed):
+    (column,) = draw.model.domain.table_columns
+    for block in draw.blocks():
         yield "".join(f"{text}\n" for text in block[column.name]).encode()
 
 
@@ -123,10 +146,10 @@ def _csv(rows: object) -> bytes:
     return text.getvalue().encode()
 
 
-def _write_parquet(model: Model, rows: int, *, seed: str, path: Path) -> None:
-    schema = arrow_schema(model.domain)
+def _write_parquet(draw: Drawing, *, path: Path) -> None:
+    schema = arrow_schema(draw.model.domain)
     with pq.ParquetWriter(path, schema) as writer:
-        for block in mechanisms.draw_blocks(model, rows, seed):
+        for block in draw.blocks():
             writer.write_table(pa.Table.from_pandas(block, schema=schema, preserve_index=False))
 
 

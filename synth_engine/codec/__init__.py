@@ -29,7 +29,7 @@ from synth_engine.codec.resolving import (
 )
 from synth_engine.codec.units import normal
 from synth_engine.codec.workbook import MEDIA_TYPE as WORKBOOK_MEDIA_TYPE
-from synth_engine.codec.workbook import require_rows, write_workbook
+from synth_engine.codec.workbook import require_rows, workbook_pieces, write_workbook
 from synth_engine.kinds.reading import Codes
 
 __all__ = [
@@ -37,5 +37,5 @@ __all__ = [
     "as_text", "bags", "count_generated", "decode", "encode",
     "encode_column", "encode_public", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions", "require_rows",
-    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "write_workbook",
+    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "workbook_pieces", "write_workbook",
 ]  # fmt: skip

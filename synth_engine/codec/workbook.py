@@ -74,20 +74,40 @@ def require_rows(rows: int, *, columns: int) -> None:
 def write_workbook(domain: Domain, blocks: Iterable[pd.DataFrame], file: IO[bytes]) -> None:
     """Writes a table to a file from its beginning to its end, without going back. blocks: frames with the columns of a
     generated table, in order."""
-    with zipfile.ZipFile(_Forward(file), "w") as archive:  # type: ignore[call-overload]
+    file.writelines(workbook_pieces(domain, blocks))
+
+
+def workbook_pieces(domain: Domain, blocks: Iterable[pd.DataFrame]) -> Iterator[bytes]:
+    """The bytes of the file, a piece for each block as soon as it is there."""
+    file = _Forward()
+    with zipfile.ZipFile(file, "w") as archive:  # type: ignore[call-overload]
         for name, content in _PARTS.items():
             archive.writestr(_entry(name), _HEAD + content)
         with archive.open(_entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as sheet:
             for piece in _sheet(domain, blocks):
                 sheet.write(piece.encode())
+                if written := file.taken():
+                    yield written
+    yield file.taken()
 
 
 class _Forward:
     """A file that only goes forward: a download may have sent what was written."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self.write = file.write
-        self.flush = file.flush
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def write(self, piece: bytes) -> int:
+        self._written.append(bytes(piece))
+        return len(piece)
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def taken(self) -> bytes:
+        """What was written since it was asked for last."""
+        written, self._written = self._written, []
+        return b"".join(written)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -98,6 +98,45 @@ def refine(
     return refined
 
 
+def refine_after(
+    codes: Codes,
+    *,
+    fixed: int,
+    targets: Sequence[tuple[Axes, Floats]],
+    rng: np.random.Generator,
+    facts: AttributeFacts = NOTHING_KNOWN,
+) -> Codes:
+    """Return the rows after the first `fixed` ones, changed so that the tables of all rows together are closer to the
+    targets, shape (attributes, rows - fixed). The fixed rows, which were given to somebody already, count and stay. Other
+    arguments are those of `refine`; every row after the fixed ones is refined.
+    """
+    if not targets or codes.shape[1] - fixed < 2:
+        return codes[:, fixed:].copy()
+    tables = cost_tables.build(
+        codes,
+        targets,
+        allowed=facts.allowed,
+        weights=[1.0] * len(targets),
+        softness=SOFTNESS,
+    )
+    strengths = cost_tables.dependence_strengths(targets)
+    sets = cost_tables.attribute_sets(targets, strengths, tied=facts.tied)
+    records = np.ascontiguousarray(codes[:, fixed:].T)
+    width = len({axis for axes, _ in targets for axis in axes})
+    _refine_in_place(records, tables, sets, rng=rng, proposals=None, width=width)
+    del tables
+    if facts.ordered is None:
+        return np.ascontiguousarray(records.T)
+    return refine_triples.refine_after(
+        np.concatenate([codes[:, :fixed], records.T], axis=1),
+        fixed=fixed,
+        targets=targets,
+        strengths=strengths,
+        rng=rng,
+        facts=facts,
+    )
+
+
 def _refine_in_place(
     records: Codes,
     tables: cost_tables.CostTables,

@@ -12,7 +12,7 @@ It is post-processing; the same rows, targets and generator give the same rows o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -161,6 +161,49 @@ def refine(
     strengths: how much attributes of a target depend on each other (`cost_tables.dependence_strengths`). facts: of the
     attributes, with `ordered`.
     """
+    prepared = _prepare(
+        codes, targets=targets, strengths=strengths, weights=weights, facts=facts
+    )
+    if prepared is None:
+        return codes.copy()
+    layout, free, near = prepared
+    return _refine_layout(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
+
+
+def refine_after(
+    codes: Codes,
+    *,
+    fixed: int,
+    targets: Sequence[tuple[Axes, Floats]],
+    strengths: Mapping[Pair, float],
+    rng: np.random.Generator,
+    facts: AttributeFacts,
+) -> Codes:
+    """The rows after the first `fixed` ones, which count and stay; all else as in `refine`, with targets that weigh alike."""
+    prepared = _prepare(
+        codes,
+        targets=targets,
+        strengths=strengths,
+        weights=[1.0] * len(targets),
+        facts=facts,
+    )
+    if prepared is None:
+        return codes[:, fixed:].copy()
+    layout, free, near = prepared
+    # Costs are those of all rows; only the later ones are moved.
+    later = replace(layout, columns=layout.columns[:, fixed:])
+    return _refine_layout(later, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
+
+
+def _prepare(
+    codes: Codes,
+    *,
+    targets: Sequence[tuple[Axes, Floats]],
+    strengths: Mapping[Pair, float],
+    weights: Sequence[float],
+    facts: AttributeFacts,
+) -> tuple[_Layout, list[int], dict[int, Sequence[int]]] | None:
+    """The costs of all rows, the attributes that may be moved, and what rows are alike in; None where nothing may."""
     if facts.ordered is None:
         raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
@@ -173,12 +216,11 @@ def refine(
         if axis not in fixed
     ]
     if not free:
-        return codes.copy()
+        return None
     layout = _build_layout(
         codes, targets, implied, allowed=facts.allowed, weights=weights, softness=SOFTNESS
     )
-    near = {axis: cost_tables.nearest(axis, strengths) for axis in free}
-    return _refine_layout(layout, free, near, rng=rng, limit=passes(len(free)))[: len(codes)]
+    return layout, free, {axis: cost_tables.nearest(axis, strengths) for axis in free}
 
 
 def _build_layout(

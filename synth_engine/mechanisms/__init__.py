@@ -31,7 +31,7 @@ from synth_engine.mechanisms.trees.privtree import PrivTree
 from synth_engine.mechanisms.uniform import Random
 from synth_engine.mechanisms.weak_domain import WeakDomain
 from synth_engine.models import group_sizes
-from synth_engine.models.model import Model, generator
+from synth_engine.models.model import Codes, Model, generator
 from synth_engine.plans import forecast, two_stage
 from synth_engine.plans.estimate import Estimate
 from synth_engine.plans.plan import Mechanism, MechanismFacts, Plan, Rule
@@ -59,11 +59,17 @@ REGISTRY: dict[str, type[Mechanism]] = {
 }
 
 BLOCK = 1 << 16
-"""Rows that are decoded at once; a change of it changes every drawn number and day."""
+"""Rows that sampler 1 decodes at once; a change of it changes every drawn number and day."""
+FIRST_SAMPLER = 1
+"""The sampler that draws the codes of all rows at once: of tables on the command line and of samples without a version."""
+SAMPLER = 2
+"""The newest sampler, which draws rows in blocks while they are written (`Model.sample_blocks`)."""
 
 __all__ = [
     "BLOCK",
+    "FIRST_SAMPLER",
     "REGISTRY",
+    "SAMPLER",
     "Estimate",
     "Mechanism",
     "Model",
@@ -169,20 +175,23 @@ def forecast_curve(
     return forecast.curve(REGISTRY, domain, spec=spec, epsilons=epsilons, rows=rows, rule=rule)
 
 
-def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
-    """One table of the release in blocks of `BLOCK` rows, so that a large one never stands in memory as values. Every
-    row keeps to every constraint of the domain."""
-    codes, texts = model.sample(rows, seed=seed), model.written(rows, seed=seed)
+def draw_blocks(
+    model: Model, rows: int, seed: str, *, sampler: int = FIRST_SAMPLER
+) -> Iterator[pd.DataFrame]:
+    """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
+    to every constraint of the domain. sampler: the version that draws, 1 or 2; each gives other rows for a seed, the same
+    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md)."""
+    texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
+    start = 0
     # Each block has generators of its own, so that a block can be made again without those
     # before it.
-    for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
-        block = {name: column[start : start + BLOCK] for name, column in codes.items()}
+    for number, block in enumerate(_code_blocks(model, rows, seed=seed, sampler=sampler)):
         frame = codec.decode(
             model.domain, block, generator(seed, purpose=("decode", str(number)))
         )
         for name, (labels, places) in texts.items():
-            frame[name] = pd.Series(labels[places[start : start + BLOCK]], dtype="str")
+            frame[name] = pd.Series(labels[places[start : start + len(frame)]], dtype="str")
         again = generator(seed, purpose=("order", str(number)))
         frame = values.enforce_order(model.domain, frame, codes=block, rng=again)
         identified = codec.with_identifiers(
@@ -195,8 +204,26 @@ def draw_blocks(model: Model, rows: int, seed: str) -> Iterator[pd.DataFrame]:
             else group_sizes.members(ends, start=start, rows=len(frame)),
         )
         yield codec.with_derived(model.domain, identified)
+        start += len(frame)
 
 
-def draw_table(model: Model, rows: int, seed: str) -> pd.DataFrame:
+def _code_blocks(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[Codes]:
+    """The codes that `draw_blocks` decodes. Errors: SpecError where there is no such sampler."""
+    if sampler == SAMPLER:
+        yield from model.sample_blocks(rows, seed=seed)
+        return
+    if sampler != FIRST_SAMPLER:
+        raise SpecError(
+            "there is no sampler of this version",
+            repair=f"ask for one of {FIRST_SAMPLER} to {SAMPLER}",
+        )
+    codes = model.sample(rows, seed=seed)
+    for start in range(0, max(rows, 1), BLOCK):
+        yield {name: column[start : start + BLOCK] for name, column in codes.items()}
+
+
+def draw_table(
+    model: Model, rows: int, seed: str, *, sampler: int = FIRST_SAMPLER
+) -> pd.DataFrame:
     """The same table in one piece: values, not codes; the same seed gives the same table."""
-    return pd.concat(draw_blocks(model, rows, seed), ignore_index=True)
+    return pd.concat(draw_blocks(model, rows, seed, sampler=sampler), ignore_index=True)

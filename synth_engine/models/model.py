@@ -5,7 +5,7 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import flow, record_refinement, topological
 from synth_engine.models import binning as bins
-from synth_engine.models import conditional, group_sizes, network, refinement
+from synth_engine.models import blocks, conditional, group_sizes, network, refinement
 from synth_engine.models.binning import Binning
 from synth_engine.models.network import Codes as Codes
 from synth_engine.models.network import Node as Node
@@ -48,6 +48,12 @@ MAX_TARGET_CELLS = 4_000_000
 
 Texts = dict[str, tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]]
 Synthesis = Literal["finish", "mcf", "sts"]
+
+
+def require_rows(rows: int) -> None:
+    """Errors: SpecError where no table has so many rows."""
+    if type(rows) is not int or not 0 <= rows <= MAX_SAMPLE_ROWS:
+        raise SpecError(f"rows must be a whole number from 0 to {MAX_SAMPLE_ROWS}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,8 +174,7 @@ class Model:
         smaller than the model's own number of rows is a simple random part of one of that size, so that a
         small one looks like a sample and not like the commonest values over and over.
         """
-        if type(rows) is not int or not 0 <= rows <= MAX_SAMPLE_ROWS:
-            raise SpecError(f"rows must be a whole number from 0 to {MAX_SAMPLE_ROWS}")
+        require_rows(rows)
         whole = (
             record_refinement.rows_refined(POPULATION, len(self.domain.sizes))
             if self._refines
@@ -206,6 +211,51 @@ class Model:
         if enforce and self.domain.constraints:
             codes = self._repaired(codes, seed=seed)
         return {name: codes[name] for name in self.domain.sizes}
+
+    def sample_blocks(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        """Codes as in `sample`, every constraint kept, in blocks that grow (`blocks.sizes`), each drawn with a seed of its own
+        when it is asked for. A block is refined to what the targets of all rows so far still lack, so that the whole
+        table is as near to them as one that is refined at once. Models without refinement draw all codes at once.
+        """
+        require_rows(rows)
+        if not self.refines_in_blocks:
+            whole = self.sample(rows, seed=seed)
+            yield from blocks.split(whole, rows)
+            return
+        refined = blocks.Refined(
+            list(self.domain.sizes),
+            rows=record_refinement.rows_refined(rows, len(self.domain.sizes)),
+        )
+        for number, size in enumerate(blocks.sizes(rows)):
+            own = blocks.seed_of(seed, number)
+            if refined.lacks_rows:
+                codes = self._further_block(
+                    refined, max(size, min(self.rows, blocks.FIRST)), seed=own
+                )
+            else:
+                codes = refined.copies(size, seed=seed)
+            for one in self.merged:
+                rng = generator(own, purpose=("within", one.attribute))
+                codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
+            codes = {name: codes[name][:size] for name in self.domain.sizes}
+            yield self._repaired(codes, seed=own) if self.domain.constraints else codes
+
+    def _further_block(self, refined: blocks.Refined, rows: int, *, seed: str) -> Codes:
+        """So many rows more, refined beside those of the blocks before."""
+        if self.network:
+            codes = network.sample(self.network, self._possible, rows, seed=seed)
+        else:
+            codes = network.sample_apart(self._possible, rows, population=rows, seed=seed)
+        if self.domain.constraints:
+            codes = self._repaired(
+                codes,
+                seed=seed,
+                components=refinement.decidable_components(self.domain, self._bins),
+            )
+        rng = generator(seed, purpose=("targets", "finish"))
+        codes = self._whole_refinement.refine_after(refined.codes, codes, rng=rng)
+        refined.add(codes)
+        return codes
 
     def written(self, rows: int, *, seed: str) -> Texts:
         """Generates the texts of columns whose codes do not determine them: for each, different
@@ -245,8 +295,11 @@ class Model:
                 seed=seed,
                 components=refinement.decidable_components(self.domain, self._bins),
             )
-        return refinement.refine(
-            codes,
+        rng = generator(seed, purpose=("targets", "finish"))
+        return self._refinement(enforce=enforce).refine(codes, rng=rng)
+
+    def _refinement(self, *, enforce: bool) -> refinement.Refinement:
+        return refinement.Refinement(
             targets=[
                 (table.clique, self._target_weights(table, enforce=enforce))
                 for table in self.targets
@@ -254,8 +307,17 @@ class Model:
             domain=self.domain,
             merged=self._bins,
             enforce=enforce,
-            rng=generator(seed, purpose=("targets", "finish")),
         )
+
+    @cached_property
+    def _whole_refinement(self) -> refinement.Refinement:
+        """With the constraints kept: once for all blocks."""
+        return self._refinement(enforce=True)
+
+    @property
+    def refines_in_blocks(self) -> bool:
+        """Whether `sample_blocks` draws a block only when it is asked for."""
+        return self._refines and self.tree is None and self.cells is None
 
     @property
     def _refines(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -22,36 +23,64 @@ Codes = dict[str, npt.NDArray[np.uint16]]
 Targets = Sequence[tuple[Clique, Floats]]
 
 
-def refine(
-    codes: Codes,
-    *,
-    targets: Targets,
-    domain: Domain,
-    merged: Mapping[str, bins.Binning],
-    enforce: bool,
-    rng: np.random.Generator,
-) -> Codes:
-    """Columns of codes (of bins, where an attribute has them) whose tables are near to the targets. With `enforce`, rows
-    that keep the constraints among attributes without bins still keep them."""
-    names = list(codes)
-    axis_of = {name: axis for axis, name in enumerate(names)}
-    axes = [(tuple(axis_of[name] for name in clique), weights) for clique, weights in targets]
-    # Constraints on binned columns cannot be judged here: their codes are drawn within the bins
-    # afterwards, and repaired then.
-    allowed, tied = _cell_constraints(domain, merged, axis_of) if enforce else ([], [])
-    free = sorted({axis for clique, _ in axes for axis in clique})
-    in_sequence = {attribute.name: in_order(attribute) for attribute in domain.modelled}
-    refined = record_refinement.refine(
-        np.array([codes[name] for name in names]),
-        targets=axes,
-        rng=rng,
-        facts=AttributeFacts(
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Refinement:
+    """What the rows of a model are refined to.
+
+    targets: tables of two or three columns. merged: the columns whose codes are bins. enforce: rows that keep the
+    constraints among columns without bins still keep them.
+    """
+
+    targets: Targets
+    domain: Domain
+    merged: Mapping[str, bins.Binning]
+    enforce: bool
+
+    def refine(self, codes: Codes, *, rng: np.random.Generator) -> Codes:
+        """Columns of codes (of bins, where an attribute has them) whose tables are near to the targets."""
+        names = list(codes)
+        axes, facts = self._by_place(names)
+        refined = record_refinement.refine(
+            np.array([codes[name] for name in names]), targets=axes, rng=rng, facts=facts
+        )
+        return dict(zip(names, refined, strict=True))
+
+    def refine_after(self, before: Codes, codes: Codes, *, rng: np.random.Generator) -> Codes:
+        """Columns of codes whose tables, together with those of the rows before, are near to the targets."""
+        names = list(codes)
+        axes, facts = self._by_place(names)
+        refined = record_refinement.refine_after(
+            np.array([np.concatenate([before[name], codes[name]]) for name in names]),
+            fixed=len(before[names[0]]),
+            targets=axes,
+            rng=rng,
+            facts=facts,
+        )
+        return dict(zip(names, refined, strict=True))
+
+    def _by_place(
+        self, names: Sequence[str]
+    ) -> tuple[list[tuple[Axes, Floats]], AttributeFacts]:
+        """The targets, and what is known of the columns, by the places of their names."""
+        axis_of = {name: axis for axis, name in enumerate(names)}
+        axes = [
+            (tuple(axis_of[name] for name in clique), weights)
+            for clique, weights in self.targets
+        ]
+        # Constraints on binned columns cannot be judged here: their codes are drawn within the
+        # bins afterwards, and repaired then.
+        allowed, tied = (
+            _cell_constraints(self.domain, self.merged, axis_of) if self.enforce else ([], [])
+        )
+        free = sorted({axis for clique, _ in axes for axis in clique})
+        in_sequence = {
+            attribute.name: in_order(attribute) for attribute in self.domain.modelled
+        }
+        return axes, AttributeFacts(
             allowed=[table for table in allowed if set(table[0]) & set(free)],
             tied=[attributes for attributes in tied if set(attributes) & set(free)],
             ordered=[in_sequence[name] for name in names],
-        ),
-    )
-    return dict(zip(names, refined, strict=True))
+        )
 
 
 def decidable_components(domain: Domain, merged: Mapping[str, bins.Binning]) -> list[Component]:

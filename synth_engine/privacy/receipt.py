@@ -172,7 +172,7 @@ class Guarantee:
 class Sample:
     """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given. edited: the
     SHA-256 of the description from which it is drawn, if somebody edited that; after_looking: whether they had looked at real
-    data before."""
+    data before; sampler: the version that draws it (`mechanisms.draw_blocks`)."""
 
     rows: int
     seed: str | None = None
@@ -180,6 +180,7 @@ class Sample:
     table_sha256: str | None = None
     edited: str | None = None
     after_looking: bool = False
+    sampler: int = 1
 
     def __post_init__(self) -> None:
         if (self.seed is None) == (self.seed_commitment is None):
@@ -192,6 +193,8 @@ class Sample:
             "table_sha256": self.table_sha256,
             _EDITED: self.edited,
             "chosen_after_looking": True if self.after_looking else None,
+            # Receipts of the first sampler have no field for it.
+            "sampler": self.sampler if self.sampler > 1 else None,
         }
         return {"rows": self.rows} | {
             key: value for key, value in fields.items() if value is not None

@@ -50,6 +50,7 @@ def receipt_of_sample(sample: Sample) -> receipts.Receipt:
         seed_commitment=sample.commitment,
         edited=None if edition is None else edition.digest,
         after_looking=edition is not None and edition.after_looking,
+        sampler=sample.sampler,
     )
     document = receipts.with_marks(sample.release.receipt, marks_of(sample.release))
     return _signed(receipts.with_sample(document, drawn_sample))

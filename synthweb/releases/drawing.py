@@ -25,20 +25,21 @@ def main() -> int:
     os.nice(NICER)
     # Imported after the lines above, because it takes a second.
     from synth_engine.mechanisms import Model
+    from synth_engine.tables import Drawing
     from synthweb.releases import table_writers
 
     # From the standard input: arguments, the seed among them,
     # are shown to every user of the machine.
     job = json.load(sys.stdin.buffer)
-    model = Model.from_json(job["model"])
-    table = {"seed": job["seed"], "format": job["format"]}
-    if job["format"] not in table_writers.LINE_FORMATS:
-        table_writers.write_file(model, job["rows"], **table, file=sys.stdout.buffer)
-    else:
-        for block in table_writers.blocks_below(model, job["rows"], **table):
-            sys.stdout.buffer.write(block)
-            sys.stdout.buffer.flush()  # the download goes on while the next block is drawn
-    sys.stdout.buffer.flush()
+    draw = Drawing(
+        model=Model.from_json(job["model"]),
+        rows=job["rows"],
+        seed=job["seed"],
+        sampler=job["sampler"],
+    )
+    for piece in table_writers.pieces(draw, job["format"]):
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()  # the download goes on while the next block is drawn
     return 0
 
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
@@ -29,6 +30,7 @@ from synthweb.lib.errors import Conflict
 from synthweb.releases import chain, selectors
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
+SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 
@@ -255,11 +257,18 @@ def draw_sample(
     rows: int,
     seed: str | None = None,
     edition: Edition | None = None,
+    sampler: int = mechanisms.SAMPLER,
 ) -> Sample:
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
     Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides it. A word
-    that somebody thought of can be guessed from its commitment. Raises SpecError."""
+    that somebody thought of can be guessed from its commitment. sampler: the version that draws; an earlier one gives a
+    table again that was drawn with it. Raises SpecError."""
+    if sampler not in SAMPLERS:
+        raise SpecError(
+            "there is no sampler of this version",
+            repair=f"ask for one of {SAMPLERS[0]} to {SAMPLERS[-1]}",
+        )
     if not 1 <= rows <= settings.SAMPLE_MAX_ROWS:
         raise SpecError(
             f"rows must be a whole number from 1 to {settings.SAMPLE_MAX_ROWS}",
@@ -278,6 +287,7 @@ def draw_sample(
         rows=rows,
         seed=seed,
         commitment=receipts.seed_commitment(seed),
+        sampler=sampler,
     )
     audit.record(
         actor=user,

@@ -1,8 +1,8 @@
 """A sample on its way to whoever downloads it.
 
-A small table is drawn here, a block at a time. A large one is drawn by a process of its own (`drawing`), because a model
-gives the codes of all rows at once: that takes hundreds of megabytes and tens of seconds, and neither may be the web
-server's. The process writes to a file without a name, and the download follows it: the first line goes out at once,
+A small table is drawn here, a block at a time. A large one is drawn by a process of its own (`drawing`), because it takes
+up to hundreds of megabytes and tens of seconds, and neither may be the web server's. Its first block is drawn here as
+well, so that nobody waits for the process to start. The process writes to a file without a name, and the download follows it: the first line goes out at once,
 and a slow client holds a file and no memory. A file of synthetic rows is no secret of the vault's; it is gone with its
 last reader.
 
@@ -11,7 +11,6 @@ What goes wrong on the way breaks the connection off: a half table must not look
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -24,11 +23,10 @@ from typing import IO
 from django.conf import settings
 from django.http import HttpRequest
 
-from synth_engine import codec
+from synth_engine import codec, mechanisms
 from synth_engine.domain import Domain
-from synth_engine.mechanisms import Model
 from synthweb.lib.errors import SynthwebError
-from synthweb.releases import table_writers
+from synthweb.releases import table_writers, tables
 from synthweb.releases.models import Sample
 from synthweb.releases.slots import Slot
 from synthweb.releases.table_writers import FileFormat
@@ -37,6 +35,8 @@ SMALL = 2_000_000
 """Cells of a table that is drawn in the web process: about a second."""
 PIECE = 1 << 18
 POLL_SECONDS = 0.1
+WIDEST = 100
+"""Columns up to which the first block of a large table is drawn in the web process."""
 POPULATION = 1_000_000
 """A smaller table is a part of one of so many rows, if the model has as many (`Model.sample`)."""
 WITHHELD = ("SYNTHWEB_", "DATABASE_", "DJANGO_")
@@ -70,9 +70,9 @@ class Download:
         try:
             if _cells(sample) > SMALL:
                 self._drawing = _Drawn(sample, format)
-                pieces = self._drawing.pieces(_has_gone(request))
+                pieces = _followed(self._drawing, sample, format, _has_gone(request))
             else:
-                pieces = _small(sample, format)
+                pieces = table_writers.pieces(tables.draw_of(sample), format)
         # Also a KeyboardInterrupt or the time-out of a worker: no slot outlives its download.
         except BaseException:
             self.close()
@@ -120,14 +120,19 @@ def _cells(sample: Sample) -> int:
     )
 
 
-def _small(sample: Sample, format: FileFormat) -> Iterator[bytes]:
-    model = Model.from_json(sample.model_document)
-    if format in table_writers.LINE_FORMATS:
-        return table_writers.blocks_below(model, sample.rows, seed=sample.seed, format=format)
-    # In memory as a whole, because SMALL bounds it.
-    file = io.BytesIO()
-    table_writers.write_file(model, sample.rows, seed=sample.seed, format=format, file=file)
-    return iter([file.getvalue()])
+def _followed(
+    drawing: _Drawn, sample: Sample, format: FileFormat, has_gone: Callable[[], bool]
+) -> Iterator[bytes]:
+    """The file that a process fills. Its first block is drawn here, too: the process loads its libraries meanwhile, and the
+    same bytes come from both."""
+    first = b""
+    if sample.sampler > mechanisms.FIRST_SAMPLER:
+        draw = tables.draw_of(sample)
+        if draw.model.refines_in_blocks and len(draw.model.domain.names) <= WIDEST:
+            first = next(table_writers.pieces(draw, format))
+    if first:
+        yield first
+    yield from drawing.pieces(has_gone, at=len(first))
 
 
 class _Drawn:
@@ -136,7 +141,12 @@ class _Drawn:
     def __init__(self, sample: Sample, format: FileFormat) -> None:
         folder = Path(settings.SPOOL_DIR)
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
-        job = {"model": sample.model_document, "rows": sample.rows, "seed": sample.seed}
+        job = {
+            "model": sample.model_document,
+            "rows": sample.rows,
+            "seed": sample.seed,
+            "sampler": sample.sampler,
+        }
         # A file, not a pipe: a pipe holds less than a model, and would block this thread until
         # the process has loaded its libraries and reads.
         with tempfile.TemporaryFile(dir=folder) as asked:
@@ -156,9 +166,8 @@ class _Drawn:
                 stdout=self._file,
             )
 
-    def pieces(self, has_gone: Callable[[], bool]) -> Iterator[bytes]:
-        """What is in the file, and what comes to be in it, until the process has ended well."""
-        at = 0
+    def pieces(self, has_gone: Callable[[], bool], *, at: int = 0) -> Iterator[bytes]:
+        """What is in the file from this byte on, and what comes to be in it, until the process has ended well."""
         while True:
             # Asked before reading: what the process wrote last is read below.
             ended = self._process.poll() is not None

@@ -3,17 +3,18 @@ and the engine (`drawing`)."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
-from typing import IO, Literal
+from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth_engine import codec, mechanisms
+from synth_engine import codec
 from synth_engine.domain import Domain
-from synth_engine.mechanisms import Model
+from synth_engine.tables import Drawing
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # What a spreadsheet takes for the start of a formula; the last four are the wide forms of the first.
@@ -34,23 +35,23 @@ def first_line(domain: Domain, format: FileFormat) -> bytes:
     return header(domain, for_spreadsheets=format == "spreadsheets").encode()
 
 
-def blocks_below(
-    model: Model,
-    rows: int,
-    *,
-    seed: str,
-    format: FileFormat,
-) -> Iterator[bytes]:
-    """The lines of a text file below its first one."""
+def pieces(draw: Drawing, format: FileFormat) -> Iterator[bytes]:
+    """The bytes of a file below its `first_line`, a piece for each block as soon as it is drawn."""
+    if format == "parquet":
+        return _parquet_pieces(draw)
+    if format == "xlsx":
+        return codec.workbook_pieces(draw.model.domain, draw.blocks())
     if format == "declared":
-        writer = codec.DeclaredFormWriter(model.domain)
-        writer.header()  # which `first_line` gives; a byte order mark comes once
-        for block in mechanisms.draw_blocks(model, rows, seed):
-            yield writer.block(block)
-    else:
-        spreadsheets = format == "spreadsheets"
-        for text in csv_blocks(model, rows, seed=seed, for_spreadsheets=spreadsheets):
-            yield text.encode()
+        return _declared_pieces(draw)
+    spreadsheets = format == "spreadsheets"
+    return (text.encode() for text in csv_blocks(draw, for_spreadsheets=spreadsheets))
+
+
+def _declared_pieces(draw: Drawing) -> Iterator[bytes]:
+    writer = codec.DeclaredFormWriter(draw.model.domain)
+    writer.header()  # which `first_line` gives; a byte order mark comes once
+    for block in draw.blocks():
+        yield writer.block(block)
 
 
 def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
@@ -60,43 +61,40 @@ def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
     return str(pd.DataFrame(columns=written).to_csv(index=False, lineterminator="\n"))
 
 
-def csv_blocks(
-    model: Model, rows: int, *, seed: str, for_spreadsheets: bool = False
-) -> Iterator[str]:
+def csv_blocks(draw: Drawing, *, for_spreadsheets: bool = False) -> Iterator[str]:
     """The lines below the header. `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would run as a
     formula; other programs want the values as they are."""
-    for block in mechanisms.draw_blocks(model, rows, seed):
-        written = codec.as_text(model.domain, block)
+    for block in draw.blocks():
+        written = codec.as_text(draw.model.domain, block)
         if for_spreadsheets:
             written = written.apply(_harmless)
         yield written.to_csv(index=False, header=False, lineterminator="\n")
 
 
-def write_file(
-    model: Model,
-    rows: int,
-    *,
-    seed: str,
-    format: FileFormat,
-    file: IO[bytes],
-) -> None:
-    """The table as Parquet or as a workbook, from beginning to end."""
-    if format == "xlsx":
-        codec.write_workbook(model.domain, mechanisms.draw_blocks(model, rows, seed), file)
-    else:
-        write_parquet(model, rows, seed=seed, file=file)
-
-
-def write_parquet(model: Model, rows: int, *, seed: str, file: IO[bytes]) -> None:
+def _parquet_pieces(draw: Drawing) -> Iterator[bytes]:
     """The table as Parquet with natural types, one row group a block."""
+    written = io.BytesIO()
     writer: pq.ParquetWriter | None = None
-    for block in mechanisms.draw_blocks(model, rows, seed):
+    for block in draw.blocks():
         # Without what pandas notes about its index and versions, which is no part of the table.
-        table = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
-        writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
-        writer.write_table(table)
+        group = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
+        # Arrow counts the bytes itself, so what was taken may be forgotten.
+        writer = writer or pq.ParquetWriter(
+            pa.PythonFile(written, mode="w"), group.schema, compression="zstd"
+        )
+        writer.write_table(group)
+        yield _taken(written)
     if writer:
         writer.close()
+        yield _taken(written)
+
+
+def _taken(file: io.BytesIO) -> bytes:
+    """What was written since it was asked for last."""
+    taken = file.getvalue()
+    file.seek(0)
+    file.truncate()
+    return taken
 
 
 def _harmless(column: pd.Series) -> pd.Series:

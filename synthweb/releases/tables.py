@@ -13,6 +13,7 @@ from typing import IO
 
 from synth_engine.domain import Attribute, Derived, Domain, Text
 from synth_engine.mechanisms import Model
+from synth_engine.tables import Drawing
 from synthweb.releases import table_writers
 from synthweb.releases.models import Release, Sample
 from synthweb.releases.table_writers import FileFormat, harmless_text
@@ -21,10 +22,18 @@ from synthweb.releases.table_writers import FileFormat, harmless_text
 def stream_csv(sample: Sample, *, for_spreadsheets: bool = False) -> Iterator[str]:
     """The table as CSV text, a block at a time, drawn where it is read. `spool.Download` gives the same text to people,
     within limits."""
-    model = Model.from_json(sample.model_document)
-    yield table_writers.header(model.domain, for_spreadsheets=for_spreadsheets)
-    yield from table_writers.csv_blocks(
-        model, sample.rows, seed=sample.seed, for_spreadsheets=for_spreadsheets
+    draw = draw_of(sample)
+    yield table_writers.header(draw.model.domain, for_spreadsheets=for_spreadsheets)
+    yield from table_writers.csv_blocks(draw, for_spreadsheets=for_spreadsheets)
+
+
+def draw_of(sample: Sample) -> Drawing:
+    """What to draw for a sample."""
+    return Drawing(
+        model=Model.from_json(sample.model_document),
+        rows=sample.rows,
+        seed=sample.seed,
+        sampler=sample.sampler,
     )
 
 
@@ -51,9 +60,7 @@ def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:
     """The table as Parquet with natural types, one row group a block."""
-    table_writers.write_parquet(
-        Model.from_json(sample.model_document), sample.rows, seed=sample.seed, file=file
-    )
+    file.writelines(table_writers.pieces(draw_of(sample), "parquet"))
 
 
 def data_dictionary(release: Release) -> list[dict[str, object]]:

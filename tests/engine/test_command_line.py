@@ -277,9 +277,9 @@ def test_a_seed_not_given_is_secret_and_committed_to(
     drawn: list[str] = []
     original = mechanisms.draw_blocks
 
-    def watch(model: Model, rows: int, seed: str) -> Any:
+    def watch(model: Model, rows: int, seed: str, **given: int) -> Any:
         drawn.append(seed)
-        return original(model, rows, seed)
+        return original(model, rows, seed, **given)
 
     monkeypatch.setattr(mechanisms, "draw_blocks", watch)
     for name in ("r1.json", "r2.json"):

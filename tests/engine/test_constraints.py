@@ -602,7 +602,7 @@ def test_the_stewards_report_counts_records_that_break_a_constraint(tmp_path: Pa
     assert "a ≤ b" in text
     assert "some real records do not" in text
     (tmp_path / "drawn.csv").write_bytes(
-        b"".join(tables.csv_pieces(release.model, 300, seed="s"))
+        b"".join(tables.csv_pieces(tables.Drawing(model=release.model, rows=300, seed="s")))
     )
     compared = pipeline.compare(path, tmp_path / "drawn.csv", domain=domain)
     assert [entry["records"] for entry in compared["constraints"]][-1] == {

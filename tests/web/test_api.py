@@ -330,7 +330,12 @@ def test_edited_descriptions_are_kept_listed_and_drawn_from(played: Scene, cast:
     rows = list(csv.DictReader(io.StringIO(_text(reader.client.get(sample["csv"])))))
     assert {row["region"] for row in rows} == {"north"}
     receipt = reader.get(f"/samples/{sample['code']}/receipt/").json()
-    assert receipt["sample"].keys() == {"rows", "seed_commitment", "edited_description_sha256"}
+    assert receipt["sample"].keys() == {
+        "rows",
+        "seed_commitment",
+        "edited_description_sha256",
+        "sampler",
+    }
     assert reader.send(f"{address}/samples/", {"rows": 30}).json()["edition"] is None
     assert_problem(
         reader.send(f"{address}/samples/", {"rows": 30, "edition": "nowhere"}), status=404

@@ -22,11 +22,13 @@ from pytest_django import Settings
 
 from synth_engine import codec, mechanisms
 from synth_engine.mechanisms import Model
+from synth_engine.models import blocks
 from synthweb.releases import drawing, services, spool, table_writers, tables
-from synthweb.releases.models import Sample
+from synthweb.releases.models import Release, Sample
 from synthweb.releases.slots import Slot, TooManyDrawings
 from synthweb.server.pacing import PacedSocket, Room
 from tests.cast import Cast
+from tests.engine.test_targets import model as refining
 from tests.web import scene
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller
@@ -64,7 +66,8 @@ def _earlier_csv(sample: Sample, *, for_spreadsheets: bool = False) -> str:
     """As tables were written before downloads were spooled: header and first block in one."""
     model = Model.from_json(sample.model_document)
     text = ""
-    for number, block in enumerate(mechanisms.draw_blocks(model, sample.rows, sample.seed)):
+    blocks = mechanisms.draw_blocks(model, sample.rows, sample.seed, sampler=sample.sampler)
+    for number, block in enumerate(blocks):
         shown = codec.as_text(model.domain, block)
         if for_spreadsheets:
             shown = shown.apply(table_writers._harmless).rename(
@@ -113,6 +116,33 @@ def test_the_first_line_is_known_before_anything_is_drawn(
     download = spool.Download(large)
     assert next(download).decode() == expected
     download.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "declared", "parquet", "xlsx"])
+def test_a_large_table_begins_here_and_goes_on_elsewhere(
+    large: Sample, form: table_writers.FileFormat
+) -> None:
+    Release.objects.filter(pk=large.release.pk).update(model=refining().to_json())
+    large.release.refresh_from_db()
+    table = _another(large, 20_000)
+    domain = refining().domain
+    whole = table_writers.first_line(domain, form)
+    whole += b"".join(table_writers.pieces(tables.draw_of(table), form))
+    assert b"".join(spool.Download(table, format=form)) == whole
+
+
+@pytest.mark.slow
+def test_the_first_rows_do_not_wait_for_the_process(large: Sample) -> None:
+    Release.objects.filter(pk=large.release.pk).update(model=refining().to_json())
+    large.release.refresh_from_db()
+    download = spool.Download(_another(large, 20_000))
+    assert download._drawing is not None
+    download._drawing._process.kill()
+    assert next(download).count(b"\n") == 1
+    assert next(download).count(b"\n") == blocks.FIRST
+    with pytest.raises(spool.DrawingFailed):
+        list(download)
 
 
 # --- a process of its own ---------------------------------------------------------------------------------------------

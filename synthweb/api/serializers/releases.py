@@ -8,6 +8,7 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from synth_engine import mechanisms
 from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
@@ -173,6 +174,7 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             "edition",
             "rows",
             "seed",
+            "sampler",
             "commitment",
             "csv",
             "parquet",
@@ -203,6 +205,12 @@ class NewSampleSerializer(StrictSerializer):
         allow_null=True,
         max_length=16,
         help_text="Code of an edited description to draw from instead.",
+    )
+    sampler = WholeNumber(
+        min_value=mechanisms.FIRST_SAMPLER,
+        max_value=mechanisms.SAMPLER,
+        required=False,
+        help_text="The version that draws. Left out: the newest; an earlier one gives a table of that version again.",
     )
 
 

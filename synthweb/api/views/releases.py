@@ -252,8 +252,8 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     @extend_schema(request=NewSampleSerializer, responses={201: SampleSerializer})
     @idempotent
     def create(self, request: Request, code: str) -> Response:
-        """Draw a table of so many rows. The same release, rows and seed give the same bytes for ever; so does asking
-        again without a seed."""
+        """Draw a table of so many rows. The same release, rows, seed and sampler give the same bytes for ever; so does
+        asking again without a seed, as long as the newest sampler is the same."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewSampleSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

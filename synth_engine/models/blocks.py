@@ -1,0 +1,78 @@
+"""The blocks of rows in which sampler 2 draws a table: how large they are, their seeds, and the refined rows so far."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.models.weights import generator
+
+Codes = dict[str, npt.NDArray[np.uint16]]
+
+FIRST = 1 << 13
+"""Rows of the first block: enough for refinement, and drawn in well under a second."""
+LARGEST = 1 << 16
+"""Rows of a block from the fourth on. A change of either gives other rows for the same seed."""
+
+
+def sizes(rows: int) -> list[int]:
+    """Rows of each block: every one has twice as many as the one before, up to the largest. A last one that would be small
+    is drawn with the one before it, because few rows cannot make up for what a table lacks."""
+    planned: list[int] = []
+    size, left = FIRST, rows
+    while left > size + size // 2:
+        planned.append(size)
+        left -= size
+        size = min(2 * size, LARGEST)
+    return [*planned, left]
+
+
+def split(codes: Codes, rows: int) -> Iterator[Codes]:
+    """Codes of all rows in blocks of these sizes."""
+    start = 0
+    for size in sizes(rows):
+        yield {name: column[start : start + size] for name, column in codes.items()}
+        start += size
+
+
+def seed_of(seed: str, number: int) -> str:
+    """The seed of one block of a table."""
+    text = f"synth_engine/block/1\x00{number}\x00{seed}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Refined:
+    """The refined rows of the blocks so far, and copies of them once there are enough.
+
+    rows: how many are refined one by one; the others are copies of these (`record_refinement.rows_refined`).
+    """
+
+    def __init__(self, names: Sequence[str], *, rows: int) -> None:
+        self.codes: Codes = {name: np.empty(0, dtype=np.uint16) for name in names}
+        self._wanted, self._have, self._copied = max(rows, 1), 0, 0
+
+    @property
+    def lacks_rows(self) -> bool:
+        return self._have < self._wanted
+
+    def add(self, codes: Codes) -> None:
+        """Keep the rows of a block."""
+        self.codes = {
+            name: np.concatenate([column, codes[name]]) for name, column in self.codes.items()
+        }
+        self._have = len(next(iter(self.codes.values())))
+
+    def copies(self, rows: int, *, seed: str) -> Codes:
+        """The next so many copies. Every refined row is copied once, in random order, before any of them is copied again."""
+        parts = []
+        while rows > 0:
+            turn, place = divmod(self._copied, self._have)
+            order = generator(seed, purpose=("copies", str(turn))).permutation(self._have)
+            parts.append(order[place : place + rows])
+            self._copied += parts[-1].size
+            rows -= parts[-1].size
+        chosen = np.concatenate(parts)
+        return {name: column[chosen] for name, column in self.codes.items()}
