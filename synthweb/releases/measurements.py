@@ -221,12 +221,12 @@ def _calls(receipt: Receipt) -> Iterator[CallDocument]:
 
 
 def _looked_for_triples(receipt: Receipt) -> bool:
-    """Whether some of the calls selected among groups of three columns and more alone. Methods that grow groups column by
-    column have pairs among their candidates, and look for something else."""
+    """Whether some of the calls selected among groups of three columns and more alone, or scored such groups alone. Methods
+    that grow groups column by column have pairs among their candidates, and look for something else."""
     candidates = (
         call["query"].get("candidates", [])
         for call in receipt["calls"]
-        if call["query"]["verb"] == "select"
+        if call["query"]["verb"] in ("select", "score")
     )
     return any(smallest_of(each) > 2 for each in candidates)
 

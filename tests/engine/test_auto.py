@@ -18,6 +18,7 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
+from synth_engine.mechanisms.auto import fitting
 from synth_engine.mechanisms.auto.auto import Auto
 from synth_engine.mechanisms.auto.selection import Columns
 from synth_engine.models.model import Model
@@ -117,6 +118,45 @@ def test_what_triples_are_not_worth_goes_to_the_pairs_once_more() -> None:
     for call in answers.calls:
         spent.admit(call.event)
     assert spent.remaining <= plan.loss.amount / 10**5
+
+
+def test_with_a_large_budget_all_triples_are_scored_and_many_are_measured() -> None:
+    rng = np.random.default_rng(0)
+    profile = rng.integers(0, 8, 20_000)
+    codes = rng.integers(0, 4, (8, 6))
+    table = np.where(
+        rng.random((20_000, 6)) < 0.8, codes[profile], rng.integers(0, 4, (20_000, 6))
+    )
+    plan = planned(domain_of(*[4] * 6), epsilon="20")
+    answers = answered(plan, table)
+    assert not answers.selections
+    assert [scores.values.size for scores in answers.scores] == [15, 20]
+    measured = {m.clique for m in answers.measurements if len(m.clique) == 3}
+    targets = plan.fit(answers).targets
+    assert measured <= {target.clique for target in targets}
+    # Eight profiles show in most of the 20 triples, far above the noise.
+    assert len(measured) >= 10
+
+
+def test_a_small_budget_selects_triples_one_by_one() -> None:
+    plan = planned(domain_of(2, 3, 4, 2), epsilon="0.5")
+    answers = answered(plan, chain(500, 2, 3, 4, 2))
+    assert len(answers.selections) == 4
+    assert [scores.values.size for scores in answers.scores] == [6, 4]
+
+
+def test_measured_triples_find_room_among_the_targets() -> None:
+    """Any two of four columns determine the others, and four tables of 64,000 cells are more than a quarter of the room."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 40, (20_000, 4))
+    table[:, 2] = (table[:, 0] + table[:, 1]) % 40
+    table[:, 3] = (table[:, 0] + 3 * table[:, 1]) % 40
+    plan = planned(domain_of(*[40] * 4), epsilon="50", memory_mb=200)
+    room = fitting.target_cells(200)
+    model = plan.fit(answered(plan, table))
+    cells = [t.weights.size for t in model.targets if len(t.clique) == 3]
+    assert cells == [64_000] * 3
+    assert sum(target.weights.size for target in model.targets) <= room < 4 * 4 * 64_000
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from synth_engine.domain import Domain, Integer
 from synth_engine.errors import BudgetExceeded
 from synth_engine.inference import bins as binning
 from synth_engine.measurement import Candidate, Measurement, Noise, Scores
-from synth_engine.mechanisms.auto import triples
+from synth_engine.mechanisms.auto import auto, triples
 from synth_engine.mechanisms.auto.auto import (
     COMPARING_SHARE,
     SELECTING_SHARE,
@@ -245,7 +246,7 @@ def worst_of_triples(plan: AutoPlan) -> Fraction | float:
     search = fixed_search(plan, columns)
 
     def program(session: RoomSession, rows: Rows) -> Hashable:
-        selected, compared = plan._select(session, search, budget=plan.loss.amount)
+        selected, compared = plan._scored_triples(session, search, budget=plan.loss.amount)
         # A strong relation, whatever the score: its table is asked for in every branch.
         strong = replace(compared, values=compared.values + 10**6)
         rest = plan.loss.amount * (TRIPLES_SHARE - SELECTING_SHARE - COMPARING_SHARE)
@@ -265,7 +266,11 @@ def worst_of_triples(plan: AutoPlan) -> Fraction | float:
 
 
 @pytest.mark.slow
-def test_looking_for_triples_and_measuring_them_costs_no_more_than_its_share() -> None:
+@pytest.mark.parametrize("most", [0.0, math.inf], ids=["selected", "all scored"])
+def test_looking_for_triples_and_measuring_them_costs_no_more_than_its_share(
+    most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triples, "MAX_SCORE_NOISE", most)
     plan = plan_of(domain_of(2, 2, 2), epsilon=4 * EPSILON)
     ratio = worst_of_triples(plan)
     assert exact.proves(ratio, epsilon=EPSILON)
@@ -273,9 +278,11 @@ def test_looking_for_triples_and_measuring_them_costs_no_more_than_its_share() -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("most", [0.0, math.inf], ids=["selected", "all scored"])
 def test_a_share_of_triples_that_is_exceeded_is_noticed(
-    monkeypatch: pytest.MonkeyPatch,
+    most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(triples, "MAX_SCORE_NOISE", most)
     plan = plan_of(domain_of(2, 2, 2), epsilon=4 * EPSILON)
     last_stage = AutoPlan.last_stage
 
@@ -283,6 +290,23 @@ def test_a_share_of_triples_that_is_exceeded_is_noticed(
         return last_stage(self, *given, budget=budget * Fraction(3, 2))
 
     monkeypatch.setattr(AutoPlan, "last_stage", generous)
+    assert exact.worst_epsilon(worst_of_triples(plan)) > 1.15 * EPSILON
+
+
+@pytest.mark.slow
+def test_scores_of_all_triples_that_cost_more_than_their_share_are_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(triples, "MAX_SCORE_NOISE", math.inf)
+    plan = plan_of(domain_of(2, 2, 2), epsilon=4 * EPSILON)
+    of_scores = AutoPlan._of_scores
+
+    def tiny(self: AutoPlan, number: int) -> Sensitivity:
+        return replace(of_scores(self, number), l1=1, l2_squared=1, linf=1)
+
+    # The noise of the scores is that of a smaller sensitivity, over most of the budget.
+    monkeypatch.setattr(auto, "COMPARING_SHARE", Fraction(1, 5))
+    monkeypatch.setattr(AutoPlan, "_of_scores", tiny)
     assert exact.worst_epsilon(worst_of_triples(plan)) > 1.15 * EPSILON
 
 

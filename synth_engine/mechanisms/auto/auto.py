@@ -179,7 +179,7 @@ class AutoPlan(Plan):
         search = self._search(self._sorted(oneways, tables, scores))
         rest = budget - first
         if search.triples:
-            selected, compared = self._select(session, search, budget=budget)
+            selected, compared = self._scored_triples(session, search, budget=budget)
             rest -= budget * (SELECTING_SHARE + COMPARING_SHARE)
             last = self.last_stage(search, selected, compared, stage, budget=rest)
         else:  # there was no room for estimates of their pairs
@@ -264,6 +264,21 @@ class AutoPlan(Plan):
                 )
             )
         return questions
+
+    def _scored_triples(
+        self, session: Session, search: TripleSearch, *, budget: Fraction
+    ) -> tuple[list[Triple], Scores]:
+        """Score all triples where that is precise enough, else select some and score these."""
+        number = len(search.triples)
+        if number <= triples.MAX_SCORED:
+            noise = budget_allocation.noise(
+                self.loss.of(budget * (SELECTING_SHARE + COMPARING_SHARE)),
+                self._of_scores(number),
+            )
+            precise = triples.MAX_SCORE_NOISE * search.columns.total
+            if math.sqrt(noise.variance) <= precise:
+                return search.triples, session.score(search.candidates, noise=noise)
+        return self._select(session, search, budget=budget)
 
     def _select(
         self, session: Session, search: TripleSearch, *, budget: Fraction
@@ -377,10 +392,12 @@ class AutoPlan(Plan):
             scores = given.next(Scores, lambda one: one.values.size == len(pairs))
         tables = given.take_while(lambda line: isinstance(line.answer, Measurement))
         measured = list(tables.of(Measurement))
-        if given.comes(Selection):
-            # Triples were looked for: selections, the scores of what was selected, and tables.
-            selections = given.take_while(lambda line: isinstance(line.answer, Selection))
-            given.next(Scores, lambda one: one.values.size == len(selections))
+        # Where triples were looked for: selections and the scores of what was selected, or the
+        # scores of all triples; then tables.
+        selections = given.take_while(lambda line: isinstance(line.answer, Selection))
+        scored = len(selections) or None
+        if given.comes(Scores):
+            given.next(Scores, lambda one: scored in (None, one.values.size))
             measured += given.all_of(Measurement)
         with given.fitting_together():
             answers = self._sorted(oneways, measured, scores)
@@ -444,6 +461,7 @@ class AutoPlan(Plan):
             fine=fitted.fine,
             counts=fitted.counts,
             weights={pair: wanted[columns.clique(pair)] for pair in fitted.counts},
+            room=fitting.target_cells(self.config.memory_mb) // triples.ROOM_SHARE,
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
-from synth_engine.inference import decomposable, mixture
+from synth_engine.inference import decomposable, maxent_triples, mixture
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
 from synth_engine.mechanisms.auto import denoising, selection, triples
@@ -104,7 +104,18 @@ def pair_estimates(
         )
         for pair, table in answers.tables.items()
     }
-    counts = estimates(fine, observed, answers.distances, memory_mb=memory_mb, public=public)
+    # Measured triples and their pairs find room before all others.
+    taken = sum(
+        math.prod(fine.histograms[axis].size for axis in triple) for triple in answers.triples
+    )
+    wanted = affordable_pairs(
+        fine,
+        answers.distances,
+        first=[pair for triple in answers.triples for pair in maxent_triples.pairs_of(triple)],
+        then=answers.tables,
+        room=target_cells(memory_mb) - taken,
+    )
+    counts = estimates(fine, observed, answers.distances, wanted=wanted, public=public)
     return PairEstimates(rows=rows, histograms=histograms, fine=fine, counts=counts)
 
 
@@ -170,16 +181,15 @@ def estimates(
     tables: PairAnswers,
     distances: Mapping[Pair, float],
     *,
-    memory_mb: int,
+    wanted: Sequence[Pair],
     public: PublicPairs | None = None,
 ) -> dict[Pair, Floats]:
-    """Estimate the counts of all measured pairs, and of as many others as there is room for. public: the pairs of a public table,
-    if there is one."""
+    """Estimate the counts of the wanted pairs. public: the pairs of a public table, if there is one."""
 
     def predict(noisy: PairAnswers, wanted: Sequence[Pair]) -> dict[Pair, Floats]:
         return _predictions(fine, noisy, distances, wanted=wanted)
 
-    predictions = predict(tables, affordable_pairs(fine, tables, distances, memory_mb))
+    predictions = predict(tables, wanted)
     if public is not None:
         predictions = public.mixed(predictions, tables, predict=predict)
     return denoising.estimates(fine, predictions, tables, distances)
@@ -225,17 +235,29 @@ def _predictions(
     }
 
 
+def target_cells(memory_mb: int) -> int:
+    """Return the number of cells that all targets may have together."""
+    return min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * resources.MEGABYTE // _BYTES)
+
+
 def affordable_pairs(
-    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float], memory_mb: int
+    fine: Fine,
+    distances: Mapping[Pair, float],
+    *,
+    first: Collection[Pair],
+    then: Collection[Pair],
+    room: int,
 ) -> list[Pair]:
-    """Return the pairs whose tables have room in memory: measured ones first, then those that depend most."""
-    room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * 1_000_000 // _BYTES)
+    """Return the pairs to estimate: all of `first`, and as many others as have room, in cells: those of `then` before the rest,
+    and of either those that depend most."""
+    needed = set(first)
     pairs = []
     for pair in sorted(
-        distances, key=lambda pair: (pair not in tables, -distances[pair], pair)
+        distances,
+        key=lambda pair: (pair not in needed, pair not in then, -distances[pair], pair),
     ):
         cells = math.prod(fine.histograms[axis].size for axis in pair)
-        if cells <= room:
+        if pair in needed or cells <= room:
             pairs.append(pair)
             room -= cells
     return sorted(pairs)
@@ -283,7 +305,7 @@ def resources_needed(
     scored, mixed, read, finest = (
         _shapes(domain, level) for level in (coarse, mixture.COMPONENT_LEVEL, _USUAL, 0)
     )
-    room = min(MAX_TARGET_CELLS, (memory_mb - BASE_MB) * resources.MEGABYTE // _BYTES)
+    room = target_cells(memory_mb)
     cells = accumulate(math.prod(shape) for shape in finest)
     targets = [shape for shape, so_far in zip(finest, cells, strict=True) if so_far <= room]
     asking = resources.of_pairs(rows, scored) + resources.of_pairs(rows, read, looks=1)

@@ -28,6 +28,7 @@ from synth_engine.mechanisms.auto.selection import (
     PairCounts,
     distance_by_chance,
 )
+from synth_engine.models.model import MAX_TARGET_CELLS
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
 
@@ -50,6 +51,12 @@ ALL_CELLS_COMPARED = 1 << 22
 """Largest number of cells of all tables together that are used to select triples."""
 MAX_CELLS = 1 << 18
 """Largest number of cells, by codes, of a triple that may be selected: its table becomes a target of row refinement."""
+ROOM_SHARE = 4
+"""All triples that are measured have at most one in this many of the cells that targets may have together."""
+MAX_SCORED = 1_000
+"""Largest number of triples that are scored all together instead of being selected one by one."""
+MAX_SCORE_NOISE = 0.01
+"""Largest standard deviation of the noise of scores, as a share of the records, with which all triples are scored."""
 
 
 def exist(columns: Columns, pairs: Sequence[Pair]) -> bool:
@@ -81,12 +88,13 @@ class TripleSearch:
     """The search for triples that the estimated pairs do not explain.
 
     counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
-    the workload."""
+    the workload; room: for the estimated tables of measured triples, in cells."""
 
     columns: Columns
     fine: Fine
     counts: Mapping[Pair, Floats]
     weights: Mapping[Pair, float]
+    room: int = MAX_TARGET_CELLS // ROOM_SHARE
 
     @cached_property
     def triples(self) -> list[Triple]:
@@ -96,7 +104,7 @@ class TripleSearch:
         able = [
             triple
             for triple in itertools.combinations(axes, 3)
-            if math.prod(sizes[axis] for axis in triple) <= MAX_CELLS
+            if self.cells(triple) <= MAX_CELLS
             and all(pair in self.counts for pair in maxent_triples.pairs_of(triple))
         ]
         if len(able) > MAX_CANDIDATES:
@@ -188,7 +196,21 @@ class TripleSearch:
                 )
             )
         choices = allocation.allocate(options, rows=self.columns.total, power=power)
-        return [choice for choice in choices if choice.gain > 0]
+        return self._with_room([choice for choice in choices if choice.gain > 0], triples)
+
+    def _with_room(self, choices: Sequence[Choice], triples: Sequence[Triple]) -> list[Choice]:
+        """Return the choices whose tables find room among the targets, those that gain most first."""
+        room, fitting = self.room, list[Choice]()
+        for choice in sorted(choices, key=lambda choice: (-choice.gain, choice.number)):
+            cells = self.cells(triples[choice.number])
+            if cells <= room:
+                fitting.append(choice)
+                room -= cells
+        return sorted(fitting, key=lambda choice: choice.number)
+
+    def cells(self, triple: Triple) -> int:
+        """Return the number of cells of the estimated table of a triple."""
+        return math.prod(self.fine.histograms[axis].size for axis in triple)
 
     def estimate(self, triple: Triple, observed: PairCounts) -> Floats:
         """Estimate the table of a measured triple by the finest bins, in records; its sums are the estimated pairs."""
