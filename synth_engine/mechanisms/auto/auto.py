@@ -56,6 +56,8 @@ _COLUMN_GAIN_FACTOR = 3.0
 improve pairs that are not measured, through the mixture, which their own predicted gain leaves out."""
 _PAIR_GAIN_FACTOR = 2.0
 """Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every triple too."""
+_CHANCE_FOLLOWED = 0.5
+"""Part of the error of all triples that measuring them must be predicted to remove, for distances that chance makes to count."""
 _LAPLACE_TO_RHO = 240.0
 """The rho of Gaussian noise with the same spread as Laplace noise over some sixty tables is epsilon² divided by this."""
 
@@ -149,6 +151,19 @@ class Stage:
     questions: Sequence[TableQuestion]
     price: Fraction
     error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """The triples to be measured, and what they cost together."""
+
+    price: Fraction
+    choices: Sequence[Choice]
+
+    @property
+    def gain(self) -> float:
+        """The predicted gain of all triples, in records times their weights."""
+        return sum(choice.gain for choice in self.choices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,10 +325,37 @@ class AutoPlan(Plan):
     ) -> list[TableQuestion]:
         """Return questions for the selected triples that are worth their price, and for the earlier tables with the rest of the
         budget."""
-        rows = search.columns.total
         doubt = math.sqrt(compared.noise.variance)
-        distances = np.maximum(compared.values - doubt, 0.0) / rows
-        least, part, choices = math.inf, Fraction(0), list[Choice]()
+        distances = np.maximum(compared.values - doubt, 0.0) / search.columns.total
+        division = self._division(search, selected, distances, before, budget=budget)
+        if len(selected) == len(search.triples):
+            # Readers compare with the real table, in which chance makes a distance too.
+            real = np.hypot(distances, search.distances_by_chance)
+            followed = self._division(search, selected, real, before, budget=budget)
+            if followed.gain >= _CHANCE_FOLLOWED * search.error(selected, real):
+                division = followed
+        questions = self._divided(
+            division.price,
+            search.columns,
+            [
+                (selected[choice.number], choice.levels, choice.part)
+                for choice in division.choices
+            ],
+        )
+        rest = budget - division.price
+        return [*questions, *self._once_more(before, search.columns, budget=rest)]
+
+    def _division(
+        self,
+        search: TripleSearch,
+        selected: Sequence[Triple],
+        distances: Floats,
+        before: Stage,
+        *,
+        budget: Fraction,
+    ) -> Division:
+        """Return how much of the budget triples get, and which, so that the predicted error is least."""
+        least, division = math.inf, Division(price=Fraction(0), choices=[])
         for share in _TRIPLE_SHARES:
             offered = self._triple_choices(search, selected, distances, budget * share)
             left = float((budget * (1 - share)) / before.price)
@@ -322,14 +364,11 @@ class AutoPlan(Plan):
             pairs = _PAIR_GAIN_FACTOR * before.error / math.sqrt(precision)
             error = pairs - sum(choice.gain for choice in offered)
             if error < least:
-                least, part, choices = error, budget * share, offered
-        questions = self._divided(
-            part,
-            search.columns,
-            [(selected[choice.number], choice.levels, choice.part) for choice in choices],
-        )
-        rest = budget - part if choices else budget
-        return [*questions, *self._once_more(before, search.columns, budget=rest)]
+                least = error
+                division = Division(
+                    price=budget * share if offered else Fraction(0), choices=offered
+                )
+        return division
 
     def _once_more(
         self, before: Stage, columns: Columns, *, budget: Fraction

@@ -116,6 +116,18 @@ class TripleSearch:
         """One candidate for each triple, with its expected table. The penalty is the expected distance by chance."""
         return [self._candidate(triple) for triple in self.triples]
 
+    @cached_property
+    def distances_by_chance(self) -> Floats:
+        """The distance that chance makes from the expected table of each triple, in L1, as a share of the records."""
+        penalties = [candidate.penalty for candidate in self.candidates]
+        return np.array(penalties, dtype=np.float64) / self.columns.total
+
+    def error(self, triples: Sequence[Triple], distances: Floats) -> float:
+        """Return the error of these triples if none is measured, in records times their weights. distances: in L1, as shares of
+        the records."""
+        weights = [self.weight(triple) for triple in triples]
+        return float(distances @ weights) * self.columns.total
+
     @property
     def selections(self) -> int:
         """The number of triples to select: it grows with the budget, and is smaller where there are very many candidates, each of
