@@ -19,7 +19,7 @@ from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
 from synth_engine.mechanisms.auto import fitting
-from synth_engine.mechanisms.auto.auto import Auto
+from synth_engine.mechanisms.auto.auto import Auto, AutoPlan, Division
 from synth_engine.mechanisms.auto.selection import Columns
 from synth_engine.models.model import Model
 from synth_engine.privacy.filter import Filter
@@ -108,7 +108,11 @@ def test_a_relation_of_three_columns_that_no_pair_shows_is_found(delta: Fraction
     assert abs(np.mean(codes["c4"] == codes["c1"]) - 0.5) < 0.05
 
 
-def test_what_triples_are_not_worth_goes_to_the_pairs_once_more() -> None:
+def test_what_triples_are_not_worth_goes_to_the_pairs_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nothing = Division(price=Fraction(0), choices=[])
+    monkeypatch.setattr(AutoPlan, "_division", lambda *_, **__: nothing)
     table = chain(8_000, 5, 4, 6, 2)
     plan = planned(domain_of(5, 4, 6, 2))
     answers = answered(plan, table)
