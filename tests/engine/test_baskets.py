@@ -415,11 +415,9 @@ def test_tables_have_baskets_in_cells_or_a_column_for_each_item(
         assert set(found.to_numpy().ravel()) == {"0", "1"}
     else:
         assert list(found) == ["items"]
-        assert set(found["items"].fillna("").str.split().explode().dropna()) == {
-            "beer",
-            "bread",
-            "butter",
-        }
+        # Noise may leave an item out, so what is drawn is a part of the public list.
+        drawn = set(found["items"].fillna("").str.split().explode().dropna())
+        assert drawn <= {"beer", "bread", "butter"}
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
