@@ -81,6 +81,11 @@ def scale_share(columns: int) -> Fraction:
     return whole / columns
 
 
+def text_share(columns: int) -> Fraction:
+    """Returns the share of the budget that finding the values of one column of texts costs, of so many."""
+    return min(MAX_SHARE, FIRST_SHARE + FURTHER_SHARE * (columns - 1)) / columns
+
+
 def shares(domain: Domain) -> dict[str, Fraction]:
     """Returns the share of the budget that learning each undeclared column costs: columns on a lattice have equal parts of
     one share, all others of another one."""

@@ -17,6 +17,8 @@ STATEMENT = "Where is it written, independent of this table?"
 STATEMENT_NEEDED = "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
 LEARNED = "Written nowhere: each release learns the bounds privately, within its budget."
 """The statement of a column whose bounds are learned."""
+FOUND = "Written nowhere: each release finds the frequent values privately, within its budget."
+"""The statement of a column of texts whose values are found."""
 # Kinds that leave nothing in the description: the column is left out.
 NO_FACTS = {"identifier"}
 

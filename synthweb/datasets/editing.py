@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from synth_engine.errors import DomainError
 from synthweb.datasets import bulk_edit
 from synthweb.datasets import draft as drafts
-from synthweb.datasets.basis import LEARNED, STATEMENT_NEEDED
+from synthweb.datasets.basis import FOUND, LEARNED, STATEMENT_NEEDED
 from synthweb.datasets.draft import Column
 from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.forms import Posted
-from synthweb.datasets.learned import as_learned, is_learned, may_be_learned
+from synthweb.datasets.learned import (
+    as_found,
+    as_learned,
+    is_learned,
+    may_be_found,
+    may_be_learned,
+)
 from synthweb.datasets.list_fields import normalise
 
 _LISTED = 5  # columns named in a remark
@@ -105,9 +111,14 @@ class DraftEditor:
         self._confirm(index, column, because=because)
 
     def learn(self, index: int | None) -> None:
-        """Take a line of numbers or days without its bounds, which are written nowhere."""
-        if index in self.names and may_be_learned(column := self._described(index)):
+        """Take a line of numbers or days without its bounds, or one of texts without its list, which are written nowhere."""
+        if index not in self.names:
+            return
+        column = self._described(index)
+        if may_be_learned(column):
             self._confirm(index, as_learned(column), because=LEARNED)
+        elif may_be_found(column):
+            self._confirm(index, as_found(column), because=FOUND)
 
     def write(self, index: int | None) -> None:
         """Take the proposed form of a line's cells as if it was typed, to be confirmed with the line."""

@@ -27,7 +27,7 @@ from synthweb.datasets.field_errors import PlacedError, placed_errors
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.kinds.form import Fields
 from synthweb.datasets.kinds.typed import CHECKED
-from synthweb.datasets.learned import is_learned, may_be_learned
+from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.number_format import grouped
 
@@ -63,6 +63,7 @@ class ColumnLine:
     cells: Cells | None = None
     current: bool = False  # whether it is the column that the page shows whole
     learning: int = 0  # columns whose bounds are learned
+    finding: int = 0  # columns of texts whose values are found
     rows: int | None = None  # of the table, where they are public
     refused: tuple[DomainError, ...] = ()  # what the whole description has against it
 
@@ -148,6 +149,16 @@ class ColumnLine:
         """The share of a release that learning its bounds takes."""
         columns = max(1, self.learning + (not self.learned))
         return f"{100 * float(domain_learning.scale_share(columns)):.2g}"
+
+    @property
+    def may_be_found(self) -> bool:
+        """Whether it is one of texts, of which a release can find the frequent ones."""
+        return may_be_found(self.column)
+
+    @property
+    def finding_percent(self) -> str:
+        """The share of a release that finding its values takes."""
+        return f"{100 * float(domain_learning.text_share(self.finding + 1)):.2g}"
 
     @property
     def light_label(self) -> str:
@@ -465,6 +476,7 @@ def lines(
     records = drafts.max_records(draft)
     placed = drafts.placed_columns(draft) | set(placed)
     learning, rows_public = count_learned(payload, draft), drafts.public_rows(draft)
+    finding = count_found(draft)
     if payload is None:
         known = {
             column.get("place", place): name
@@ -483,6 +495,7 @@ def lines(
                 max_records=records,
                 placed=name in placed,
                 learning=learning,
+                finding=finding,
                 rows=rows_public,
             )
             for index, name in sorted(known.items())
@@ -505,6 +518,7 @@ def lines(
             placed=name in placed,
             cells=evidence.of(name),
             learning=learning,
+            finding=finding,
             rows=rows_public,
         )
         for index, name in enumerate(payload["columns"])
@@ -519,6 +533,11 @@ def count_learned(payload: Mapping[str, Any] | None, draft: drafts.Draft) -> int
         is_learned(drafts.merge_over_suggestion(suggested.get(name), typed.get(name)))
         for name in {*typed, *suggested}
     )
+
+
+def count_found(draft: drafts.Draft) -> int:
+    """How many columns of texts are described by a public set in which a release finds their values."""
+    return sum(column.get("kind") == "weak" for column in drafts.columns(draft).values())
 
 
 def _examples(rows: Sequence[Sequence[str]], index: int) -> list[str]:

@@ -1,13 +1,26 @@
-"""Columns whose bounds are written nowhere: from any kind of numbers or days to a scale that a release learns."""
+"""Columns of which nothing is written anywhere: from any kind of numbers or days to a scale whose bounds a release learns,
+and from listed or made-up texts to a public set in which it finds the frequent ones."""
 
 from __future__ import annotations
 
 from synth_engine.kinds.date_time import SECONDS
-from synthweb.datasets.draft import Column
+from synthweb.datasets import sets
+from synthweb.datasets.draft import Column, markers
 from synthweb.datasets.kinds.form import SHARED, Fields
+from synthweb.datasets.list_fields import split
 
 _OF = {"integer": "integer", "number": "number", "date": "date", "datetime": "datetime"}
 _BOUNDS = ("widest_low", "widest_high")
+_TEXTS = ("categorical", "text")
+_SIGNS = "-_.,:;/&'()+#"
+ANY_TEXT: Fields = {
+    "set": "strings",
+    **dict.fromkeys(sets.SIGNS, sets.TICKED),
+    "alphabet": _SIGNS,
+    "set_min_length": "1",
+    "set_max_length": "15",
+}
+"""Every short text, as large as a public set may be: it is the same for all columns, so that it tells nothing of any."""
 
 
 def is_learned(column: Column) -> bool:
@@ -19,6 +32,27 @@ def is_learned(column: Column) -> bool:
 def may_be_learned(column: Column) -> bool:
     """Whether a column is of a kind whose bounds can be learned."""
     return column.get("kind") in (*_OF, "range", "scale")
+
+
+def may_be_found(column: Column) -> bool:
+    """Whether a column is one of texts, of which a release can find the frequent ones."""
+    return column.get("kind") in _TEXTS
+
+
+def as_found(column: Column) -> Column:
+    """The same column with every short text as its public set. Markers of missing values that are such texts are found as
+    values of their own, because a set and the markers share no text."""
+    fields = column["fields"]
+    signs = frozenset(_SIGNS).union(*sets.SIGNS.values())
+    other_markers = [
+        marker
+        for marker in split(fields.get("missing") or "")
+        if not signs.issuperset(marker) or len(marker) > int(ANY_TEXT["set_max_length"])
+    ]
+    learned = {**ANY_TEXT, "missing": markers(other_markers), "outside": "other"}
+    if fields.get("missing_empty"):
+        learned["missing_empty"] = fields["missing_empty"]
+    return {**column, "kind": "weak", "fields": learned}
 
 
 def as_learned(column: Column) -> Column:

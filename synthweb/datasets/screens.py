@@ -337,6 +337,7 @@ def after_a_press(
         cells=Evidence(payload).of(name),
         current=posted.verb != "shut",
         learning=grid.count_learned(payload, dataset.draft),
+        finding=grid.count_found(dataset.draft),
         rows=drafts.public_rows(dataset.draft),
     )
     # In this order: points cost a query, and only a line with very many codes mentions them.
@@ -384,6 +385,7 @@ def line_as_typed(
         cells=Evidence(payload).of(name),
         current=True,
         learning=grid.count_learned(payload, dataset.draft),
+        finding=grid.count_found(dataset.draft),
         rows=drafts.public_rows(dataset.draft),
     )
 

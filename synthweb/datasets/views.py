@@ -22,6 +22,7 @@ from synthweb.datasets.forms import DocumentForm, Posted
 from synthweb.datasets.hints import clean
 from synthweb.datasets.models import Dataset, DescriptionTemplate
 from synthweb.datasets.services import documents
+from synthweb.lib import codes
 from synthweb.lib.errors import Refused
 
 PAGE = 25
@@ -258,7 +259,7 @@ def apply_template(request: SignedInRequest, code: str) -> HttpResponse:
     outcome = _keep(request, dataset, posted)
     template = (
         selectors.templates_of(request.user)
-        .filter(code=request.POST.get("template", ""))
+        .filter(code=codes.of_text(request.POST.get("template", "")))
         .first()
     )
     brought = False

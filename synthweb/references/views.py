@@ -21,6 +21,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, require
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.selectors import dataset_for
+from synthweb.lib import codes
 from synthweb.lib.bodies import takes_table
 from synthweb.lib.errors import Refused
 from synthweb.references import applying, receiving, screens, selectors, services
@@ -168,7 +169,7 @@ def use(request: SignedInRequest, dataset_code: str) -> HttpResponse:
 
 def _take(request: SignedInRequest, dataset: Dataset) -> str:
     me = request.user
-    code = request.POST.get("reference", "")[:16]
+    code = codes.of_text(request.POST.get("reference", ""))
     if not selectors.references_of(me).filter(code=code).exists():
         raise Refused(
             "no reference table is chosen", repair="choose one of the list", field="reference"

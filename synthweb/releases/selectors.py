@@ -18,6 +18,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount
+from synthweb.lib import codes
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 Person = User | AnonymousUser
@@ -108,7 +109,7 @@ def editions_of(release: Release) -> QuerySet[Edition]:
 
 def edition_for(release: Release, code: str) -> Edition:
     """One of them; Http404 if the release has none of this code. The caller authorised."""
-    edition = editions_of(release).filter(code=code).first()
+    edition = editions_of(release).filter(code=codes.of_text(code)).first()
     if edition is None:
         raise Http404("no such edited description")
     return edition
