@@ -9,7 +9,7 @@ in the order of their codes. Everything here is public: no budget, no rows.
 from __future__ import annotations
 
 from synth_engine.hierarchy.areas import divide_into_areas, frequent_prefixes
-from synth_engine.hierarchy.base import Codes, Hierarchy, Prefixes
+from synth_engine.hierarchy.base import MAX_CELLS, Codes, Hierarchy, Prefixes
 from synth_engine.hierarchy.discount import discount_cells, public_order
 from synth_engine.hierarchy.growth import Growth, Level, Rule, child_level, draw_distinct
 from synth_engine.hierarchy.partition import NodeSet, leaf_nodes, sort_nodes
@@ -21,6 +21,7 @@ from synth_engine.hierarchy.taxonomy import TaxonomyHierarchy
 from synth_engine.hierarchy.words import StringHierarchy
 
 __all__ = [
+    "MAX_CELLS",
     "Codes",
     "GazetteerHierarchy",
     "Growth",

@@ -26,6 +26,8 @@ Prefixes = npt.NDArray[Any]
 """Nodes of one depth: the smallest code that may lie below each. The same type as codes."""
 MAX_SYMBOLS = 255
 """Children of a node of a `PathHierarchy`: a symbol is a byte, and 0 marks the end of a path."""
+MAX_CELLS = 2**512
+"""Nodes of the finest depth, which the receipt of a tree states: the largest number that a verifier reads."""
 Kind = TypeVar("Kind", bound="Hierarchy")
 
 

@@ -1,6 +1,6 @@
 """A public set of texts that is too large to be listed, or not worth listing: every text of it has a rank.
 
-Texts are numbered 0 … size-1 in an order that is public and never changes, so that a set of 10³⁰ texts can be counted,
+Texts are numbered 0 … size-1 in an order that is public and never changes, so that a set of 2²⁵⁶ texts can be counted,
 drawn from and written down in a few bytes. A set knows nothing of any table.
 """
 
@@ -13,8 +13,9 @@ from typing import Any, ClassVar, NoReturn, Self
 from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
 
-MAX_SIZE = 10**30
-"""Texts in one set. Beyond it a threshold that keeps chance texts out keeps nearly everything out."""
+MAX_SIZE = 2**256
+"""Texts in one set: those of 38 characters out of 20 are 2.9 · 10⁴⁹. All arithmetic on sizes and ranks is exact; the
+bound limits how long it takes, and what a verifier has to multiply."""
 MAX_TEXT_LENGTH = 1_000
 """Characters in one text."""
 
@@ -88,7 +89,7 @@ def checked_size(size: int) -> int:
         refuse("an empty set of values", repair="declare a set with at least one value")
     if size > MAX_SIZE:
         refuse(
-            "a set of more than 10^30 values",
+            "a set of more than 2^256 values",
             repair="declare shorter texts or a narrower range",
         )
     return size

@@ -22,7 +22,7 @@ MIN_DELTA = Fraction(1, 10**30)
 """The smallest delta above 0, far below the 10^-18 in which budgets are counted."""
 MAX_RATIO_LENGTH = 1_000
 """Signs in the text of an exact amount."""
-MAX_INTEGER = 10**60
+MAX_INTEGER = 2**512
 """The largest number of cells, bins or rows, and the largest threshold or sensitivity."""
 MAX_CALLS = 20_000
 MAX_AXES = 1_000

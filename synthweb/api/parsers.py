@@ -18,7 +18,7 @@ from synthweb.api.faults import Fault, Unusable, escaped, fault
 
 PIECE = 1 << 20
 DEEPEST = 32  # a DOMAIN.json needs six
-LONGEST_NUMBER = 40  # characters: as much as an amount may have
+LONGEST_NUMBER = 80  # characters: as many as the size of a set of values may have
 # NUL, and surrogates, which json.loads lets through where they are lone. PostgreSQL stores
 # neither.
 NO_CHARACTER = re.compile("[\0\ud800-\udfff]")

@@ -151,12 +151,12 @@ def test_every_set_can_be_chosen_and_comes_back_as_it_was(
         ({"set": "pattern", "pattern": "["}, "no pattern that can be read", "use letters"),
         (
             {"set": "integers", "low": "0", "high": "1" + "0" * 400},
-            "more than 10^30 values",
+            "more than 2^256 values",
             "shorter texts",
         ),
         (
             {"set": "strings", "alphabet": "a-z", "min_length": "1", "max_length": "400"},
-            "more than 10^30",
+            "more than 2^256",
             "shorter",
         ),
         (
@@ -302,7 +302,7 @@ def test_an_editor_shows_the_fields_of_its_set_and_how_large_that_is(desk: Desk)
     broken = desk.client.post(
         f"{address}?line=0", {"0-name": "sector", **full, "0-set_max_length": "900"}
     ).text
-    assert "a set of more than 10^30 values" in broken
+    assert "a set of more than 2^256 values" in broken
     assert desk.client.post(f"{address}?line=x", full).text == ""
     assert "Farm" not in json.dumps(
         desk.draft

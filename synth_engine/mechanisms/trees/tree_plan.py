@@ -19,8 +19,8 @@ import numpy as np
 
 from synth_engine.codec import prefixes
 from synth_engine.domain import Domain, Undeclared
-from synth_engine.errors import SpecError
-from synth_engine.hierarchy import Growth, Hierarchy, NodeSet, Rule, StringHierarchy
+from synth_engine.errors import DomainError, SpecError
+from synth_engine.hierarchy import MAX_CELLS, Growth, Hierarchy, NodeSet, Rule, StringHierarchy
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
@@ -72,6 +72,13 @@ class TreeMechanism(Mechanism):
             raise SpecError(
                 f"depth is more than the {hierarchy.depth} that the description goes",
                 repair="describe more bins or longer texts, or take a smaller depth",
+            )
+        # The receipt states this number, and a verifier would refuse it when the budget is spent.
+        if hierarchy.cells() > MAX_CELLS:
+            raise DomainError(
+                "a tree with more than 2^512 possible cells",
+                repair="declare shorter texts, or choose fewer columns",
+                column=", ".join(hierarchy.columns),
             )
         return hierarchy
 
