@@ -21,6 +21,7 @@ from synthweb.accounts import services
 from synthweb.accounts.models import Organisation, Role, User
 from tests import environment
 from tests import services as started
+from tests.e2e.themes import prefer
 from tests.flush import flush_empties_append_only_tables  # noqa: F401  (a fixture for every test)
 from tests.web.html import Reader
 
@@ -186,6 +187,7 @@ def chrome(_chrome: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
         "try { localStorage.clear() } catch { /* a page without an address has none */ }"
     )
     _chrome.get("about:blank")
+    prefer(_chrome, "")
     _chrome.set_window_size(*started.WINDOW)
     _chrome.get_log("browser")
 

@@ -15,6 +15,8 @@ from selenium import webdriver
 
 from synthweb.accounts.models import User
 from tests.cast import Cast
+from tests.e2e.patience import until
+from tests.e2e.themes import prefer
 from tests.web import addresses, scene
 from tests.web.scene import Scene
 
@@ -82,14 +84,11 @@ def test_no_page_has_a_serious_violation(
         chrome.get(f"{live_server.url}/livez")
         chrome.delete_all_cookies()
         chrome.add_cookie({"name": settings.SESSION_COOKIE_NAME, "value": cookie})
-        chrome.execute_script("localStorage.setItem('synthweb-theme', arguments[0])", theme)
+        prefer(chrome, theme)
         for address in pages(client, cast, played):
             visited += 1
             chrome.get(live_server.url + address)
-            assert (
-                chrome.execute_script("return document.documentElement.dataset.bsTheme")
-                == theme
-            )
+            until(chrome, lambda page: theme_of(page) == theme)
             faults += [f"{address} ({name}): {fault}" for fault in judged(chrome)]
     assert not faults, "\n".join(faults)
     assert visited > 20 * len(names)
@@ -103,6 +102,11 @@ def test_the_judge_sees_a_planted_fault(
         "document.body.insertAdjacentHTML('beforeend', '<img src=\"/static/icon.svg\">')"
     )
     assert [fault.split(" ")[0] for fault in judged(chrome)] == ["image-alt"]
+
+
+def theme_of(page: webdriver.Chrome) -> str:
+    """In which of the two themes the page that is open is drawn."""
+    return str(page.execute_script("return document.documentElement.dataset.bsTheme"))
 
 
 def judged(chrome: webdriver.Chrome) -> list[str]:

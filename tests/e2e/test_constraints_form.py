@@ -10,6 +10,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.cast import Cast
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.test_accessibility import judged
+from tests.e2e.themes import prefer
 from tests.web import scene
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -24,7 +25,7 @@ def test_constraints_are_added_refused_and_taken_away_by_keyboard(
     keyboard = Keyboard(chrome)
     chrome.set_window_size(width, 900)
     keyboard.is_signed_in(cast.steward, address=live_server.url)
-    chrome.execute_script("localStorage.setItem('synthweb-theme', arguments[0])", theme)
+    prefer(chrome, theme)
     chrome.get(address)
     keyboard.reads("None so far")
 

@@ -17,6 +17,7 @@ from synthweb.runs import worker
 from tests.cast import Cast
 from tests.e2e.patience import until
 from tests.e2e.test_accessibility import judged
+from tests.e2e.themes import prefer
 from tests.web import damaged, scene
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -58,7 +59,7 @@ def test_damaged_columns_are_red_with_their_repair(
     )
     for theme, width in LOOKS:
         chrome.set_window_size(width, 900)
-        chrome.execute_script("localStorage.setItem('synthweb-theme', arguments[0])", theme)
+        prefer(chrome, theme)
         chrome.get(live_server.url + reverse("releases:compare", args=[release.code]))
         assert chrome.title.endswith("Compare Sales · synthweb")
         verdicts = until(
