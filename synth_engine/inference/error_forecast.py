@@ -1,8 +1,9 @@
-"""How far released tables will be from the true ones, reckoned beforehand from public facts alone.
+"""How far released tables will be from the true ones, computed from public facts or, after a run, from its noisy answers.
 
-Nothing is known of the data, so columns of a typical shape stand in for it: the i-th commonest value of a column has a
-share in proportion to i^-1, i^-2 or i^-3, each as likely as the others. A cell then keeps its noise where the noise is
-smaller than what the cell holds, and otherwise loses what it holds: about what cutting at zero and smoothing leave.
+A stand-in takes the place of the table. Before a run nothing is known of the data, so its columns have a typical shape: the
+i-th commonest value has a share in proportion to i^-1, i^-2 or i^-3, each as likely as the others. After a run the shapes of
+columns and the dependence of pairs are those of the released model. A cell keeps its noise where the noise is smaller than what
+the cell holds, and otherwise loses what it holds: about what cutting at zero and smoothing leave.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean
 
 import numpy as np
@@ -22,6 +24,8 @@ from synth_engine.measurement import Noise
 Floats = npt.NDArray[np.float64]
 Band = tuple[float, float]
 """Between which errors nine tables of ten are expected to lie."""
+Dependences = tuple[float, ...]
+"""Distances of pairs from independence, each as likely as the others."""
 
 ROWS = 10_000
 """Where nobody says how many records there may be."""
@@ -53,6 +57,77 @@ ASSUMES = (
     "another, as in baskets of goods, pairs come out far better, and a band of errors goes from such tables to those whose "
     "columns nearly follow from one another."
 )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StandIn:
+    """The table that a forecast is made for.
+
+    rows: the number of records; shares: of each column, possible histograms of total 1, one a row, each as likely as the
+    others; dependences: distances of pairs of columns from independence beyond chance, each as likely as the others; weakest,
+    strongest: the same at the ends of the band of pairs; columns_band: the ends of the band of columns, relative to the
+    forecast."""
+
+    rows: int
+    shares: Mapping[str, Floats]
+    dependences: tuple[float, ...]
+    weakest: tuple[float, ...]
+    strongest: tuple[float, ...]
+    columns_band: Band
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of codes of each column."""
+        return {name: shapes.shape[1] for name, shapes in self.shares.items()}
+
+    def cells(self, columns: int) -> tuple[Floats, Floats]:
+        """Return shares of cells of a table of so many columns, and how many cells have about each: the mean over groups of
+        columns and over shapes. Shares of a product are sums of logarithms, so the histogram of one column's is folded with
+        itself."""
+        bins: Floats = np.zeros(_OCTAVES * _BINS_PER_OCTAVE)
+        for shapes in self.shares.values():
+            held = shapes[shapes > 0]
+            octave = np.rint(-np.log2(held) * _BINS_PER_OCTAVE).astype(np.int64)
+            counts = np.bincount(np.minimum(octave, bins.size - 1), minlength=bins.size)
+            bins += counts / len(shapes)
+        bins /= len(self.shares)
+        folded: Floats = functools.reduce(np.convolve, [bins] * columns)
+        return 2.0 ** (-np.arange(folded.size) / _BINS_PER_OCTAVE), folded
+
+    @cached_property
+    def pairs(self) -> tuple[Floats, Floats]:
+        """The cells of a table of two columns."""
+        return self.cells(2)
+
+    @cached_property
+    def group_variance(self) -> float:
+        """The variance of rounding all cells of a column and its parents to whole records."""
+        shares, counts = self.cells(1 + min(2, len(self.shares) - 1))
+        return float((counts * np.minimum(self.rows * shares, 1 / 6)).sum())
+
+    def column_errors(self, deviations: Mapping[str, float]) -> dict[str, float]:
+        """Return the expected distance of each column; deviations: mean absolute noise of a cell, in records."""
+        return {
+            name: _histogram_error(self.shares[name], deviation=deviation / self.rows)
+            for name, deviation in deviations.items()
+        }
+
+
+def typical(sizes: Mapping[str, int], *, rows: int) -> StandIn:
+    """Return what stands in for a table of which these public facts are known."""
+    possible = _possible_dependence(sizes) if len(sizes) > 1 else 0.0
+
+    def unequal(mean: float) -> tuple[float, ...]:
+        return tuple(possible * mean * factor for factor in UNEQUAL)
+
+    return StandIn(
+        rows=rows,
+        shares={name: _shapes(size) for name, size in sizes.items()},
+        dependences=unequal(DEPENDENCE),
+        weakest=unequal(WEAK),
+        strongest=unequal(STRONG),
+        columns_band=COLUMNS_BAND,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,131 +162,108 @@ class ErrorForecast:
     assumes: str = ASSUMES
     learning: LearningForecast | None = None
     pairs_band: Band | None = None
+    relative_band: Band = COLUMNS_BAND
 
     @property
     def columns_band(self) -> Band:
-        low, high = COLUMNS_BAND
+        low, high = self.relative_band
         return low * self.mean, min(1.0, high * self.mean)
 
 
-def independent(
-    noises: Mapping[str, Noise], *, sizes: Mapping[str, int], rows: int
-) -> ErrorForecast:
+def independent(noises: Mapping[str, Noise], table: StandIn) -> ErrorForecast:
     """For columns measured with that noise and drawn independently."""
-    errors = {
-        name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
-        for name, noise in noises.items()
-    }
     # The records of the table and the generated ones are both subject to chance.
-    chance = math.sqrt(2) * chance_error(sizes, rows=rows)
+    chance = math.sqrt(2) * _chance(table)
     return _document(
-        errors,
-        sizes=sizes,
-        rows=rows,
-        pairs=lambda mean, dependence: math.hypot(2 * mean, dependence, chance),
+        table.column_errors(_deviations(noises)),
+        table,
+        pairs=lambda mean, dependence: fmean(
+            math.hypot(2 * mean, each, chance) for each in dependence
+        ),
     )
 
 
 def network(
-    noises: Mapping[str, Noise],
-    table: Noise | None,
-    *,
-    sizes: Mapping[str, int],
-    rows: int,
+    noises: Mapping[str, Noise], measured: Noise | None, table: StandIn
 ) -> ErrorForecast:
-    """For columns measured with that noise, and a table of each with few others measured with the noise `table`. What
+    """For columns measured with that noise, and a table of each with few others measured with the noise `measured`. What
     it says of a dependence counts for as much as it is larger than the noise that is left in it; without such tables
     columns are drawn independently."""
-    if table is None:
-        return independent(noises, sizes=sizes, rows=rows)
-    noisy = {
-        name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
-        for name, noise in noises.items()
-    }
-    sampling = {
-        name: _group_sampling_error(size, sizes=sizes, rows=rows)
-        for name, size in sizes.items()
-    }
+    if measured is None:
+        return independent(noises, table)
     errors = {
-        name: min(math.hypot(error, sampling[name]), 1 - 1 / sizes[name])
-        for name, error in noisy.items()
+        name: min(
+            math.hypot(error, _group_sampling_error(table, name)),
+            1 - 1 / table.sizes[name],
+        )
+        for name, error in table.column_errors(_deviations(noises)).items()
     }
-    residual = _noise_of_pair(sizes, spread=math.sqrt(table.variance) / rows)
-    chance = math.sqrt(2) * chance_error(sizes, rows=rows)
+    residual = _noise_of_pair(table, spread=math.sqrt(measured.variance) / table.rows)
+    chance = math.sqrt(2) * _chance(table)
 
-    def pairs(mean: float, dependence: float) -> float:
+    def pairs(mean: float, dependences: Dependences) -> float:
         # Even without noise, a network of few parents misses a part of the dependence.
-        missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + dependence)
-        return math.hypot(2 * mean, missed * dependence, chance)
+        missed = UNLEARNT + (1 - UNLEARNT) * residual / (residual + fmean(dependences))
+        return fmean(math.hypot(2 * mean, missed * each, chance) for each in dependences)
 
-    return _document(errors, sizes=sizes, rows=rows, pairs=pairs)
+    return _document(errors, table, pairs=pairs)
 
 
 def views(
-    deviations: Mapping[str, float],
-    pairs: float,
-    *,
-    covered: float,
-    sizes: Mapping[str, int],
-    rows: int,
+    deviations: Mapping[str, float], of_pairs: float, table: StandIn, *, covered: float
 ) -> ErrorForecast:
     """For overlapping groups of columns that were made to agree. deviations: the mean absolute noise of a cell of each
-    column, in records; pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
-    errors = {
-        name: column_error(sizes[name], deviation=deviation / rows)
-        for name, deviation in deviations.items()
-    }
-    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    noisy = min(1.0, float((counts * np.minimum(shares, 0.5 * pairs / rows)).sum()))
+    column, in records; of_pairs: of a cell of two columns that share a group, and covered: the part of pairs that do."""
+    shares, counts = table.pairs
+    noisy = min(1.0, float((counts * np.minimum(shares, 0.5 * of_pairs / table.rows)).sum()))
     # Of the others some follows from those that are known.
     unlearnt = 1 - (1 - UNLEARNT) * math.sqrt(covered)
-    chance = chance_error(sizes, rows=rows)
+    chance = _chance(table)
 
-    def of_pairs(mean: float, dependence: float) -> float:
-        unshared = min(1.0, math.hypot(2 * mean, unlearnt * dependence, chance))
-        return covered * noisy + (1 - covered) * unshared
+    def pairs(mean: float, dependences: Dependences) -> float:
+        unshared = fmean(math.hypot(2 * mean, unlearnt * each, chance) for each in dependences)
+        return covered * noisy + (1 - covered) * min(1.0, unshared)
 
-    return _document(errors, sizes=sizes, rows=rows, pairs=of_pairs)
+    return _document(table.column_errors(deviations), table, pairs=pairs)
 
 
 def pairs(
     noises: Mapping[str, Noise],
     tables: Sequence[tuple[float, Noise | None]],
+    table: StandIn,
     *,
-    sizes: Mapping[str, int],
-    rows: int,
     few_tables: bool = False,
 ) -> ErrorForecast:
     """For columns measured with noise of that kind, tables of pairs read against what the others make one expect, and
     records mended towards all of them. Each of `tables` is a part of all pairs, and the noise if so many are measured,
     alike; the best one counts. A cell keeps its noise or what is not known of it otherwise, whichever is less.
     few_tables: the method may leave weak pairs alone, however little noise there is."""
-    noisy = {
-        name: column_error(sizes[name], deviation=noise.mean_deviation / rows)
-        for name, noise in noises.items()
-    }
-    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    chance = _by_chance(shares, rows=rows)
-    unrefined = refinement_error(sizes, rows=rows)
+    shares, counts = table.pairs
+    chance = _by_chance(shares, rows=table.rows)
+    unrefined = refinement_error(table)
 
-    def of_pairs(mean: float, dependence: float) -> float:
-        unknown = [dependence * factor * shares + chance for factor in UNEQUAL]
+    def of_pairs(mean: float, dependences: Dependences) -> float:
+        unknown = [each * shares + chance for each in sorted(dependences, reverse=True)]
         without = [float((counts * each).sum()) for each in unknown]
         errors = [fmean(without)]
         for part, noise in tables:
             if noise is None or part <= 0:
                 continue
-            deviation = 0.5 * noise.mean_deviation / rows
+            deviation = 0.5 * noise.mean_deviation / table.rows
             known = [float((counts * np.minimum(deviation, each)).sum()) for each in unknown]
             errors.append(_strongest_first(part, known, without))
         return math.hypot(math.sqrt(2) * mean, min(errors) + unrefined)
 
-    forecast = _document(noisy, sizes=sizes, rows=rows, pairs=of_pairs)
+    forecast = _document(table.column_errors(_deviations(noises)), table, pairs=of_pairs)
     if few_tables and forecast.pairs_band is not None:
         low, high = forecast.pairs_band
-        unmeasured = 2 * chance_error(sizes, rows=rows)
+        unmeasured = 2 * _chance(table)
         return replace(forecast, pairs_band=(low, max(high, min(1.0, unmeasured))))
     return forecast
+
+
+def _deviations(noises: Mapping[str, Noise]) -> dict[str, float]:
+    return {name: noise.mean_deviation for name, noise in noises.items()}
 
 
 def _strongest_first(part: float, known: Sequence[float], without: Sequence[float]) -> float:
@@ -224,21 +276,21 @@ def _strongest_first(part: float, known: Sequence[float], without: Sequence[floa
     return error
 
 
-def refinement_error(sizes: Mapping[str, int], *, rows: int) -> float:
+def refinement_error(table: StandIn) -> float:
     """The distance from their targets at which records are left that are mended towards tables of all pairs. They begin as
     far off as chance makes them, and each code of a record can be mended once: the more cells there are for a code, the
     less of it is made good."""
-    refined = record_refinement.rows_refined(rows, len(sizes))
-    values = sum(sizes.values())
-    cells = (values**2 - sum(size**2 for size in sizes.values())) / 2
-    return chance_error(sizes, rows=refined) * min(1.0, cells / (refined * len(sizes)))
+    sizes = list(table.sizes.values())
+    refined = record_refinement.rows_refined(table.rows, len(sizes))
+    cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) / 2
+    return _chance(table, rows=refined) * min(1.0, cells / (refined * len(sizes)))
 
 
 def uniform(*, sizes: Mapping[str, int], rows: int) -> ErrorForecast:
     """For columns of which nothing is measured, and every value is taken to be equally likely."""
     errors = {name: _from_uniform(size) for name, size in sizes.items()}
     forecast = _document(
-        errors, sizes=sizes, rows=rows, pairs=lambda mean, _: 1 - (1 - mean) ** 2
+        errors, typical(sizes, rows=rows), pairs=lambda mean, _: 1 - (1 - mean) ** 2
     )
     return replace(forecast, pairs_band=None)
 
@@ -276,15 +328,24 @@ def _harmonic(number: float) -> float:
 def column_error(cells: int, *, deviation: float) -> float:
     """The expected distance of a histogram; `deviation`: mean absolute noise of a cell, as a share of the records.
     Where noise drowns everything, the values that come out commonest are any."""
+    return _histogram_error(_shapes(cells), deviation=deviation)
+
+
+def _histogram_error(shapes: Floats, *, deviation: float) -> float:
     # A cell loses its noise or its content, whichever is smaller.
-    error = np.minimum(deviation, 2 * _shapes(cells)).sum(axis=1)
-    return min(0.5 * float(error.mean()), 1 - 1 / cells)
+    error = np.minimum(deviation, 2 * shapes).sum(axis=1)
+    guess: float = 1 - 1 / shapes.shape[1]
+    return min(0.5 * float(error.mean()), guess)
 
 
 def chance_error(sizes: Mapping[str, int], *, rows: int) -> float:
     """The mean distance of a pair of independent columns from what independence lets one expect: records are whole."""
-    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=2)
-    return float((counts * _by_chance(shares, rows=rows)).sum())
+    return _chance(typical(sizes, rows=rows))
+
+
+def _chance(table: StandIn, *, rows: int | None = None) -> float:
+    shares, counts = table.pairs
+    return float((counts * _by_chance(shares, rows=rows or table.rows)).sum())
 
 
 def _by_chance(shares: Floats, *, rows: int) -> Floats:
@@ -295,26 +356,29 @@ def _by_chance(shares: Floats, *, rows: int) -> Floats:
 
 def _document(
     errors: Mapping[str, float],
+    table: StandIn,
     *,
-    sizes: Mapping[str, int],
-    rows: int,
-    pairs: Callable[[float, float], float],
+    pairs: Callable[[float, Dependences], float],
 ) -> ErrorForecast:
-    """pairs: the mean error of pairs, from that of columns and a dependence."""
+    """pairs: the mean error of pairs, from that of columns and from dependences."""
     mean = math.fsum(errors.values()) / len(errors)
     columns = {name: float(error) for name, error in errors.items()}
-    if len(errors) == 1:
-        return ErrorForecast(rows=rows, attributes=columns, mean=mean, mean_pairs=0.0)
-    low, high = COLUMNS_BAND
-    possible = _possible_dependence(sizes)
-    return ErrorForecast(
-        rows=rows,
+    forecast = ErrorForecast(
+        rows=table.rows,
         attributes=columns,
         mean=mean,
-        mean_pairs=min(1.0, pairs(mean, possible * DEPENDENCE)),
+        mean_pairs=0.0,
+        relative_band=table.columns_band,
+    )
+    if len(errors) == 1:
+        return forecast
+    low, high = table.columns_band
+    return replace(
+        forecast,
+        mean_pairs=min(1.0, pairs(mean, table.dependences)),
         pairs_band=(
-            min(1.0, pairs(low * mean, possible * WEAK) / MODEL_ERROR),
-            min(1.0, pairs(high * mean, possible * STRONG) * MODEL_ERROR),
+            min(1.0, pairs(low * mean, table.weakest) / MODEL_ERROR),
+            min(1.0, pairs(high * mean, table.strongest) * MODEL_ERROR),
         ),
     )
 
@@ -344,39 +408,28 @@ def _from_uniform(cells: int) -> float:
     return 0.5 * float(np.abs(_shapes(cells) - 1 / cells).sum(axis=1).mean())
 
 
-@functools.lru_cache(maxsize=64)
-def _cells_of_groups(sizes: tuple[int, ...], *, columns: int) -> tuple[Floats, Floats]:
-    """(share of a cell, how many cells of a group of columns have about that share), the mean over groups and shapes.
-    Shares of a product are sums of logarithms, so the histogram of one column's is folded with itself."""
-    bins = np.zeros(_OCTAVES * _BINS_PER_OCTAVE)
-    for size in sizes:
-        octave = np.rint(-np.log2(_shapes(size)) * _BINS_PER_OCTAVE).astype(np.int64).ravel()
-        bins += np.bincount(np.minimum(octave, bins.size - 1), minlength=bins.size)
-    bins /= len(sizes) * len(EXPONENTS)
-    counts = functools.reduce(np.convolve, [bins] * columns)
-    return 2.0 ** (-np.arange(counts.size) / _BINS_PER_OCTAVE), counts
-
-
-def _group_sampling_error(cells: int, *, sizes: Mapping[str, int], rows: int) -> float:
+def _group_sampling_error(table: StandIn, name: str) -> float:
     """The distance that drawing a column group by group of its parents' values adds: each cell is rounded, up or down,
     with a variance of 1/6 on average or, where it is smaller, of what it holds."""
-    parents = min(2, len(sizes) - 1)
-    shares, counts = _cells_of_groups(tuple(sorted(sizes.values())), columns=parents + 1)
-    variance = float((counts * np.minimum(rows * shares, 1 / 6)).sum())
-    return (
-        math.sqrt(effective_size(cells) * variance / (2 * math.pi)) / rows if cells > 1 else 0.0
-    )
+    shapes = table.shares[name]
+    if shapes.shape[1] == 1:
+        return 0.0
+    return math.sqrt(_effective(shapes) * table.group_variance / (2 * math.pi)) / table.rows
 
 
-def _noise_of_pair(sizes: Mapping[str, int], *, spread: float) -> float:
-    """The distance that noise of that spread a cell makes of one direction of a table of two typical columns: an
-    edge of the spectrum of noise, over as many cells as hold most records."""
-    values = float(np.mean([effective_size(size) for size in sizes.values()]))
+def _noise_of_pair(table: StandIn, *, spread: float) -> float:
+    """The distance that noise of that spread a cell makes of one direction of a table of two columns: an edge of the spectrum
+    of noise, over as many cells as hold most records."""
+    values = fmean(_effective(shapes) for shapes in table.shares.values())
     return 0.5 * spread * math.sqrt(2 * values) * values
 
 
 @functools.lru_cache(maxsize=1024)
 def effective_size(cells: int) -> float:
     """How many equally common values have the entropy of a typical column."""
-    shares = _skewed(cells, EXPONENTS)
-    return float(np.exp(-(shares * np.log(shares)).sum(axis=1)).mean())
+    return _effective(_skewed(cells, EXPONENTS))
+
+
+def _effective(shapes: Floats) -> float:
+    logarithms = np.log(np.where(shapes > 0, shapes, 1.0))
+    return float(np.exp(-(shapes * logarithms).sum(axis=1)).mean())

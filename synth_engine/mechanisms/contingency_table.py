@@ -192,7 +192,8 @@ def _forecast(domain: Domain, noise: Noise, *, rows: int) -> ErrorForecast:
         for first, second in itertools.combinations(sizes.values(), 2)
     ]
     mean_pair = sum(pairs) / max(1, len(pairs))
-    return error_forecast.views(deviations, mean_pair, covered=1.0, sizes=sizes, rows=rows)
+    table = error_forecast.typical(sizes, rows=rows)
+    return error_forecast.views(deviations, mean_pair, table, covered=1.0)
 
 
 def _deviation(noise: Noise, *, summed: int) -> float:

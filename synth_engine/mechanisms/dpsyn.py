@@ -15,7 +15,7 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.inference.view_design import AssessedDesign, Design
 from synth_engine.measurement import Call, Clique, Noise, Query, Session
 from synth_engine.measurement.replay import Replay
@@ -296,7 +296,7 @@ class DPSynPlan(Plan):
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         return super().needs(rows) + resources.of_flows(self._guess(rows), len(self.cliques))
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
         sizes = self.domain.sizes
         columns: dict[Clique, float] = {(name,): 0.0 for name in sizes}
         pairs: dict[Clique, float] = {}
@@ -311,9 +311,8 @@ class DPSynPlan(Plan):
         return error_forecast.views(
             deviations,
             sum(known) / max(1, len(known)),
+            table,
             covered=len(known) / max(1, math.comb(len(sizes), 2)),
-            sizes=sizes,
-            rows=self._guess(rows),
         )
 
 

@@ -273,4 +273,5 @@ class GeneralizePlan(Plan):
         if self.config.rest == "any":
             return error_forecast.uniform(sizes=self.domain.sizes, rows=records)
         noises = {clique[0]: noise for clique, noise in self.noises(()).items()}
-        return error_forecast.independent(noises, sizes=self.domain.sizes, rows=records)
+        table = error_forecast.typical(self.domain.sizes, rows=records)
+        return error_forecast.independent(noises, table)

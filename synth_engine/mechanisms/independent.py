@@ -17,7 +17,7 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import Call, Measurement, Noise, Query, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
@@ -138,11 +138,12 @@ class Independent(Mechanism):
         laws: tuple[NoiseLaw, ...] = ("discrete-laplace", "discrete-gaussian")
         config = self.resolve_defaults(spec, rule=rule)
         chosen = laws if config._open(spec) else laws[config.noise == "gaussian" :][:1]
+        table = error_forecast.typical(
+            domain.sizes, rows=expected_rows(rows, domain=domain, spec=spec)
+        )
         errors = [
             error_forecast.independent(
-                by_formula(law, _weights(domain, law), domain=domain, spec=spec),
-                sizes=domain.sizes,
-                rows=expected_rows(rows, domain=domain, spec=spec),
+                by_formula(law, _weights(domain, law), domain=domain, spec=spec), table
             )
             for law in chosen
         ]
@@ -245,10 +246,8 @@ class IndependentPlan(Plan):
             measurement.values, noise=measurement.noise, total=rows, along=along
         )
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
         noises = {
             a.name: noise for a, noise in zip(self.domain.modelled, self.noises, strict=True)
         }
-        return error_forecast.independent(
-            noises, sizes=self.domain.sizes, rows=self._guess(rows)
-        )
+        return error_forecast.independent(noises, table)

@@ -235,9 +235,8 @@ class WeakDomainPlan(Plan):
             if isinstance(step, CountQuestion) and step.clique
         }
         noises |= {question.attribute.name: question.noise for question in self.questions}
-        forecast = error_forecast.independent(
-            noises, sizes=stand_in.sizes, rows=self._guess(rows)
-        )
+        table = error_forecast.typical(stand_in.sizes, rows=self._guess(rows))
+        forecast = error_forecast.independent(noises, table)
         learning = LearningForecast(
             share=None, columns=domain_learning.describe(self.questions), if_declared=None
         )

@@ -45,6 +45,11 @@ class MultiStagePlan(Plan):
         self._group_sizes(given)
         return self.second_stage(given).published(given.rest())
 
+    def findings(self, answers: Answers, *, rows: int) -> JsonObject | None:
+        given = Replay(answers)
+        self._group_sizes(given)
+        return self.second_stage(given).findings(given.rest(), rows=rows)
+
     def _group_sizes(self, given: Replay) -> GroupSizes | None:
         """They are asked for first, if at all."""
         if self.sizes is None:

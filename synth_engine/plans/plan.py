@@ -18,7 +18,7 @@ from synth_engine.domain import Domain, Undeclared
 from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference import error_forecast
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import Answers, Call, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model
@@ -258,11 +258,24 @@ class Plan(ABC):
         del answers
         return None
 
-    @abstractmethod
+    def findings(self, answers: Answers, *, rows: int) -> JsonObject | None:
+        """Post-processing, too: what was looked for and how much of it was found, as JSON, where the model does not say it. rows:
+        of the model."""
+        del answers, rows
+        return None
+
     def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
         """The expected total variation distance of each one-way marginal (`attributes`), their mean (`mean`) and the
         mean of two-way ones (`mean_pairs`), from public facts alone; `assumes` says what is taken for granted. `rows`:
         how many records to assume; absent: the public number, else those asked for, else 10,000."""
+        return self.expected_error_on(
+            error_forecast.typical(self.domain.sizes, rows=self._guess(rows))
+        )
+
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
+        """The same on a table of this shape and dependence: a typical one, or one that the model of a release describes. Errors:
+        NotImplementedError for a method whose errors do not follow from the two, which has its own `expected_error`."""
+        raise NotImplementedError
 
     @property
     def advice(self) -> str:

@@ -27,6 +27,7 @@ from synthweb.releases import (
     citation,
     evidence,
     expected,
+    findings,
     groups,
     guarantee,
     learned_domain,
@@ -234,6 +235,7 @@ def overview(release: Release) -> dict[str, object]:
         "asked": workload_report.asked(release),
         "looked": chain.is_after_looking(release),
         "protects": _protects(release.receipt),
+        "triples": findings.triples(release),
         "cited": cited(domain),
         "constraints": [each.sentence for each in domain.constraints],
     }

@@ -52,6 +52,7 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
     """Make the release of a run from its noisy answers; called once a run, under the run's fence. A table that the method
     publishes is kept beside what the model needs to draw."""
     published = plan.published(answers)
+    findings = plan.findings(answers, rows=model.rows)
     receipt = plan.receipt(answers, chosen_after_looking=origin.chosen_after_looking)
     basis = datasets.basis_of(origin.domain_version)
     if basis is not None and basis.suggestions_shown:
@@ -69,7 +70,9 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
         rows=model.rows,
         sample_rows=plan.spec.rows or model.rows,
         receipt=receipt,
-        model=model.to_json() | ({} if published is None else {"published": published}),
+        model=model.to_json()
+        | ({} if published is None else {"published": published})
+        | ({} if findings is None else {"findings": findings}),
         created_by=origin.created_by,
     )
     audit.record(

@@ -25,6 +25,7 @@ from synthweb.releases import (
     citation,
     evidence,
     expected,
+    findings,
     maps,
     measurements,
     screens,
@@ -91,7 +92,10 @@ def measured(request: SignedInRequest, code: str) -> HttpResponse:
     """Which columns were counted together, how finely and with how much noise, for whoever may see the release."""
     release = selectors.release_for(request.user, code)
     shown = measurements.measured(release) if measurements.shows(release) else None
-    context = screens.frame(request.user, release, tab="measured") | {"measured": shown}
+    context = screens.frame(request.user, release, tab="measured") | {
+        "measured": shown,
+        "triples": findings.triples(release),
+    }
     return render(request, "releases/measured.html", context)
 
 

@@ -259,3 +259,29 @@ def test_receipts_name_scores_bins_and_rounded_noise_in_words() -> None:
     assert line.what == "Counted by bins a (4) × b (2)"
     assert re.match("rounded Gaussian noise, standard deviation 2", line.noise)
     assert scored.what == "Scored 2 groups of columns"
+
+
+@pytest.mark.django_db
+def test_a_release_says_among_how_many_groups_of_three_relations_were_looked_for_and_what_was_found(
+    cast: Cast, browser: Open
+) -> None:
+    release = scene.released(
+        cast, mechanism="auto", epsilon="1", name="Nothing in three", table=TABLE
+    )
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    found = release.model["findings"]["triples"]
+    assert found["candidates"] == found["scored"] == 1
+    assert found["largest"]["columns"] == ["region", "age", "works"]
+    assert found["largest"]["distance"] >= 0 and 0 < found["noise"] < found["by_noise"]
+    for tab in ("release", "measured"):
+        address = reverse(f"releases:{tab}", args=[release.code])
+        page = html_of(browser(cast.analyst).get(address))
+        assert "Relations of three columns that pairs do not show were looked for" in page
+        assert "region × age × works" in page
+    # The rest of the sentence follows from what was counted.
+    for measured, words in ((0, "None was clear enough"), (1, "1 of them was counted")):
+        changed = {"triples": found | {"measured": measured, "candidates": 286}}
+        model = release.model | {"findings": changed}
+        Release.objects.filter(pk=release.pk).update(model=model)
+        page = html_of(browser(cast.analyst).get(address))
+        assert words in page and "among 286 groups of three" in page

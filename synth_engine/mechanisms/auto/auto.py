@@ -15,8 +15,15 @@ import numpy as np
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast
 from synth_engine.inference.allocation import Choice
-from synth_engine.inference.error_forecast import ErrorForecast
-from synth_engine.measurement import Measurement, Noise, Scores, Selection, Session
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
+from synth_engine.measurement import (
+    Answers,
+    Measurement,
+    Noise,
+    Scores,
+    Selection,
+    Session,
+)
 from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.auto import fitting, selection, triples
 from synth_engine.mechanisms.auto.prior import Prior
@@ -37,6 +44,7 @@ from synth_engine.privacy.unit import (
     scores_sensitivity,
 )
 from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject
 
 SCORES_SHARE = Fraction(4, 100)
 ROWS = 40_000
@@ -447,6 +455,10 @@ class AutoPlan(Plan):
             prior=None if self.prior is None else Prior.of(self.prior, self.domain),
         )
 
+    def findings(self, answers: Answers, *, rows: int) -> JsonObject | None:
+        found = triples.findings(answers, rows=rows)
+        return None if found is None else {"triples": found}
+
     def _sorted(
         self,
         oneways: Sequence[Measurement],
@@ -618,12 +630,11 @@ class AutoPlan(Plan):
             self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables
         )
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
         """Forecast the error of columns with their noise, and of pairs as if the best share of them were measured with equal
         noise."""
         return error_forecast.pairs(
             self.column_noises(),
             [(part, self.noise_of_tables(part)) for part in _MEASURED],
-            sizes=self.domain.sizes,
-            rows=self._guess(rows),
+            table,
         )

@@ -20,7 +20,7 @@ from synth_engine.inference import allocation, maxent_triples, shrinkage
 from synth_engine.inference import bins as binning
 from synth_engine.inference.allocation import Choice, TableOption
 from synth_engine.inference.tables import Margin, fit_margins
-from synth_engine.measurement import Candidate
+from synth_engine.measurement import Answers, Candidate, Measurement, Scores, Selection
 from synth_engine.mechanisms.auto.denoising import CLOSE, FIT_ROUNDS, Fine
 from synth_engine.mechanisms.auto.selection import (
     Columns,
@@ -31,10 +31,13 @@ from synth_engine.mechanisms.auto.selection import (
 from synth_engine.models.model import MAX_TARGET_CELLS
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
+from synth_engine.strict_json import JsonObject
 
 Floats = npt.NDArray[np.float64]
 Triple = tuple[int, int, int]
 Levels = tuple[int, ...]
+_COLUMNS = 3
+"""Columns of a triple."""
 
 MIN_SELECTED, MAX_SELECTED = 6, 24
 """Smallest and largest number of triples that are selected and scored."""
@@ -81,6 +84,47 @@ def resources_needed(domain: Domain, *, rows: int) -> ResourceEstimate:
     typical = math.exp(sum(math.log(size) for size in sizes) / len(sizes))
     cells = min(typical**3, max(1, rows // RECORDS_A_CELL), ALL_CELLS_COMPARED / number)
     return resources.of_pairs(rows, [(round(cells),)] * number)
+
+
+def findings(answers: Answers, *, rows: int) -> JsonObject | None:
+    """Return what the search for triples found, from paid answers alone; None if there was none.
+
+    candidates: the number of triples that were compared; scored: of those with a score; measured: of those with a table;
+    largest: the largest score with its columns; noise: the standard deviation of each score; by_noise: about the largest score
+    if no triple were farther from what its pairs imply than chance makes it. Scores are total variation distances beyond
+    chance, shares of the records."""
+    scored = [
+        (line.call.query.candidates, line.answer)
+        for line in answers.answered
+        if isinstance(line.answer, Scores)
+        and all(len(clique) == _COLUMNS for clique in line.call.query.candidates)
+    ]
+    if not scored:
+        return None
+    cliques, scores = scored[-1]
+    compared = [
+        len(line.call.query.candidates)
+        for line in answers.answered
+        if isinstance(line.answer, Selection)
+    ]
+    measured = {
+        answer.clique for answer in answers.of(Measurement) if len(answer.clique) == _COLUMNS
+    }
+    # Half of an L1 distance is a total variation distance.
+    unit = 0.5 / max(1, rows)
+    first = int(scores.values.argmax())
+    noise = math.sqrt(scores.noise.variance) * unit
+    return {
+        "candidates": max([*compared, scores.values.size]),
+        "scored": scores.values.size,
+        "measured": len(measured),
+        "largest": {
+            "columns": list(cliques[first]),
+            "distance": max(0.0, float(scores.values[first]) * unit),
+        },
+        "noise": noise,
+        "by_noise": noise * math.sqrt(2 * math.log(max(2, scores.values.size))),
+    }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

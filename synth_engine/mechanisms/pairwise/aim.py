@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.inference import error_forecast
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
     Clique,
@@ -28,7 +28,7 @@ from synth_engine.mechanisms.pairwise.rounds import Estimates, final_model
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources, workload
 from synth_engine.plans.parameters import ParameterSchema
-from synth_engine.plans.plan import Budget, Plan, expected_rows
+from synth_engine.plans.plan import Budget, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
@@ -225,14 +225,13 @@ class AimPlan(Plan):
             + resources.of_finish(records, targets, attributes=len(self.domain.names))
         )
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
         """As if the best part of all tables were measured, all alike: what rounds choose last matters least."""
         number, remaining = len(self.candidates), self.loss.amount - self._columns
         counts = [-(-number // k) for k in FEWER] if number else []
         return error_forecast.pairs(
             self._column_noises(),
             [(count / number, self._noise(remaining / count)) for count in counts],
-            sizes=self.domain.sizes,
-            rows=expected_rows(rows, domain=self.domain, spec=self.spec),
+            table,
             few_tables=True,
         )

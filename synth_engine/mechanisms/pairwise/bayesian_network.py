@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import Measurement, Noise, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.mechanisms.pairwise import pairs
@@ -240,8 +240,7 @@ class BayesianNetworkPlan(Plan):
             self._guess(rows), shapes, in_memory_at_once=True
         )
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        table = self._noise_of_first_table()
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
         return error_forecast.network(
-            self._column_noises(), table, sizes=self.domain.sizes, rows=self._guess(rows)
+            self._column_noises(), self._noise_of_first_table(), table
         )

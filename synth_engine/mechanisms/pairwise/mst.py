@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
     Candidate,
@@ -25,7 +25,7 @@ from synth_engine.mechanisms.pairwise import pairs
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.parameters import ParameterSchema
-from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
+from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
@@ -211,10 +211,5 @@ class MstPlan(Plan):
             self._guess(rows), shapes, looks=len(sizes) / 2
         )
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
-        return error_forecast.network(
-            self._column_noises(),
-            self._pair_noise(),
-            sizes=self.domain.sizes,
-            rows=expected_rows(rows, domain=self.domain, spec=self.spec),
-        )
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
+        return error_forecast.network(self._column_noises(), self._pair_noise(), table)

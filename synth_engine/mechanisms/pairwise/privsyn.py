@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, factors
-from synth_engine.inference.error_forecast import ErrorForecast
+from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import (
     Candidate,
     Clique,
@@ -26,7 +26,7 @@ from synth_engine.mechanisms.pairwise.rounds import final_model
 from synth_engine.models.model import Model
 from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.parameters import ParameterSchema
-from synth_engine.plans.plan import Budget, Mechanism, Plan, expected_rows
+from synth_engine.plans.plan import Budget, Mechanism, Plan
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import parse_amount
@@ -243,14 +243,13 @@ class PrivSynPlan(Plan):
             + resources.of_finish(records, targets, attributes=len(sizes))
         )
 
-    def expected_error(self, *, rows: int | None = None) -> ErrorForecast:
+    def expected_error_on(self, table: StandIn) -> ErrorForecast:
         """As if the best part of all pairs were measured, all alike."""
         number = len(pairs.of(self.domain))
         counts = [-(-number // k) for k in FEWER] if number else []
         return error_forecast.pairs(
             self._column_noises(),
             [(count / number, self._table_noise(count)) for count in counts],
-            sizes=self.domain.sizes,
-            rows=expected_rows(rows, domain=self.domain, spec=self.spec),
+            table,
             few_tables=True,
         )

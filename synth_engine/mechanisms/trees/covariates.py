@@ -251,9 +251,8 @@ class CovariatePlan(FurtherCountsPlan):
         """Of the tree as of one alone; of the other columns as of a network. Pairs of a column of the tree and another one are
         taken for pairs of columns."""
         tree, noises = self.tree.expected_error(rows=rows), self.noises()
-        network = error_forecast.network(
-            noises.columns, noises.pair or noises.areas, sizes=self.sizes, rows=tree.rows
-        )
+        table = error_forecast.typical(self.sizes, rows=tree.rows)
+        network = error_forecast.network(noises.columns, noises.pair or noises.areas, table)
         errors = {**tree.attributes, **network.attributes}
         means = [tree.mean_pairs]
         if len(self.sizes) > 1:

@@ -308,9 +308,8 @@ class TreePlan(Plan):
         # A sum of counts has the sum of their variances; a discrete Laplace variance is about twice its squared scale.
         scale = Fraction(math.sqrt(noise.variance / 2 * max(1.0, counts)))
         spread = Noise(law="discrete-laplace", scale=scale)
-        forecast = error_forecast.independent(
-            dict.fromkeys(sizes, spread), sizes=sizes, rows=records
-        )
+        table = error_forecast.typical(sizes, rows=records)
+        forecast = error_forecast.independent(dict.fromkeys(sizes, spread), table)
         if (texts := texts_of(self.domain)) is not None:
             least = self._min_visible_count(rows)
             forecast = error_forecast.with_string_column(
