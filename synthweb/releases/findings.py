@@ -25,16 +25,16 @@ class TriplesLooked:
 
 def triples(release: Release) -> TriplesLooked | None:
     """What the search found; None where there was none, or where the release is older than its record."""
-    found: Mapping[str, Any] | None = release.model.get("findings", {}).get("triples")
-    if found is None:
+    search: Mapping[str, Any] | None = release.model.get("findings", {}).get("triples")
+    if search is None:
         return None
     return TriplesLooked(
-        candidates=found["candidates"],
-        measured=found["measured"],
-        columns=" × ".join(found["largest"]["columns"]),
-        largest=_share(found["largest"]["distance"]),
-        noise=_share(found["noise"]),
-        by_noise=_share(found["by_noise"]),
+        candidates=search["candidates"],
+        measured=search["measured"],
+        columns=" × ".join(search["largest"]["columns"]),
+        largest=_share(search["largest"]["distance"]),
+        noise=_share(search["noise"]),
+        by_noise=_share(search["by_noise"]),
     )
 
 

@@ -456,8 +456,8 @@ class AutoPlan(Plan):
         )
 
     def findings(self, answers: Answers, *, rows: int) -> JsonObject | None:
-        found = triples.findings(answers, rows=rows)
-        return None if found is None else {"triples": found}
+        search = triples.findings(answers, rows=rows)
+        return None if search is None else {"triples": search}
 
     def _sorted(
         self,
