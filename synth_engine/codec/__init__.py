@@ -11,6 +11,7 @@ from synth_engine.codec.encoding import encode, encode_column, positions
 from synth_engine.codec.fitting import Fit, fit
 from synth_engine.codec.identifiers import with_identifiers
 from synth_engine.codec.ladder_cells import value_kind
+from synth_engine.codec.markers import with_markers, without_markers
 from synth_engine.codec.multiplicity import repeat_rows, repetitions
 from synth_engine.codec.public_tables import encode_public
 from synth_engine.codec.raw_columns import (
@@ -37,5 +38,5 @@ __all__ = [
     "as_text", "bags", "count_generated", "decode", "encode",
     "encode_column", "encode_public", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions", "require_rows",
-    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "workbook_pieces", "write_workbook",
+    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "with_markers", "without_markers", "workbook_pieces", "write_workbook",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Write a table in the declared form of its file: delimiter, quotation marks, line ends, encoding, and the form of cells.
 
-A missing value is written by the first declared marker. Read in the dialect of the form, the cells give the codes of the
+A missing value is written by the first declared marker, or by its own where markers are separate. Read in the dialect of the form, the cells give the codes of the
 table (`FileForm.dialect`).
 """
 
@@ -14,6 +14,7 @@ from typing import Literal
 
 import pandas as pd
 
+from synth_engine.codec.markers import write_markers
 from synth_engine.domain import Domain, FileForm
 from synth_engine.domain.file_form import LINE_ENDS
 
@@ -60,12 +61,18 @@ class DeclaredFormWriter:
 
     def block(self, frame: pd.DataFrame) -> bytes:
         """The lines of some rows."""
-        columns = [self._cells(name, frame[name]) for name in frame]
+        columns = [
+            self._cells(column.name, frame)
+            for column in self._domain.table_columns
+            if column.name in frame
+        ]
         return self._lines(zip(*columns, strict=True))
 
-    def _cells(self, name: object, column: pd.Series) -> Sequence[object]:
-        attribute = self._domain.written_like(self._domain.attribute(str(name)))
+    def _cells(self, name: str, frame: pd.DataFrame) -> Sequence[object]:
+        column = frame[name]
+        attribute = self._domain.written_like(self._domain.attribute(name))
         texts = attribute.write_as_declared(column, self._form.marks)
+        texts = write_markers(texts, attribute, frame)
         written = texts.map({text: self._safe(text) for text in texts.unique()}).tolist()
         if not attribute.holds_numbers or self._form.quoting != "texts":
             return written

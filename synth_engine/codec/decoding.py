@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.codec import baskets
+from synth_engine.codec.markers import write_markers
 from synth_engine.domain import Basket, Derived, Domain, Identifier
 
 
@@ -31,12 +32,13 @@ def decode(
 
 
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table as a file writes it: each missing value by its first marker, dates in their declared format.
-    Encoding these texts gives back the codes."""
-    return pd.DataFrame(
-        {
-            a.name: domain.written_like(a).write(frame[a.name])
-            for a in domain.table_columns
-            if a.name in frame
-        }
-    )
+    """The same table as a file writes it: each missing value by its first marker, or by its own where markers are separate,
+    dates in their declared format. Encoding these texts gives back the codes."""
+    written = {}
+    for column in domain.table_columns:
+        if column.name in frame:
+            source = domain.written_like(column)
+            written[column.name] = write_markers(
+                source.write(frame[column.name]), source, frame
+            )
+    return pd.DataFrame(written)

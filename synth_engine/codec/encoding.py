@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from synth_engine.codec.baskets import encode_baskets
 from synth_engine.domain import Attribute, Basket, Domain, Scale
 from synth_engine.errors import DomainError
 from synth_engine.kinds.lattice import Positions
+from synth_engine.kinds.missing_markers import marker_codes, marker_column
 from synth_engine.kinds.reading import Codes
 
 
@@ -22,7 +23,7 @@ def encode(
     domain: Domain, columns: Mapping[str, object], *, leave_out: Container[str] = ()
 ) -> dict[str, Codes]:
     """Codes of each modelled attribute, from columns of text (PyArrow or NumPy; null is missing). leave_out: names of
-    attributes that are not encoded.
+    attributes that are not encoded; their markers are, where they are separate.
 
     Raises DomainError only for a column that is not there at all."""
     absent = [name for name in domain.columns if name not in columns]
@@ -34,6 +35,8 @@ def encode(
         )
     codes: dict[str, Codes] = {}
     for attribute in domain.attributes:
+        if (markers := marker_column(attribute)) is not None:
+            codes[markers.name] = _encode_markers(attribute, columns[attribute.name])
         if attribute.name in leave_out:
             continue
         if isinstance(attribute, Basket):
@@ -45,6 +48,16 @@ def encode(
 
 def encode_column(attribute: Attribute, column: Any) -> Codes:
     """Codes of one column of text: each different text is read once."""
+    return _encode(column, lambda texts: _codes_of(attribute, texts))
+
+
+def _encode_markers(attribute: Attribute, column: Any) -> Codes:
+    """Codes of the markers of one column of text."""
+    return _encode(column, lambda texts: marker_codes(attribute, texts))
+
+
+def _encode(column: Any, codes_of: Callable[[Sequence[str | None]], Codes]) -> Codes:
+    """Codes of the cells of a column, from those of its different texts."""
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = pa.array(np.asarray(column, dtype=object), type=pa.string(), from_pandas=True)
     if not pa.types.is_dictionary(column.type):
@@ -56,9 +69,7 @@ def encode_column(attribute: Attribute, column: Any) -> Codes:
             texts = chunk.dictionary
             # Each different text is encoded once, which changes nothing: a code is a function
             # of its own text (docs/proofs/reading.md, Lemma 2).
-            table = np.append(
-                _codes_of(attribute, texts.to_pylist()), _codes_of(attribute, [None])[0]
-            )
+            table = np.append(codes_of(texts.to_pylist()), codes_of([None])[0])
         # A null has no index: it takes the last place of the table.
         indices = pc.fill_null(chunk.indices, len(texts)) if chunk.null_count else chunk.indices
         pieces.append(table[indices.to_numpy(zero_copy_only=False)])

@@ -25,6 +25,7 @@ from synth_engine.codec.ladder_cells import (
     read_cells,
     value_kind,
 )
+from synth_engine.codec.markers import marker_texts
 from synth_engine.codec.raw_pairs import GeneratedPairCounter, RawPairs
 from synth_engine.codec.value_counts import NumberCounter, NumberCounts, TextCounter, TextCounts
 from synth_engine.domain import (
@@ -61,7 +62,7 @@ class RawColumn:
     numbers: of a scale, cells as numbers of its ladder. texts: of another kind, cells as they are written.
     unread: cells that no known notation reads. notations: those that read most of the cells that the description cannot
     read, as the end of the sentence "declare …".
-    markers: how many cells each declared marker has; empty for values of a model, which have none.
+    markers: how many cells each declared marker has; of values of a model only where markers are separate.
     leading_zeros: cells of digits that begin with a zero. digits: the length of all cells, if all are digits of one length.
     """
 
@@ -240,6 +241,13 @@ class GeneratedCounter:
         self._attribute = attribute
         self._records = self._missing = 0
         self._numbers, self._texts = NumberCounter(), TextCounter()
+        self._markers: Counter[str] = Counter()
+
+    def add_markers(self, frame: pd.DataFrame) -> None:
+        """Count the markers of a block of rows, where they are separate."""
+        markers = marker_texts(self._attribute, frame)
+        if markers is not None:
+            self._markers.update(markers[frame[self._attribute.name].isna().to_numpy()])
 
     def add(self, values: pd.Series) -> None:
         """Count a block of values in the natural type of the column; NA is missing."""
@@ -262,6 +270,7 @@ class GeneratedCounter:
             missing=self._missing,
             numbers=self._numbers.finish() if scale else None,
             texts=None if scale else self._texts.finish(),
+            markers=dict(self._markers),
         )
 
 
@@ -284,6 +293,7 @@ def count_generated(domain: Domain, blocks: Any) -> RawTable:
         for name, counter in counters.items():
             if name in frame:
                 counter.add(frame[name])
+                counter.add_markers(frame)
         pairs.add(frame)
     return RawTable(
         {name: counter.finish() for name, counter in counters.items()}, pairs.finish()

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from synth_engine.codec.markers import marker_texts
 from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import InputError
 
@@ -121,7 +122,7 @@ def _sheet(domain: Domain, blocks: Iterable[pd.DataFrame]) -> Iterator[str]:
     yield f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>'
     yield _row([_text(column.name) for column in columns])
     for block in blocks:
-        cells = [_cells(domain.written_like(column), block[column.name]) for column in columns]
+        cells = [_cells(domain.written_like(column), block, column.name) for column in columns]
         yield "".join(map(_row, zip(*cells, strict=True)))
     yield "</sheetData></worksheet>"
 
@@ -130,8 +131,9 @@ def _row(cells: Iterable[str]) -> str:
     return f"<row>{''.join(cells)}</row>"
 
 
-def _cells(attribute: Attribute, column: pd.Series) -> list[str]:
+def _cells(attribute: Attribute, frame: pd.DataFrame, name: str) -> list[str]:
     """The cells of a column; a missing value is the text of its marker, as in a CSV."""
+    column = frame[name]
     missing = column.isna().to_numpy()
     kind = attribute.arrow_type
     cells: Iterable[str]
@@ -145,8 +147,13 @@ def _cells(attribute: Attribute, column: pd.Series) -> list[str]:
         cells = map(_number, column.tolist())
     else:
         cells = map(_text, attribute.write(column))
-    gone = _text(attribute.missing_text)
-    return [gone if lost else cell for cell, lost in zip(cells, missing, strict=True)]
+    markers = marker_texts(attribute, frame)
+    if markers is None:
+        markers = np.full(len(frame), attribute.missing_text, dtype=object)
+    return [
+        _text(marker) if lost else cell
+        for cell, marker, lost in zip(cells, markers, missing, strict=True)
+    ]
 
 
 def _moments(column: pd.Series, *, style: int) -> Iterator[str]:

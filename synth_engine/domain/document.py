@@ -37,6 +37,7 @@ from synth_engine.kinds.derived import Derived
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
+from synth_engine.kinds.missing_markers import marker_column
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
@@ -140,11 +141,11 @@ class Domain:
         columns = {
             id(attribute) for attribute in self.attributes
         }  # comparing each with all would take a square of them
-        # An item of a basket becomes a column of its own, whose name must be free.
+        # An item of a basket, or the markers of a column, become a column whose name must be free.
         for part in self.modelled:
             if part.name in seen and id(part) not in columns:
                 raise DomainError(
-                    "an item and a column have this name",
+                    "an item, or markers, and a column have this name",
                     repair="rename the column",
                     column=part.name,
                 )
@@ -224,8 +225,14 @@ class Domain:
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
-        """The attributes that mechanisms see: all but identifiers, and of baskets one for each item."""
-        return tuple(part for attribute in self.attributes for part in attribute.parts)
+        """The attributes that mechanisms see: all but identifiers, of baskets one for each item, and behind a column with
+        separate markers the one of its markers."""
+        return tuple(
+            part
+            for attribute in self.attributes
+            for part in (*attribute.parts, marker_column(attribute))
+            if part is not None
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -268,9 +275,12 @@ class Domain:
             raise DomainError(
                 "a column was learned that was not open", repair="learn open columns alone"
             )
-        # How cells are written is public and is never learned.
+        # How cells are written, markers included, is public and is never learned.
         resolved = {
-            a.name: replace(learned[a.name], written=a.written) for a in self.undeclared
+            a.name: replace(
+                learned[a.name], written=a.written, separate_markers=a.separate_markers
+            )
+            for a in self.undeclared
         }
         return replace(self, attributes=tuple(resolved.get(a.name, a) for a in self.attributes))
 

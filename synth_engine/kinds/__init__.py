@@ -50,7 +50,9 @@ def parse_attribute(document: object) -> Attribute:
         )
     given = kind.read_json(reader)
     # Unknown fields are refused: a misspelled one would silently leave a default in force.
-    extra = [] if kind.bare else ["missing", "outside", "ordered", "written"]
+    extra = (
+        [] if kind.bare else ["missing", "outside", "ordered", "written", "separate_markers"]
+    )
     reader.only("name", "kind", "provenance", "why", *extra, *given)
     given = {
         key: value for key, value in given.items() if key in document and value is not None
@@ -60,6 +62,7 @@ def parse_attribute(document: object) -> Attribute:
         given["outside"] = reader.text("outside", default=None)
         if "ordered" in document:
             given["ordered"] = reader.boolean("ordered")
+        given["separate_markers"] = reader.boolean("separate_markers")
         if document.get("written") is not None:
             given["written"] = CellForm.from_json(document["written"], column=name)
     return kind(name=name, provenance=reader.provenance(), **given)
@@ -104,6 +107,10 @@ def _schema(kind: type[Attribute]) -> Schema:
             "outside": optional({"enum": list(kind.outsides)}),
             "ordered": {"type": "boolean"},
             "written": optional(CELL_FORM),
+            "separate_markers": {
+                "type": "boolean",
+                "description": "Whether releases measure which of several markers a missing value has.",
+            },
         }
     return {
         "type": "object",

@@ -46,7 +46,8 @@ class TableSchemaField:
 class Attribute:
     """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first of them
     being the one written; None means that the attribute has no missing value. `ordered` tells mechanisms that
-    neighbouring codes mean neighbouring values. `written` says how a file writes its cells. Class variables:
+    neighbouring codes mean neighbouring values. `written` says how a file writes its cells. `separate_markers`: whether a
+    release measures which of several markers a missing value has (`kinds/missing_markers.py`). Class variables:
     `schema_position` orders the kinds in the JSON Schema; nothing of a `bare` kind can be missing, outside or ordered;
     values of a kind that `is_comparable` compare."""
 
@@ -66,6 +67,7 @@ class Attribute:
     outside: Outside | None = None
     ordered: bool = False
     written: CellForm = USUAL
+    separate_markers: bool = False
 
     def __post_init__(self) -> None:
         self._check_name()
@@ -79,6 +81,7 @@ class Attribute:
             self._check_texts(self.missing, what="missing marker", field="missing")
         self.check()
         self._check_written()
+        self._check_markers()
         # The resolved rule is stored, so that the digest of a description does not depend on
         # whether a default was written out.
         object.__setattr__(self, "outside", self._resolved_outside())
@@ -291,6 +294,7 @@ class Attribute:
                 "ordered": self.ordered,
                 # Left out where nothing is stated: older descriptions keep their digest.
                 **({} if self.written.usual else {"written": self.written.to_json()}),
+                **({"separate_markers": True} if self.separate_markers else {}),
             }
         return document | {"provenance": facts.shortest(self.facts)}
 
@@ -325,6 +329,20 @@ class Attribute:
                 "days without zeros for a column without days, or of a format that needs the zeros",
                 repair='leave "unpadded" out, or declare a format like "%m/%d/%y"',
                 field="written/unpadded",
+            )
+
+    def _check_markers(self) -> None:
+        if not isinstance(self.separate_markers, bool):
+            raise self.error(
+                "separate_markers is not true or false",
+                repair="write true or false",
+                field="separate_markers",
+            )
+        if self.separate_markers and len(self.missing or ()) < 2:
+            raise self.error(
+                "separate markers of a column with fewer than two",
+                repair='list every marker in "missing", or leave "separate_markers" out',
+                field="separate_markers",
             )
 
     def _check_texts(self, texts: tuple[str, ...], *, what: str, field: str) -> None:

@@ -48,6 +48,12 @@ class Weak(Undeclared):
                 field="rho",
             )
         object.__setattr__(self, "rho", float(self.rho))
+        if self.separate_markers:
+            raise self.error(
+                "separate markers of a column whose values are not known",
+                repair="put the markers into the public set, so that they are values",
+                field="separate_markers",
+            )
         if any(marker in self.values for marker in self.missing or ()):
             raise self.error(
                 "a missing marker is also a value",

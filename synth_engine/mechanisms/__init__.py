@@ -179,7 +179,7 @@ def draw_blocks(
     model: Model, rows: int, seed: str, *, sampler: int = FIRST_SAMPLER
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain. sampler: the version that draws, 1 or 2; each gives other rows for a seed, the same
+    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 or 2; each gives other rows for a seed, the same
     for ever (docs/adr/0057-samples-are-drawn-in-blocks.md)."""
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
@@ -203,7 +203,8 @@ def draw_blocks(
             if ends is None
             else group_sizes.members(ends, start=start, rows=len(frame)),
         )
-        yield codec.with_derived(model.domain, identified)
+        complete = codec.with_derived(model.domain, identified)
+        yield codec.with_markers(model.domain, complete, block)
         start += len(frame)
 
 
@@ -226,4 +227,6 @@ def draw_table(
     model: Model, rows: int, seed: str, *, sampler: int = FIRST_SAMPLER
 ) -> pd.DataFrame:
     """The same table in one piece: values, not codes; the same seed gives the same table."""
-    return pd.concat(draw_blocks(model, rows, seed, sampler=sampler), ignore_index=True)
+    blocks = draw_blocks(model, rows, seed, sampler=sampler)
+    table = pd.concat(blocks, ignore_index=True)
+    return codec.without_markers(model.domain, table)

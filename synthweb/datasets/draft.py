@@ -86,6 +86,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         "unordered": CHECKED if document.get("ordered") is False else "",
         "missing_empty": CHECKED if missing[:1] == [""] else "",
         "missing": markers(missing),
+        "separate_markers": CHECKED if document.get("separate_markers") else "",
         "outside": str(outside),
         "leading": CHECKED if document.get("leading") else "",
         **{each: CHECKED if each in (document.get("signs") or ()) else "" for each in CLASSES},
@@ -213,7 +214,9 @@ def shared_fields(fields: Fields, kind: str) -> Fields:
     outsides = OUTSIDES.get(kind, {})
     wanted = SHARED if outsides else ()
     return {
-        k: v for k, v in fields.items() if k in wanted and (k != "outside" or v in outsides)
+        k: v
+        for k, v in fields.items()
+        if k in wanted and k in FIELDS[kind] and (k != "outside" or v in outsides)
     }
 
 
@@ -277,13 +280,12 @@ def placed_columns(draft: Draft) -> frozenset[str]:
 
 
 def count_sharing_columns(draft: Draft, *, total: int) -> int:
-    """How many of `total` columns share a release's ε, as far as is said: all but those left out."""
-    out = [
-        column
-        for column in columns(draft).values()
-        if column.get("kind") in ("identifier", "derived")
-    ]
-    return max(1, total - len(out))
+    """How many of `total` columns share a release's ε, as far as is said: all but those left out, and one more for separate
+    markers of a column."""
+    described = columns(draft).values()
+    out = sum(column.get("kind") in ("identifier", "derived") for column in described)
+    markers = sum(bool(column["fields"].get("separate_markers")) for column in described)
+    return max(1, total - out + markers)
 
 
 def max_records(draft: Draft) -> int:

@@ -26,6 +26,11 @@ def _cell_form(typed: TypedFields, inputs: Sequence[str]) -> dict[str, object]:
     return {key: value for key, value in form.items() if key in known and value}
 
 
+def separable(kind: str, typed: TypedFields) -> bool:
+    """Whether a column has markers of missing values that may be separate; else the box is not shown."""
+    return "separate_markers" in FORMS[kind].fields and len(typed.missing() or ()) > 1
+
+
 def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
     """The attribute that a column of the draft stands for. Raises DomainError naming the column, rule and repair."""
     typed = TypedFields(name, column.get("fields") or {})
@@ -40,6 +45,8 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
     document |= FORMS[kind].document(typed)
     if not KINDS[kind].bare:
         document |= {"missing": typed.missing(), "outside": typed.text("outside") or None}
+    if typed.text("separate_markers") == CHECKED and separable(kind, typed):
+        document["separate_markers"] = True
     if (
         kind not in ("categorical", "identifier", "derived", "weak")
         and typed.text("unordered") == CHECKED

@@ -21,12 +21,12 @@ from synth_engine.plans.scale_learning import MAX_BINS
 from synthweb.datasets import basis, hints, inputs, sets
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
-from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.draft_to_attribute import attribute_of, separable
 from synthweb.datasets.evidence import Cells, Evidence, ReadCell
 from synthweb.datasets.field_errors import PlacedError, placed_errors
 from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.kinds.form import Fields
-from synthweb.datasets.kinds.typed import CHECKED
+from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
 from synthweb.lib.number_format import grouped
@@ -375,7 +375,25 @@ class ColumnLine:
             )
             for key in drafts.FIELDS.get(self.kind, ())
             if FORMS[self.kind].is_shown(key, fields)
+            and (key != "separate_markers" or self._is_separable)
         ]
+
+    @property
+    def _is_separable(self) -> bool:
+        return separable(self.kind, TypedFields(self.name, self.column["fields"]))
+
+    @property
+    def written_marker(self) -> str:
+        """The marker that samples write for every missing value; empty where there are no others, or each has its own."""
+        if isinstance(self._read, DomainError) or self._read.separate_markers:
+            return ""
+        markers = self._read.missing or ()
+        return (markers[0] or "∅") if len(markers) > 1 else ""
+
+    @property
+    def separate_markers(self) -> bool:
+        """Whether each missing value is written by its own marker."""
+        return isinstance(self._read, Attribute) and self._read.separate_markers
 
     @property
     def set_told(self) -> str:

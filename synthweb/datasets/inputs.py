@@ -140,6 +140,10 @@ _LABELS = {
     ),
     "unpadded": (_("Days and months below ten have one digit, as 2/9/21"), ""),
     "missing_empty": (_("An empty cell means missing"), ""),
+    "separate_markers": (
+        _("Keep each marker in samples, for the budget of one more column"),
+        "",
+    ),
     "missing": (_("Other markers of missing values"), _("For example ?, NA. Empty: none.")),
     "outside": (_("A value outside this"), ""),
 }
@@ -163,6 +167,7 @@ def of(key: str, kind: str, value: str) -> Input:
         "ordered",
         "unordered",
         "missing_empty",
+        "separate_markers",
         "leading",
         "grouped",
         "unpadded",

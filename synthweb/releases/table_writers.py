@@ -75,7 +75,8 @@ def _parquet_pieces(draw: Drawing) -> Iterator[bytes]:
     """The table as Parquet with natural types, one row group a block."""
     written = io.BytesIO()
     writer: pq.ParquetWriter | None = None
-    for block in draw.blocks():
+    for frame in draw.blocks():
+        block = codec.without_markers(draw.model.domain, frame)
         # Without what pandas notes about its index and versions, which is no part of the table.
         group = pa.Table.from_pandas(block, preserve_index=False).replace_schema_metadata(None)
         # Arrow counts the bytes itself, so what was taken may be forgotten.

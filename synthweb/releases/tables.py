@@ -43,6 +43,15 @@ def has_form(sample: Sample) -> bool:
     return "file" in domain or any("written" in column for column in domain["attributes"])
 
 
+def columns_of_one_marker(sample: Sample) -> list[str]:
+    """Columns with several markers of missing values, all of which a sample writes as the first one."""
+    return [
+        column["name"]
+        for column in sample.model_document["domain"]["attributes"]
+        if len(column.get("missing") or ()) > 1 and not column.get("separate_markers")
+    ]
+
+
 def csv_media_type(sample: Sample, format: FileFormat) -> str:
     """The media type of a CSV, with the encoding that the description states for the file where it is written so."""
     stated = sample.model_document["domain"].get("file") if format == "declared" else None

@@ -255,6 +255,7 @@ def sample(request: SignedInRequest, code: str, sample_code: str) -> HttpRespons
         "edition": sample.edition,
         "citation": citation.of_sample(sample),
         "has_form": tables.has_form(sample),
+        "one_marker": tables.columns_of_one_marker(sample),
         "fits_workbook": sample.rows < MAX_ROWS,
     }
     return render(request, "releases/sample.html", context)

@@ -21,6 +21,7 @@ from synth_engine.domain import (
     Basket,
     DateTime,
     Domain,
+    Integer,
     Scale,
     ScaleBins,
     Weak,
@@ -42,6 +43,7 @@ ATTRIBUTES = (
     *hostile.WEAK_BASKETS,
     *hostile.SCALES,
     *hostile.SCALE_BINS,
+    Integer(name="markers", low=-9, high=9, missing=("?", "", "null"), separate_markers=True),
 )
 ENOUGH = (
     reading.MANY + 100
@@ -61,7 +63,7 @@ def encoder_of(attribute: Attribute) -> Encoder:
         return lambda texts: codec.bags(attribute, text_column(texts)).to_pylist()
     if isinstance(attribute, Scale):
         return lambda texts: _positions(attribute, texts)
-    if isinstance(attribute, Basket):
+    if isinstance(attribute, Basket) or attribute.separate_markers:
         domain = Domain(attributes=(attribute,))
         return lambda texts: _rows(
             codec.encode(domain, {attribute.name: text_column(texts)}).values(), len(texts)

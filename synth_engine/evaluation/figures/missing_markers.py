@@ -28,11 +28,11 @@ class MissingMarkers(ComparisonFigure):
     explanations = {
         "markers": Explanation(
             title="Markers of missing values",
-            what="For each column with several declared markers the share of cells that each of them has in the real file, and the "
-            "share that the synthetic table has when it is written in the declared form: every missing value by the first "
-            "marker. The column that differs most is drawn.",
-            how="Several markers may mean different things, such as not asked and refused. A release keeps the share of missing "
-            "values and not which marker they have: declare a marker as a value of its own if it matters.",
+            what="For each column with several declared markers the share of cells that each of them has in the real file, and in "
+            "the synthetic table as it is written: every missing value by the first marker, or by its own where the "
+            "description separates them. The column that differs most is drawn.",
+            how="Several markers may mean different things, such as not asked and refused. If it matters which one a missing "
+            "value has, separate the markers of the column in the description: releases then measure them.",
         )
     }
 
@@ -50,7 +50,9 @@ def _entry(attribute: Attribute, real: RawColumn, synthetic: RawColumn) -> Json 
     if len(markers) < 2 or not real.records or not synthetic.records:
         return None
     written = [real.markers.get(marker, 0) for marker in markers]
-    made = [synthetic.missing] + [0] * (len(markers) - 1)
+    # Where markers are not separate, a sample writes the first one for all.
+    by_marker = synthetic.markers or {markers[0]: synthetic.missing}
+    made = [by_marker.get(marker, 0) for marker in markers]
     counts = [
         np.array([*written, real.records - real.missing], dtype=np.int64),
         np.array([*made, synthetic.records - synthetic.missing], dtype=np.int64),

@@ -17,7 +17,9 @@ NUMBER_CELLS = ("grouped", "decimals", "before", "after", "digits_wide")
 """Inputs for how numbers are written."""
 DAY_CELLS = ("unpadded",)
 """Inputs for how days are written."""
-SHARED = ("missing_empty", "missing", "outside")
+ABSENCE = ("missing_empty", "missing", "outside")
+"""Inputs for what is missing, or outside."""
+SHARED = (*ABSENCE[:2], "separate_markers", ABSENCE[2])
 """Inputs that most kinds have and mean alike."""
 TO_A_BOUND: Mapping[str, str | Promise] = {
     "clamp": _("moves to the nearest bound"),

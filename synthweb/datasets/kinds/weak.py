@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.domain import Weak
 from synth_engine.values.strings import CASES
 from synthweb.datasets import sets
-from synthweb.datasets.kinds.form import SHARED, Document, Fields, KindForm
+from synthweb.datasets.kinds.form import ABSENCE, Document, Fields, KindForm
 from synthweb.datasets.kinds.typed import TypedFields
 from synthweb.lib.number_format import grouped
 
@@ -44,7 +44,7 @@ FORM = KindForm(
     kind="weak",
     label=_("Unknown categories"),
     position=70,
-    fields=("set", *sets.ALL_INPUTS, "completions", "rho", *SHARED),
+    fields=("set", *sets.ALL_INPUTS, "completions", "rho", *ABSENCE),
     document=_weak,
     summary=_summary,
     outsides={"other": "is kept as “other”", "missing": "counts as missing"},
