@@ -86,7 +86,7 @@ def _asks(call: CallDocument, name: str) -> bool:
 def _column(
     attribute: Attribute, model: Model, calls: Sequence[CallDocument]
 ) -> ExpectedColumn:
-    counts = _model_counts(model, attribute)
+    counts = model_counts(model, attribute)
     deviation = _deviation(calls, attribute, model.domain)
     rounds = _interval_noise(calls, attribute)
     known = (isinstance(attribute, ScaleBins) and bool(rounds)) or deviation is not None
@@ -106,7 +106,7 @@ def _column(
     )
 
 
-def _model_counts(model: Model, attribute: Attribute) -> Floats | None:
+def model_counts(model: Model, attribute: Attribute) -> Floats | None:
     """Records of each code in the model; shape (codes,). None where it has no table of the column."""
     name = attribute.name
     merged = {each.attribute: each for each in model.merged}

@@ -38,3 +38,15 @@ class ExpectedRange:
     def holds(self, exact: ExactFigure) -> bool:
         """Whether the band holds the figure of the real table; for benchmarks."""
         return self.low <= exact.value <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticRow:
+    """One record drawn from a model, as texts: post-processing of noisy answers.
+
+    cells: the text of each column, None where the value is missing. ranks: of each cell among those of its column in the rows
+    that were drawn with it, to sort them by.
+    """
+
+    cells: tuple[str | None, ...]
+    ranks: tuple[int, ...]

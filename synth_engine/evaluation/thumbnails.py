@@ -6,6 +6,7 @@ turn them for a dark page.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -21,22 +22,41 @@ def thumbnail(entry: dict[str, Any]) -> str:
     real, synthetic = _merge_bars(entry)
     top = max(*real, *synthetic, 1e-12)
     width = WIDTH / len(real)
-    bars, outline = [], []
-    for index, (solid, dashed) in enumerate(zip(real, synthetic, strict=True)):
+    outline = []
+    for index, dashed in enumerate(synthetic):
         left = index * width
-        height = solid / top * (HEIGHT - 2)
-        bars.append(
-            f"M{left:.1f} {HEIGHT}v-{height:.1f}h{max(width - 0.6, 0.5):.1f}v{height:.1f}z"
-        )
         level = HEIGHT - dashed / top * (HEIGHT - 2)
         outline.append(f"{'L' if index else 'M'}{left:.1f} {level:.1f}H{left + width:.1f}")
-    words = f"{entry['name']}: {entry['verdict']['words']}"
+    return _svg(
+        f"{entry['name']}: {entry['verdict']['words']}",
+        f'<path class="thumb-real" fill="{REAL}" d="{_bars(real, top=top)}"/>'
+        f'<path class="thumb-synthetic" fill="none" stroke="{SYNTHETIC}" stroke-width="1.6" stroke-dasharray="4 2" '
+        f'vector-effect="non-scaling-stroke" d="{"".join(outline)}"/>',
+    )
+
+
+def model_thumbnail(shares: Sequence[float], *, words: str) -> str:
+    """The shares of a model alone, in their order. shares: at most `MAX_BARS`, one for each bar. words: what it shows."""
+    bars = _bars(shares, top=max(*shares, 1e-12))
+    return _svg(words, f'<path class="thumb-model" fill="{SYNTHETIC}" d="{bars}"/>')
+
+
+def _bars(shares: Sequence[float], *, top: float) -> str:
+    """Upright bars of equal width as one path. top: the share of a bar as high as the picture."""
+    width = WIDTH / len(shares)
+    paths = []
+    for index, share in enumerate(shares):
+        height = share / top * (HEIGHT - 2)
+        paths.append(
+            f"M{index * width:.1f} {HEIGHT}v-{height:.1f}h{max(width - 0.6, 0.5):.1f}v{height:.1f}z"
+        )
+    return "".join(paths)
+
+
+def _svg(words: str, paths: str) -> str:
     return (
         f'<svg class="thumb" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
-        f"aria-label={quoteattr(words)}><title>{escape(words)}</title>"
-        f'<path class="thumb-real" fill="{REAL}" d="{"".join(bars)}"/>'
-        f'<path class="thumb-synthetic" fill="none" stroke="{SYNTHETIC}" stroke-width="1.6" stroke-dasharray="4 2" '
-        f'vector-effect="non-scaling-stroke" d="{"".join(outline)}"/></svg>'
+        f"aria-label={quoteattr(words)}><title>{escape(words)}</title>{paths}</svg>"
     )
 
 

@@ -73,9 +73,14 @@ def _head(column: SortColumn, query: Mapping[str, object], chosen: str) -> Head:
     return Head(
         title=column.title,
         number=column.number,
-        query=_query(query, {"sort": sort}).removesuffix("&") if column.order else "",
+        query=query_with(query, {"sort": sort}) if column.order else "",
         sorted=("descending" if falling else "ascending") if here else "",
     )
+
+
+def query_with(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:
+    """What follows the ? in an address with the filters of `query`, without its page, and with these changes."""
+    return _query(query, changes).removesuffix("&")
 
 
 def _query(query: Mapping[str, Any], changes: Mapping[str, str]) -> str:

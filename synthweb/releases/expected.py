@@ -95,18 +95,18 @@ def page(release: Release) -> ExpectedPage | None:
     domain = model_of(release.code).domain
     return ExpectedPage(
         columns=tuple(
-            ColumnLines(
-                name=column.name,
-                lines=tuple(
-                    _line(domain.attribute(column.name), figure) for figure in column.figures
-                ),
-            )
+            ColumnLines(name=column.name, lines=lines_of(domain.attribute(column.name), column))
             for column in columns
             if column.figures
         ),
         without=tuple(column.name for column in columns if not column.figures),
         level=round(100 * expected.LEVEL),
     )
+
+
+def lines_of(attribute: Attribute, column: ExpectedColumn) -> tuple[FigureLine, ...]:
+    """The figures of a column as people read them."""
+    return tuple(_line(attribute, figure) for figure in column.figures)
 
 
 def _line(attribute: Attribute, figure: ExpectedFigure) -> FigureLine:

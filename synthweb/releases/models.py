@@ -126,6 +126,26 @@ class ExpectedRanges(models.Model):
         return f"Expected ranges of {self.release}"
 
 
+class FirstLook(models.Model):
+    """The first rows of a release and what its model holds of each column, drawn once and shown to everybody alike."""
+
+    release = models.OneToOneField(Release, on_delete=models.PROTECT, related_name="first_look")
+    # Of the document (`look.VERSION`): one of another version is made again.
+    version = models.CharField(max_length=32)
+    # How many columns a sample has.
+    columns = models.PositiveIntegerField()
+    document = models.JSONField()
+    # The expected ranges of each column in words, and how many columns are how close; none before they are computed.
+    errors = models.JSONField(null=True, blank=True)
+    quality = models.JSONField(null=True, blank=True)
+    # Of the expected ranges that these two come from.
+    ranges_version = models.CharField(max_length=32, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"First look at {self.release}"
+
+
 class Edition(models.Model):
     """A description of a release that somebody edited: no longer what was measured, and never changed again."""
 

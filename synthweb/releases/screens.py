@@ -72,6 +72,7 @@ KINDS = {
 }  # what the calls of one verb are, in the plural
 
 TABS = (
+    ("look", "Look", Need.SAMPLE),
     ("release", "Overview", Need.VIEW),
     ("expected", "Expected", Need.SAMPLE),
     ("measured", "Measured", Need.VIEW),
@@ -87,6 +88,7 @@ TABS = (
 )
 
 
+OVERVIEW = "release"  # its address is that of the release itself
 FILTERS = (
     ("search", "q"),
     ("mechanism", "mechanism"),
@@ -187,7 +189,7 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
         (reverse("releases:release", args=[release.code]), release.name),
         *(
             []
-            if tab == TABS[0][0]
+            if tab == OVERVIEW
             else [(reverse(f"releases:{tab}", args=[release.code]), title)]
         ),
         *([("", leaf)] if leaf else []),
@@ -238,6 +240,19 @@ def overview(release: Release) -> dict[str, object]:
         "triples": findings.triples(release),
         "cited": cited(domain),
         "constraints": [each.sentence for each in domain.constraints],
+    }
+
+
+def look(release: Release) -> dict[str, object]:
+    """What the first page says of the release around its rows."""
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    return {
+        "method": titles.get(release.mechanism, release.mechanism),
+        "citation": citation.of_release(release),
+        "protects": _protects(release.receipt),
+        "told": trees.warning(release),
+        "looked": chain.is_after_looking(release),
+        "has_ranges": expected.shows(release),
     }
 
 

@@ -76,10 +76,11 @@ def data_dictionary(release: Release) -> list[dict[str, object]]:
     """A row for each column: kind, declared values or bounds, how missing is written, where the fact comes from."""
     # The model's domain, not the description: it also has the values that the run learned.
     domain = Domain.from_json(release.model["domain"])
-    return [_describe(attribute) for attribute in domain.table_columns]
+    return [describe(attribute) for attribute in domain.table_columns]
 
 
-def _describe(attribute: Attribute) -> dict[str, object]:
+def describe(attribute: Attribute) -> dict[str, object]:
+    """One line of the dictionary."""
     return {
         "column": attribute.name,
         "kind": attribute.kind,

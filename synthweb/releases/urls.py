@@ -11,6 +11,7 @@ urlpatterns = [
     path("", views.index, name="index"),
     path("verify_receipt.py", downloads.verifier, name="verifier"),
     path("<slug:code>/", views.release, name="release"),
+    path("<slug:code>/look/", views.look, name="look"),
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/measured/", views.measured, name="measured"),
     path("<slug:code>/expected/", views.expected_ranges, name="expected"),

@@ -26,6 +26,7 @@ from synthweb.releases import (
     evidence,
     expected,
     findings,
+    look_page,
     maps,
     measurements,
     screens,
@@ -73,6 +74,20 @@ def release(request: SignedInRequest, code: str) -> HttpResponse:
         | {"form": form}
     )
     return render(request, "releases/release.html", context)
+
+
+@login_required
+@require_GET
+def look(request: SignedInRequest, code: str) -> HttpResponse:
+    """A hundred synthetic rows and what is in each column: the first page for everybody who may draw samples."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    signals.opened.send(sender=type(release), release=release, user=request.user)
+    context = (
+        screens.frame(request.user, release, tab="look")
+        | screens.look(release)
+        | {"page": look_page.page_of(release, request.GET)}
+    )
+    return render(request, "releases/look.html", context)
 
 
 @login_required

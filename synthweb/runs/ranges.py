@@ -10,7 +10,7 @@ import logging
 from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
-from synthweb.releases import expected
+from synthweb.releases import expected, look
 from synthweb.runs import errors, lease, stages
 from synthweb.runs.models import RangesErrand
 from synthweb.runs.progress import Progress
@@ -60,6 +60,8 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
     columns = expected.compute(
         errand.release, progress=lambda share: progress(stages.SIMULATE.name, share)
     )
+    # The rows of the first page as well: whoever opens it need not wait for them.
+    prepared = look.prepare(errand.release, columns)
     progress.check()
     with transaction.atomic():
         # The fence first: a worker that was overtaken stores nothing.
@@ -72,6 +74,7 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
             lease_held=False,
         )
         expected.store(errand.release, columns)
+        look.store(prepared)
 
 
 def _fail(grip: lease.Lease, failure: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRefresh
 
 from synth_engine.errors import InputError, PrivacyError
 from synthweb.accounts.http import SignedInRequest
@@ -245,14 +246,18 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         services.request_ranges(release=release)
         return redirect("runs:ranges", code)
     asking_again = bool(request.headers.get("HX-Request"))
+    by_look = asking_again and request.GET.get("by") == "look"
+    if by_look and expected.columns_of(release) is not None:
+        return HttpResponseClientRefresh()  # the page is loaded again with what it said
     if expected.columns_of(release) is not None:
         return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
     errand = selectors.latest_ranges_errand(release)
     if errand is None or errand.state == RangesErrand.State.FINISHED:
         errand = services.request_ranges(release=release)
-    if asking_again and not errand.is_open:
+    if asking_again and not errand.is_open and not by_look:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/expected_wait.html"
+    page = "releases/_look_waiting.html" if by_look else page
     return render(request, page, screens.ranges(request.user, release, errand))
 
 

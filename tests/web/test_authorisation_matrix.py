@@ -107,6 +107,7 @@ GET    releases/                                                     302    200 
 GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
+GET    releases/<slug:code>/look/                                    302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/expected/                                302    404    404    200    200    403    403    403

@@ -15,6 +15,7 @@ from synth_engine.domain import Attribute
 from synth_engine.evaluation import column_shapes, expected, figure_origins
 from synth_engine.evaluation.figure_origins import ExactFigure, ExpectedRange, ModelFigure
 from synthweb.releases import expected as pages
+from synthweb.releases import look, look_page
 
 ROOT = Path(__file__).parents[2]
 NUMBERS_MAY_STAND_IN = {ModelFigure, ExpectedRange}
@@ -37,7 +38,12 @@ CONFIDENTIAL = {
 OF_ANALYSTS = (
     "synth_engine/evaluation/expected.py",
     "synth_engine/evaluation/column_shapes.py",
+    "synth_engine/evaluation/expected_quality.py",
+    "synth_engine/evaluation/model_histograms.py",
+    "synth_engine/evaluation/thumbnails.py",
     "synthweb/releases/expected.py",
+    "synthweb/releases/look.py",
+    "synthweb/releases/look_page.py",
     "synthweb/runs/ranges.py",
 )
 
@@ -65,7 +71,10 @@ def faults(reached: object, *, within: object = None) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("reached", [expected.ExpectedColumn, pages.ExpectedPage])
+@pytest.mark.parametrize(
+    "reached",
+    [expected.ExpectedColumn, pages.ExpectedPage, look.Look, look_page.LookPage],
+)
 def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: type) -> None:
     assert faults(reached) == []
 

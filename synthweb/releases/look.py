@@ -1,0 +1,289 @@
+"""The first page of a release: a hundred synthetic rows, and what is in each column, from the model alone.
+
+Everybody sees the same rows: their seed is public and follows from the release. They are drawn once, when somebody first opens
+the page, and stored with the histograms, so that no page reads the model again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from synth_engine import codec, mechanisms
+from synth_engine.domain import Attribute, Domain, ScaleBins
+from synth_engine.evaluation import expected as ranges
+from synth_engine.evaluation import expected_quality, model_histograms
+from synth_engine.evaluation.expected import ExpectedColumn
+from synth_engine.evaluation.expected_quality import ExpectedQuality
+from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
+from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
+from synth_engine.models.model import Model
+from synth_engine.tables import Drawing
+from synthweb.releases import expected, tables
+from synthweb.releases.expected import FigureLine
+from synthweb.releases.model_cache import model_of
+from synthweb.releases.models import FirstLook, Release
+
+VERSION = "look/1"
+"""Of what is stored: another one is drawn again."""
+ROWS = 100
+MAX_COLUMNS = 100
+"""Columns of one page: a table with more has further pages."""
+MAX_CELL_CHARACTERS = 200
+MAX_VALUES_CHARACTERS = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnError:
+    """The expected error of a column: how close, the deviation as a text, and the bands of its figures."""
+
+    closeness: str
+    deviation: str
+    lines: tuple[FigureLine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookColumn:
+    """One column: its place, what the description says of it, and what the model holds.
+
+    values: bounds or the declared list. missing: how a missing value is written, empty where none can be. unit: the signs
+    around its numbers, if the description states some. error: None before the expected ranges are computed.
+    """
+
+    index: int
+    name: str
+    kind: str
+    values: str
+    missing: str
+    unit: str
+    is_number: bool
+    histogram: ModelHistogram | None
+    error: ColumnError | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """All columns, all rows in the order in which they were drawn, and the expected quality once it is computed."""
+
+    columns: tuple[LookColumn, ...]
+    rows: tuple[SyntheticRow, ...]
+    quality: ExpectedQuality | None
+
+
+def seed_of(release: Release) -> str:
+    """The public seed of the first rows: whoever draws a hundred rows with it gets the same."""
+    return f"first rows of {release.code}"
+
+
+def look_of(release: Release) -> Look:
+    """What the page shows, drawn and stored when it is first asked for. The caller authorised."""
+    stored = FirstLook.objects.filter(release=release, version=VERSION).first()
+    if stored is None:
+        stored = store(_draw(release, Model.from_json(release.model)))
+    if stored.ranges_version != ranges.VERSION:
+        columns = expected.columns_of(release)
+        if columns is not None:
+            stored = store(_with_errors(stored, columns, model_of(release.code)))
+    return _read(stored)
+
+
+def prepare(release: Release, columns: Sequence[ExpectedColumn]) -> FirstLook:
+    """All of it for `store`, before somebody opens the page. columns: the expected ranges. It takes a second: for a worker."""
+    model = Model.from_json(release.model)
+    stored = FirstLook.objects.filter(release=release, version=VERSION).first()
+    return _with_errors(stored or _draw(release, model), columns, model)
+
+
+def store(first_look: FirstLook) -> FirstLook:
+    """Keep what was drawn; whoever draws it at the same time has the same."""
+    fields = ("version", "columns", "document", "errors", "quality", "ranges_version")
+    stored, _ = FirstLook.objects.update_or_create(
+        release=first_look.release,
+        defaults={name: getattr(first_look, name) for name in fields},
+    )
+    return stored
+
+
+def _draw(release: Release, model: Model) -> FirstLook:
+    document = _document(model, seed=seed_of(release))
+    return FirstLook(
+        release=release,
+        version=VERSION,
+        columns=len(document["columns"]),
+        document=document,
+    )
+
+
+def _with_errors(
+    first_look: FirstLook, columns: Sequence[ExpectedColumn], model: Model
+) -> FirstLook:
+    first_look.errors = {
+        column.name: {
+            "closeness": expected_quality.closeness_of(column),
+            "deviation": _deviation(expected_quality.deviation_of(column)),
+            "lines": [
+                dataclasses.asdict(line)
+                for line in expected.lines_of(model.domain.attribute(column.name), column)
+            ],
+        }
+        for column in columns
+    }
+    first_look.quality = dataclasses.asdict(ExpectedQuality.of(columns))
+    first_look.ranges_version = ranges.VERSION
+    return first_look
+
+
+def _deviation(deviation: float | None) -> str:
+    """In hundredths: of records, or of a standard deviation."""
+    return "" if deviation is None else f"{100 * deviation:.2g}"
+
+
+def _document(model: Model, *, seed: str) -> dict[str, Any]:
+    """The look of a model as plain values."""
+    domain = model.domain
+    frame = _first_rows(model, seed=seed)
+    texts = codec.as_text(domain, frame)
+    columns = [each for each in domain.table_columns if each.name in texts]
+    cells = [_cells(texts[each.name], frame[each.name]) for each in columns]
+    ranks = [_ranks(domain.written_like(each), frame[each.name]) for each in columns]
+    modelled = {each.name: each for each in domain.modelled}
+    return {
+        "columns": [_column(each, model, modelled.get(each.name), domain) for each in columns],
+        "cells": [list(row) for row in zip(*cells, strict=True)],
+        "ranks": [list(row) for row in zip(*ranks, strict=True)],
+    }
+
+
+def _first_rows(model: Model, *, seed: str) -> pd.DataFrame:
+    draw = Drawing(model=model, rows=ROWS, seed=seed, sampler=mechanisms.SAMPLER)
+    return pd.concat(list(draw.blocks()), ignore_index=True)
+
+
+def _cells(texts: pd.Series, values: pd.Series) -> list[str | None]:
+    """Texts of a column as a file has them, the longest cut; None where a value is missing."""
+    return [
+        None if missing else _shortened(str(text), MAX_CELL_CHARACTERS)
+        for text, missing in zip(texts.tolist(), values.isna().tolist(), strict=True)
+    ]
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _ranks(attribute: Attribute, column: pd.Series) -> list[int]:
+    """The rank of each value, equal for equal ones: by size where values have one, by place where they are listed in an order,
+    else by text. Missing values come last."""
+    if attribute.is_comparable:
+        keys = pd.Series(attribute.comparable(column))
+    elif attribute.ordered:
+        places = {label: place for place, label in enumerate(attribute.value_labels)}
+        keys = column.map(places)
+    else:
+        keys = column.map(lambda value: str(value).casefold(), na_action="ignore")
+    ranks = keys.reset_index(drop=True).rank(method="dense", na_option="bottom")
+    return [int(rank) for rank in ranks.tolist()]
+
+
+def _column(
+    attribute: Attribute, model: Model, modelled: Attribute | None, domain: Domain
+) -> dict[str, Any]:
+    described = tables.describe(attribute)
+    if isinstance(attribute, ScaleBins):
+        # The bounds of what can be learned are no fact about the column.
+        described |= {"kind": attribute.of, "values": ""}
+    histogram = None if modelled is None else model_histograms.of_column(model, modelled)
+    return {
+        "name": attribute.name,
+        "kind": described["kind"],
+        "values": _shortened(str(described["values"]), MAX_VALUES_CHARACTERS),
+        "missing": described["missing"],
+        "unit": " ".join(attribute.written.units),
+        "number": domain.written_like(attribute).holds_numbers,
+        "histogram": None if histogram is None else _histogram_document(histogram),
+    }
+
+
+def _histogram_document(histogram: ModelHistogram) -> dict[str, Any]:
+    return {
+        "bars": [[bar.label, bar.share.value] for bar in histogram.bars],
+        "more": histogram.more,
+        "missing": None if histogram.missing is None else histogram.missing.value,
+    }
+
+
+def _read(stored: FirstLook) -> Look:
+    document, errors = stored.document, stored.errors or {}
+    return Look(
+        columns=tuple(
+            LookColumn(
+                index=index,
+                name=column["name"],
+                kind=column["kind"],
+                values=column["values"],
+                missing=column["missing"],
+                unit=column["unit"],
+                is_number=column["number"],
+                histogram=_read_histogram(column["histogram"]),
+                error=_read_error(errors.get(column["name"])),
+            )
+            for index, column in enumerate(document["columns"])
+        ),
+        rows=tuple(
+            SyntheticRow(cells=tuple(cells), ranks=tuple(ranks))
+            for cells, ranks in zip(document["cells"], document["ranks"], strict=True)
+        ),
+        quality=quality_of(stored),
+    )
+
+
+def quality_of(stored: FirstLook) -> ExpectedQuality | None:
+    """How close the columns are expected to be; None before it is computed."""
+    return None if stored.quality is None else ExpectedQuality(**stored.quality)
+
+
+def _read_error(document: Mapping[str, Any] | None) -> ColumnError | None:
+    if document is None:
+        return None
+    return ColumnError(
+        closeness=document["closeness"],
+        deviation=document["deviation"],
+        lines=tuple(FigureLine(**line) for line in document["lines"]),
+    )
+
+
+def _read_histogram(document: Mapping[str, Any] | None) -> ModelHistogram | None:
+    if document is None:
+        return None
+    missing = document["missing"]
+    return ModelHistogram(
+        bars=tuple(
+            HistogramBar(label=label, share=ModelFigure(value=share))
+            for label, share in document["bars"]
+        ),
+        more=document["more"],
+        missing=None if missing is None else ModelFigure(value=missing),
+    )
+
+
+def chosen_rows(
+    look: Look, *, words: str, column: int | None, sort: int | None, falls: bool
+) -> Sequence[SyntheticRow]:
+    """The rows that contain the words, in one column or in any, sorted by one column; missing values come last."""
+    wanted = words.casefold()
+    rows = [row for row in look.rows if _contains(row, wanted, column)]
+    if sort is None:
+        return rows
+    rows.sort(key=lambda row: row.ranks[sort], reverse=falls)
+    # A stable sort: rows with a value stay in their order.
+    rows.sort(key=lambda row: row.cells[sort] is None)
+    return rows
+
+
+def _contains(row: SyntheticRow, words: str, column: int | None) -> bool:
+    cells = row.cells if column is None else (row.cells[column],)
+    return not words or any(cell is not None and words in cell.casefold() for cell in cells)
