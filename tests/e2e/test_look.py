@@ -20,6 +20,7 @@ from synthweb.runs.models import RangesErrand
 from tests.cast import Cast
 from tests.e2e.patience import element, until
 from tests.e2e.test_accessibility import judged
+from tests.e2e.themes import prefer
 from tests.web import scene
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -68,7 +69,7 @@ def test_an_analyst_looks_sorts_filters_and_downloads(
 
     for theme, width in (("dark", 390), ("light", 1440)):
         chrome.set_window_size(width, 900)
-        chrome.execute_script("localStorage.setItem('synthweb-theme', arguments[0])", theme)
+        prefer(chrome, theme)
         chrome.refresh()
         element(chrome, ".look-column summary").send_keys(Keys.ENTER)
         until(chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".look-column[open]"))
@@ -76,6 +77,7 @@ def test_an_analyst_looks_sorts_filters_and_downloads(
         wider = "return document.documentElement.scrollWidth > window.innerWidth"
         assert not chrome.execute_script(wider)
 
+    prefer(chrome, "")
     element(chrome, "[data-draw]").send_keys(Keys.ENTER)
     until(chrome, lambda page: "/samples/" in page.current_url)
     sample = Sample.objects.get()
