@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.codec.encoding import encode_column
@@ -33,10 +34,10 @@ def encode_public(domain: Domain, table: PublicTable) -> dict[str, NDArray[np.in
 
 
 def _encoded(attribute: Attribute, cells: Sequence[str]) -> NDArray[np.int64]:
-    texts, places = np.unique(np.array(cells, dtype=np.str_), return_inverse=True)
-    listed = texts.tolist()
-    fits = ~unfit_texts(attribute, listed)
+    # By hashes: an array of texts of one width would take as much room for each cell as for the longest.
+    places, texts = pd.factorize(np.array(cells, dtype=object))
+    fits = ~unfit_texts(attribute, texts.tolist())
     codes = np.full(texts.size, NO_CODE, dtype=np.int64)
     # What fits nothing is not even read: a column may say nothing of where such cells go.
-    codes[fits] = encode_column(attribute, texts[fits].astype(object))
+    codes[fits] = encode_column(attribute, texts[fits])
     return codes[places]

@@ -94,6 +94,8 @@ def _cells(
         places.append((names.index(name), list[str]()))
     if not places:
         return {}
+    # Equal cells share one text: a table of records has few different ones, many times.
+    memo: dict[str, str] = {}
     for number, row in enumerate(filter(None, lines), start=2):
         if len(row) != len(names):
             raise TableError(
@@ -107,7 +109,8 @@ def _cells(
                 repair="take those of one region",
             )
         for place, texts in places:
-            texts.append(row[place].strip())
+            text = row[place].strip()
+            texts.append(memo.setdefault(text, text))
     cells = {names[place]: texts for place, texts in places}
     for name, texts in cells.items():
         if any(len(text) > LONGEST_CELL for text in texts):
