@@ -82,6 +82,7 @@ __all__ = [
     "plan",
     "recommended",
     "traits",
+    "without_prior",
 ]
 
 
@@ -127,7 +128,8 @@ def plan(
         raise SpecError(
             "there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}"
         )
-    spec, stated = _without_prior(spec, takes_prior=mechanism.takes_prior)
+    stated = spec.parameters.get("prior") if mechanism.takes_prior else None
+    spec = without_prior(spec)
     config = mechanism.from_parameters(spec.parameters)
     if two_stage.needed(config, domain):
         planned = two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
@@ -142,13 +144,13 @@ def plan(
     return planned
 
 
-def _without_prior(spec: Spec, *, takes_prior: bool) -> tuple[Spec, object]:
-    """The request as its mechanism reads it, and what it states of a public table: stored requests state theirs."""
-    if not takes_prior or spec.parameters.get("prior") is None:
-        return spec, None
-    given = dict(spec.parameters)
-    stated = given.pop("prior")
-    return replace(spec, parameters=given), stated
+def without_prior(spec: Spec) -> Spec:
+    """The request as its mechanism reads it, without what it states of a public table: stored requests state theirs."""
+    # Other methods may have a parameter of that name.
+    if not traits(spec.mechanism).takes_prior or spec.parameters.get("prior") is None:
+        return spec
+    given = {name: value for name, value in spec.parameters.items() if name != "prior"}
+    return replace(spec, parameters=given)
 
 
 def estimate(

@@ -208,6 +208,12 @@ class Plan(ABC):
             raise SpecError(
                 f"{self.mechanism} reads no public table", repair="leave it out, or use auto"
             )
+        names = {attribute.name for attribute in self.domain.attributes}
+        if others := [name for name in prior.renamed if name not in names]:
+            raise SpecError(
+                f"{len(others):,} columns renamed for the public table are not in the description, among them {others[0]!r}",
+                repair="take the names of columns from the description",
+            )
         shared = list(codec.encode_public(self.domain, prior))
         if not shared:
             raise SpecError(

@@ -7,10 +7,12 @@ import math
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import Card, CardTable
 from synth_engine.evaluation.thousands import grouped
-from synth_engine.references import Reference
+from synth_engine.references import Reference, ReferenceSheet
 
 MAX_POINTS = 6_000  # points; beyond it every so many-th
 MAX_ROWS = 12
+MAX_SHOWN_COLUMNS = 30
+MAX_CELL_CHARACTERS = 40
 _WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards, without a background."
 _HOW = (
     "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the "
@@ -56,6 +58,23 @@ def table(reference: Reference) -> CardTable:
     return CardTable(
         caption, (*head, *(name.capitalize() for name in reference.parents)), numeric, rows
     )
+
+
+def table_of_records(sheet: ReferenceSheet) -> CardTable:
+    """The first records, in the first columns."""
+    columns = sheet.names[:MAX_SHOWN_COLUMNS]
+    rows = [
+        tuple(_shortened(sheet.cells[name][line]) for name in columns)
+        for line in range(min(MAX_ROWS, len(sheet)))
+    ]
+    caption = f"The first {len(rows)} of {grouped(len(sheet))} records"
+    if len(columns) < len(sheet.names):
+        caption += f", the first {len(columns)} of {len(sheet.names)} columns"
+    return CardTable(caption, columns, tuple(False for _ in columns), rows)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_CELL_CHARACTERS else f"{text[: MAX_CELL_CHARACTERS - 1]}…"
 
 
 def _trace(reference: Reference, step: int) -> dict[str, object]:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.errors import TableError
 from synth_engine.references import Roles
 from synthweb.lib.names import validate_one_line
+from synthweb.references.models import RECORDS
 from synthweb.references.services import MOST_BYTES, WORD, Brought
 
 
@@ -32,6 +33,17 @@ def parts_of(lines: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
 class FileForm(forms.Form):
     """A file, that it is public, and which of its columns is what."""
 
+    kind = forms.ChoiceField(
+        required=False,
+        label=_("What it has"),
+        choices=[
+            ("", _("Codes, with points, larger areas or weights")),
+            (RECORDS, _("Records, to be read beside the answers of a release")),
+        ],
+        help_text=_(
+            "A table of records has the columns of a dataset: last year's release, or the survey of another state."
+        ),
+    )
     file = forms.FileField(
         label=_("File"),
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,.gz"}),
@@ -121,6 +133,13 @@ class FileForm(forms.Form):
         parents = cleaned.get("parents") or {"parents": (), "names": ()}
         has_roles = any(texts.values()) or bool(parents["parents"]) or bool(cleaned.get("adds"))
         cleaned["roles"] = None
+        if cleaned.get("kind") == RECORDS:
+            if has_roles or cleaned.get("code"):
+                self.add_error(
+                    "kind",
+                    _("Columns of records have no roles: leave the columns below empty."),
+                )
+            return cleaned
         if not cleaned.get("code"):
             if has_roles:
                 self.add_error(
@@ -141,7 +160,10 @@ class FileForm(forms.Form):
     def brought(self) -> Brought:
         cleaned = self.cleaned_data
         return Brought(
-            data=cleaned["file"].read(), word=cleaned["word"], roles=cleaned["roles"]
+            data=cleaned["file"].read(),
+            word=cleaned["word"],
+            roles=cleaned["roles"],
+            has_records=cleaned["kind"] == RECORDS,
         )
 
 
@@ -162,7 +184,8 @@ class NewForm(FileForm):
         "name",
         "published",
         "file",
-        *(name for name in FileForm.base_fields if name != "file"),
+        "kind",
+        *(name for name in FileForm.base_fields if name not in ("file", "kind")),
     ]
 
 

@@ -1,6 +1,7 @@
-"""Public reference tables: where codes lie, of what they are parts, what weighs in them. Public by a steward's word.
+"""Public reference tables: where codes lie, of what they are parts, what weighs in them; or records. Public by a steward's word.
 
-What is stored is what the engine read out of a file (`synth_engine.references.Reference`), packed; the file is not."""
+What is stored of codes is what the engine read out of a file (`synth_engine.references.Reference`), packed; the file is not.
+Of records the file itself is stored, packed."""
 
 from __future__ import annotations
 
@@ -10,16 +11,19 @@ import json
 from django.conf import settings
 from django.db import models
 
+from synth_engine.errors import DomainError
 from synth_engine.references import Reference, ReferenceSource
 from synthweb.accounts.models import Organisation
 from synthweb.lib import codes
 
+RECORDS = "records"
 KINDS = {
     "gazetteer": "Gazetteer: points",
     "partition": "Partition",
     "density": "Density: weights",
+    RECORDS: "Records",
 }
-"""Of synth_engine.references, and what pages call them."""
+"""The first three of synth_engine.references, and what pages call them."""
 
 
 class ReferenceTable(models.Model):
@@ -60,9 +64,10 @@ class ReferenceVersion(models.Model):
     )
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=16)  # of KINDS
-    roles = models.JSONField()  # which column of the file was what
+    # Which column of the file was what; of records, the names of all columns.
+    roles = models.JSONField()
     content = models.BinaryField()
-    code_count = models.PositiveIntegerField()
+    code_count = models.PositiveIntegerField()  # of records, their number
     partitions = models.JSONField()  # name → number of parts
     advice = models.CharField(max_length=300, blank=True)
     sha256 = models.CharField(max_length=64)
@@ -84,8 +89,18 @@ class ReferenceVersion(models.Model):
         return f"{self.reference}, version {self.number}"
 
     @property
+    def has_records(self) -> bool:
+        """Whether it has records, and no codes (`references.records`)."""
+        return self.kind == RECORDS
+
+    @property
     def read(self) -> Reference:
-        """What the file said."""
+        """What the file said of codes. Errors: DomainError for records."""
+        if self.has_records:
+            raise DomainError(
+                "this reference table has records, and no codes with points, weights or larger parts",
+                repair="choose another one, or use this one beside the answers of a release",
+            )
         return Reference.from_json(json.loads(gzip.decompress(bytes(self.content))))
 
     @property

@@ -17,7 +17,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.screens import crumbs as of_dataset
 from synthweb.lib.errors import Refused
-from synthweb.references import applying, figures, selectors
+from synthweb.references import applying, figures, records, selectors
 from synthweb.references.models import KINDS, ReferenceTable, ReferenceVersion
 
 
@@ -50,21 +50,26 @@ def listed(table: ReferenceTable) -> dict[str, object]:
 
 def detail(user: User, table: ReferenceTable, version: ReferenceVersion) -> dict[str, object]:
     """The page of one version."""
-    reference = version.read
-    return {
+    shown: dict[str, object]
+    if version.has_records:
+        shown = {"card": None, "first": figures.table_of_records(records.sheet_of(version))}
+    else:
+        reference = version.read
+        shown = {"card": figures.card(reference), "first": figures.table(reference)}
+    return shown | {
         "table": table,
         "version": version,
         "versions": table.versions.all(),
         "kind": KINDS[version.kind],
         "roles": _roles(version.roles),
-        "card": figures.card(reference),
-        "first": figures.table(reference),
         "brings": can(user, Need.UPLOAD),
         "crumbs": crumbs(("", table.name)),
     }
 
 
 def _roles(roles: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if "columns" in roles:
+        return [(str(len(roles["columns"])), ", ".join(roles["columns"]))]
     named = [
         ("codes", "code"),
         ("latitudes", "latitude"),
@@ -84,7 +89,7 @@ def using(
     error: InputError | Refused | None = None,
 ) -> dict[str, Any]:
     """The page on which a reference table is taken for a column: what is asked, what of it fits, what is there."""
-    tables = [(table.code, table.name) for table in selectors.references_of(user)]
+    tables = [(table.code, table.name) for table in selectors.of_codes(user)]
     column, code, level = (asked.get(key, "")[:200] for key in ("column", "reference", "level"))
     version = selectors.version_for(user, code) if code in dict(tables) else None
     # A density, and the points of a place, are not matched to listed values.

@@ -39,6 +39,18 @@ def reference_for(user: people.Person, code: str) -> ReferenceTable:
     return table
 
 
+def of_records(user: people.Person) -> list[ReferenceVersion]:
+    """The newest version of every table of records of `user`'s organisation, by name; their content stays in the database."""
+    newest = (next(iter(table.versions.all()), None) for table in references_of(user))
+    return [version for version in newest if version is not None and version.has_records]
+
+
+def of_codes(user: people.Person) -> list[ReferenceTable]:
+    """Every reference table of `user`'s organisation that has codes, by name."""
+    others = {version.reference_id for version in of_records(user)}
+    return [table for table in references_of(user) if table.pk not in others]
+
+
 def version_for(user: people.Person, code: str, number: int | None = None) -> ReferenceVersion:
     """One version with its content, the newest unless a number is given; or 404."""
     versions = ReferenceVersion.objects.filter(

@@ -7,12 +7,13 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from synth_engine import references as engine
 from synth_engine.errors import TableError
-from synth_engine.references import Reference, Roles
+from synth_engine.references import Roles
 from synthweb.accounts.models import Organisation, User
 from synthweb.accounts.selectors import organisation_of
 from synthweb.audit import services as audit
@@ -20,7 +21,8 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.services.intake import content_secret
 from synthweb.lib import names
 from synthweb.lib.errors import Conflict, Refused
-from synthweb.references.models import ReferenceTable, ReferenceVersion
+from synthweb.references import records
+from synthweb.references.models import RECORDS, ReferenceTable, ReferenceVersion
 
 MOST_BYTES = 32 * 2**20
 """As uploaded: it is read in memory, and nothing of it touches a disk before it is known to be no table of a dataset."""
@@ -32,11 +34,13 @@ NOT_PUBLIC = (
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """A file with what somebody says about it: that it is public (`word`), and its columns (None: by their names)."""
+    """A file with what somebody says about it: that it is public (`word`), and its columns (None: by their names). has_records:
+    whether it is a table of records, whose columns have no roles."""
 
     data: bytes
     word: str
     roles: Roles | None = None
+    has_records: bool = False
 
 
 def add(*, actor: User, name: str, published: str, file: Brought) -> ReferenceTable:
@@ -74,8 +78,14 @@ def add_version(*, actor: User, reference: ReferenceTable, file: Brought) -> Ref
     read = _read(file, organisation=reference.organisation)
     # Numbers are counted up from the latest version: two requests must not both see the same.
     locked = ReferenceTable.objects.select_for_update(of=("self",)).get(pk=reference.pk)
-    if locked.versions.filter(sha256=read.sha256, roles=read.roles.to_json()).exists():
+    if locked.versions.filter(sha256=read.sha256, roles=read.roles).exists():
         raise Conflict("this very file is a version of it already", repair="use that one")
+    latest = locked.versions.order_by("-number").values_list("kind", flat=True).first()
+    if latest is not None and (latest == RECORDS) != (read.kind == RECORDS):
+        raise Conflict(
+            "versions of a reference table have all codes or all records, and this file has the other",
+            repair="add it as a reference table of its own",
+        )
     return _keep(locked, actor=actor, read=read)
 
 
@@ -108,8 +118,14 @@ def require_not_public(content_key: str, *, organisation: Organisation) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Read:
-    reference: Reference
-    roles: Roles
+    """What is stored of a file."""
+
+    kind: str
+    roles: dict[str, Any]
+    content: bytes  # before it is packed
+    count: int
+    partitions: dict[str, int]
+    advice: str
     sha256: str
     content_key: str
 
@@ -132,34 +148,62 @@ def _read(file: Brought, *, organisation: Organisation) -> _Read:
     text = engine.unpacked(file.data)
     key = hmac.new(content_secret(), text, digestmod=hashlib.sha256).hexdigest()
     require_no_table(key, organisation=organisation)
+    sha256 = hashlib.sha256(text).hexdigest()
+    if file.has_records:
+        return _read_records(text, file=file, sha256=sha256, content_key=key)
     roles = file.roles or engine.recognise(engine.read_sheet(text).names)
     if roles is None:
         raise TableError(
             "the names of the columns do not show which one is the code",
-            repair="say which columns to take",
+            repair="say which columns to take, or that it is a table of records",
         )
     reference = engine.read(text, roles=roles)
     return _Read(
-        reference=reference,
-        roles=roles,
-        sha256=hashlib.sha256(text).hexdigest(),
+        kind=reference.kind,
+        roles=roles.to_json(),
+        content=json.dumps(
+            reference.to_json(), separators=(",", ":"), allow_nan=False
+        ).encode(),
+        count=len(reference),
+        partitions={name: len(set(parts)) for name, parts in reference.parents.items()},
+        advice=engine.advice(reference),
+        sha256=sha256,
         content_key=key,
+    )
+
+
+def _read_records(text: bytes, *, file: Brought, sha256: str, content_key: str) -> _Read:
+    if file.roles is not None:
+        raise Refused(
+            "columns of a table of records have no roles",
+            repair="leave them out, or say that the file has codes",
+            field="kind",
+        )
+    checked = records.check(text)
+    return _Read(
+        kind=RECORDS,
+        roles={"columns": list(checked.columns)},
+        content=text,
+        count=checked.records,
+        partitions={},
+        advice="",
+        sha256=sha256,
+        content_key=content_key,
     )
 
 
 def _keep(table: ReferenceTable, *, actor: User, read: _Read) -> ReferenceVersion:
     latest = table.versions.order_by("-number").values_list("number", flat=True).first() or 0
-    content = json.dumps(read.reference.to_json(), separators=(",", ":"), allow_nan=False)
     made = ReferenceVersion.objects.create(
         reference=table,
         number=latest + 1,
-        kind=read.reference.kind,
-        roles=read.roles.to_json(),
+        kind=read.kind,
+        roles=read.roles,
         # No time in the header: equal contents are equal bytes.
-        content=gzip.compress(content.encode(), compresslevel=6, mtime=0),
-        code_count=len(read.reference),
-        partitions={name: len(set(parts)) for name, parts in read.reference.parents.items()},
-        advice=engine.advice(read.reference),
+        content=gzip.compress(read.content, compresslevel=6, mtime=0),
+        code_count=read.count,
+        partitions=read.partitions,
+        advice=read.advice,
         sha256=read.sha256,
         content_key=read.content_key,
         uploaded_by=actor,

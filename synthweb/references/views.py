@@ -102,7 +102,7 @@ def _receive(request: SignedInRequest, table: ReferenceTable | None) -> HttpResp
         else:
             messages.success(
                 request,
-                _("“%(name)s” can be used for columns of any dataset of your organisation.")
+                _("“%(name)s” can be used for any dataset of your organisation.")
                 % {"name": made.name},
             )
             return redirect("references:detail", made.code)

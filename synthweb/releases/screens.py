@@ -33,6 +33,7 @@ from synthweb.releases import (
     learned_domain,
     maps,
     measurements,
+    public_table,
     selectors,
     trees,
     workload_report,
@@ -239,6 +240,7 @@ def overview(release: Release) -> dict[str, object]:
         "protects": _protects(release.receipt),
         "triples": findings.triples(release),
         "cited": cited(domain),
+        "public_table": public_table.stated(release.receipt),
         "constraints": [each.sentence for each in domain.constraints],
     }
 
@@ -282,6 +284,7 @@ def receipt(user: User, release: Release) -> dict[str, object]:
         "delta": number_format.delta(guarantee["delta"]),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
         "protects": _protects(document),
+        "public_table": public_table.stated(document),
         "looked": receipts.is_after_looking(document),
         "signed": document["seal"],
         "evidence": evidence.of(user, release),

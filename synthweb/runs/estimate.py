@@ -16,10 +16,11 @@ from synthweb.ledger.amounts import ATTO, Shortfall
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.releases import guarantee
-from synthweb.runs import learning, planning, priors, sample_size, timing
+from synthweb.runs import learning, planning, priors, public_tables, sample_size, timing
 from synthweb.runs.forecast import Forecast, forecast, share
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import Proposal
+from synthweb.runs.public_tables import SharedColumns
 from synthweb.runs.sample_size import Enough
 from synthweb.runs.timing import Band
 
@@ -126,6 +127,7 @@ class Estimate:
     advice: str
     cells: str
     lowered: Lowered | None
+    table: SharedColumns | None
 
     @property
     def price(self) -> Bar:
@@ -151,10 +153,9 @@ class Estimate:
         )
 
 
-def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = False) -> Estimate:
-    """What `proposal` would mean. `guess`: a public guess of the number of records, where that is not public; `hasty`: as
-    of a forecast."""
-    rows, source = planning.rows_known(proposal, guess=guess)
+def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
+    """What `proposal` would mean. `hasty`: as of a forecast."""
+    rows, source = planning.rows_known(proposal)
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     needed, error = expected.resources, expected.errors
     return Estimate(
@@ -180,7 +181,8 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         digest=proposal.plan.digest,
         forecast=forecast(
             proposal.plan.domain,
-            spec=proposal.plan.spec,
+            # Without the public table, which no forecast of errors counts.
+            spec=mechanisms.without_prior(proposal.plan.spec),
             rows=rows,
             rule=planning.rule_of(proposal.account),
             hasty=hasty,
@@ -199,6 +201,7 @@ def estimate(proposal: Proposal, *, guess: int | None = None, hasty: bool = Fals
         advice=proposal.plan.advice,
         cells=_cells(proposal),
         lowered=_lowered(proposal, mean=error.mean, rows=rows),
+        table=public_tables.shared_columns(proposal.facts.table, proposal.plan),
     )
 
 

@@ -19,7 +19,7 @@ from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import MAX_ROWS, Spec
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
-from synthweb.runs import methods, purpose
+from synthweb.runs import methods, public_tables, purpose
 from synthweb.runs.purpose import PREFIX
 
 DIGITS = re.compile(r"[0-9]{1,10}")
@@ -33,6 +33,9 @@ SHORT = {
         "At most %(limit_value)d characters, and this has %(show_value)d: shorten it."
     )
 }
+LONGEST_RENAMING = 100_000
+TABLE_FIELDS = ("prior", "prior_columns")
+PUBLIC_TABLE = "public table"  # in the rules of errors about one
 ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
 
@@ -63,16 +66,36 @@ class ReleaseForm(forms.Form):
     )
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+    prior = forms.CharField(
+        max_length=40,
+        required=False,
+        label=_("Public table"),
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    prior_columns = forms.CharField(
+        max_length=LONGEST_RENAMING,
+        required=False,
+        label=_("Columns with another name"),
+        help_text=_(
+            "Columns are shared by name. For others, one a line: the column of the description, an equals sign, and what "
+            "the public table calls it."
+        ),
+        widget=forms.Textarea(
+            attrs={"class": "form-control", "rows": 2, "placeholder": "age = AGEP"}
+        ),
+        error_messages=SHORT,
+    )
 
     def __init__(
         self,
         data: Mapping[str, object] | None = None,
         *,
         domain: Domain | None = None,
+        tables: public_tables.Offered = public_tables.NOTHING,
         **suggested: Any,
     ) -> None:
-        """`domain`: of the table; methods that are not for it are not offered. `suggested`: what fields begin with, such
-        as the choices of an earlier run."""
+        """`domain`: of the table; methods that are not for it are not offered. `tables`: public tables to choose from.
+        `suggested`: what fields begin with, such as the choices of an earlier run."""
         self.domain, described = domain, mechanisms.describe(domain)
         self.first = methods.preferred(described, recommended=mechanisms.recommended(domain))
         usual = {"mechanism": self.first, "epsilon": "1", "delta": "0"}
@@ -96,6 +119,20 @@ class ReleaseForm(forms.Form):
         if given is not None:
             self.data = self._defaults() | given
         self._keep_what_is_chosen()
+        self.tables = tables
+        self._offer_tables()
+
+    def _offer_tables(self) -> None:
+        select, value = self.fields["prior"].widget, self["prior"].value()
+        if not isinstance(select, forms.Select):
+            raise TypeError("the field has no choices")
+        listed = dict([*self.tables.references, *self.tables.releases])
+        more = []
+        # An older version, or a table that is gone by now: a list shows what was chosen.
+        if value and str(value) not in listed:
+            choice = public_tables.Choice.parse_or_none(str(value))
+            more = [(str(value), choice.label if choice else str(value))]
+        select.choices = [*self.tables.choices, *more]
 
     def _keep_what_is_chosen(self) -> None:
         """A list to choose from shows what was chosen, even if it is no longer there."""
@@ -185,10 +222,27 @@ class ReleaseForm(forms.Form):
         )
         return next(problems, None)
 
+    @property
+    def shows_tables(self) -> bool:
+        """Whether the chosen method reads a public table, or one is chosen, which it then refuses."""
+        takes_prior = mechanisms.traits(self.chosen).takes_prior
+        return takes_prior or any(field.value() for field in self.table_fields())
+
+    @property
+    def tables_open(self) -> bool:
+        """Whether the fields of a public table are used, or wrong: then they are shown at once."""
+        return any(field.value() or field.errors for field in self.table_fields())
+
+    def table_fields(self) -> list[forms.BoundField]:
+        """The fields of a public table."""
+        return [self[name] for name in TABLE_FIELDS]
+
     def settled_fields(self) -> list[forms.BoundField]:
         """The fields that every mechanism has."""
         return [
-            field for field in self.visible_fields() if not field.html_name.startswith(PREFIX)
+            field
+            for field in self.visible_fields()
+            if not field.html_name.startswith(PREFIX) and field.html_name not in TABLE_FIELDS
         ]
 
     def as_suggested(self) -> ReleaseForm:
@@ -199,6 +253,7 @@ class ReleaseForm(forms.Form):
         return ReleaseForm(
             {name: "" if value is None else value for name, value in begun.items()},
             domain=self.domain,
+            tables=self.tables,
         )
 
     def picks(self) -> list[tuple[str, str]]:
@@ -209,6 +264,29 @@ class ReleaseForm(forms.Form):
 
     def clean_rows(self) -> int | None:
         return self._count("rows")
+
+    def clean_prior_columns(self) -> dict[str, str]:
+        try:
+            return public_tables.parse_columns(self.cleaned_data["prior_columns"])
+        except ValueError:
+            raise forms.ValidationError(
+                _(
+                    "A line is not two names with an equals sign between them, or a column stands in two lines: write it like “age = AGEP”."
+                )
+            ) from None
+
+    def _table(self, cleaned: Mapping[str, Any]) -> public_tables.Choice | None:
+        columns = cleaned.get("prior_columns") or {}
+        if not cleaned.get("prior"):
+            if columns:
+                self.add_error(
+                    "prior", _("Columns are renamed: choose a public table, or clear them.")
+                )
+            return None
+        choice = public_tables.Choice.parse_or_none(cleaned["prior"], columns=columns)
+        if choice is None:
+            self.add_error("prior", _("There is no such public table: choose one of the list."))
+        return choice
 
     def clean_records(self) -> int | None:
         return self._count("records")
@@ -230,6 +308,7 @@ class ReleaseForm(forms.Form):
         amounts = {name: self._amount(name, cleaned.get(name)) for name in ("epsilon", "delta")}
         if self.hindrance:
             self.add_error(self._groups(), self.hindrance)
+        cleaned["table"] = self._table(cleaned)
         if self.errors:
             return cleaned
         parameters = {
@@ -257,9 +336,12 @@ class ReleaseForm(forms.Form):
     def refuse(self, error: InputError) -> None:
         """Put an engine error where the person can mend it: at the field that its rule begins with or the parameter that
         it names, else at the top."""
+        if PUBLIC_TABLE in error.rule:
+            renamed = error.column is not None or "renamed" in error.rule
+            return self.add_error("prior_columns" if renamed else "prior", error.text)
         words = NAME.findall(error.rule)
         fields = [*words[:1], *(PREFIX + word for word in words)]
-        self.add_error(
+        return self.add_error(
             next((field for field in fields if field in self.fields), None), error.text
         )
 

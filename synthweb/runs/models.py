@@ -76,6 +76,8 @@ class SynthesisRun(Leased):
     )
     name = models.CharField(max_length=200)
     spec = models.JSONField()  # the engine's Spec as JSON
+    # The public table beside which answers are read (`public_tables.StatedTable`).
+    prior = models.JSONField(null=True, blank=True)
     plan_digest = models.CharField(max_length=64)
     # What is held and charged, in the account's currency.
     epsilon = models.BigIntegerField(default=0)

@@ -20,10 +20,23 @@ from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, Rule
 from synthweb.ledger.protection import Protection
 from synthweb.releases.models import Release
-from synthweb.runs import errors
+from synthweb.runs import errors, public_tables
+from synthweb.runs.public_tables import StatedTable
 
 UNKNOWN_ROWS = 10_000
 ASSUMED = "assumed, because the real number is not public"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicFacts:
+    """What is given beside a spec. rows: a public guess of the number of records, for forecasts. table: a public table beside
+    which the answers are read."""
+
+    rows: int | None = None
+    table: StatedTable | None = None
+
+
+NO_FACTS = PublicFacts()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +49,29 @@ class Proposal:
     spec: Spec
     plan: Plan
     price: Amount  # in the account's currency, rounded up
+    facts: PublicFacts = NO_FACTS
 
 
-def propose(*, dataset: Dataset, spec: Spec) -> Proposal:
+def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> Proposal:
     """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise."""
     version, account = basis(dataset)
     _check_terms(version, account)
     _check_table(dataset, version)
-    plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account))
+    prior = public_tables.load(facts.table, organisation=dataset.organisation)
+    plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account), prior=prior)
     price = Amount(**plan.cost(rule_of(account))._asdict())
     return Proposal(
-        dataset=dataset, account=account, version=version, spec=spec, plan=plan, price=price
+        dataset=dataset,
+        account=account,
+        version=version,
+        spec=spec,
+        plan=plan,
+        price=price,
+        facts=facts,
     )
 
 
-def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, str]:
+def rows_known(proposal: Proposal) -> tuple[int, str]:
     """How many records error is estimated for: only a public or an already paid-for number, or what was typed."""
     domain = proposal.plan.domain
     if domain.rows:
@@ -61,8 +82,8 @@ def rows_known(proposal: Proposal, *, guess: int | None = None) -> tuple[int, st
     )
     if rows := earlier.values_list("rows", flat=True).first():
         return rows, "the noisy number of an earlier release"
-    if guess:
-        return guess, "your guess"
+    if proposal.facts.rows:
+        return proposal.facts.rows, "your guess"
     if proposal.spec.rows:
         return proposal.spec.rows, "the number you asked for"
     return UNKNOWN_ROWS, ASSUMED
@@ -90,9 +111,19 @@ def described(dataset: Dataset) -> Domain | None:
     return None if version is None else domain_of(version)
 
 
-def replan(*, version: DomainVersion, spec: Spec, account: BudgetAccount) -> Plan:
-    """The plan of a run that was submitted earlier: the same description, the same spec, the same account."""
-    return mechanisms.plan(Domain.from_json(version.document), spec, rule=rule_of(account))
+def replan(
+    *,
+    version: DomainVersion,
+    spec: Spec,
+    account: BudgetAccount,
+    table: StatedTable | None = None,
+) -> Plan:
+    """The plan of a run that was submitted earlier: the same description, the same spec, the same account, the same public
+    table. Errors: SpecError if that was deleted."""
+    prior = public_tables.load(table, organisation=version.dataset.organisation)
+    return mechanisms.plan(
+        Domain.from_json(version.document), spec, rule=rule_of(account), prior=prior
+    )
 
 
 def rule_of(account: BudgetAccount) -> Literal["basic", "zcdp"]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -22,10 +23,11 @@ from synthweb.lib import number_format
 from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
-from synthweb.runs import selectors, stages
+from synthweb.runs import public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
 from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.public_tables import StatedTable
 
 State = SynthesisRun.State
 USUAL_EPSILON = 10**9  # one, in the ledger's integers
@@ -96,11 +98,36 @@ def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     }
 
 
-def again(like: SynthesisRun | None) -> dict[str, object]:
-    """The choices of an earlier run, to begin with; its seed and its request are its own."""
+@dataclass(frozen=True, kw_only=True)
+class Again:
+    """The choices of an earlier run, to begin with. table: its public table. is_gone: whether that was deleted since, so that
+    the form begins without it."""
+
+    like: SynthesisRun | None = None
+    choices: Mapping[str, object] = field(default_factory=dict)
+    table: StatedTable | None = None
+    is_gone: bool = False
+
+    @property
+    def shown(self) -> dict[str, object]:
+        return {"like": self.like, "gone_table": self.table if self.is_gone else None}
+
+
+def again(user: User, like: SynthesisRun | None) -> Again:
+    """The choices of an earlier run; its seed and its request are its own."""
     if like is None or not (choices := choices_of(like.spec)):
-        return {}
-    return choices | {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
+        return Again(like=like)
+    choices |= {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
+    table = StatedTable.from_json(like.prior)
+    if table is None:
+        return Again(like=like, choices=choices)
+    if not public_tables.is_there(user, table):
+        return Again(like=like, choices=choices, table=table, is_gone=True)
+    choices |= {
+        "prior": table.choice.value,
+        "prior_columns": public_tables.columns_text(table.columns),
+    }
+    return Again(like=like, choices=choices, table=table)
 
 
 def new_release(
@@ -174,6 +201,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "unit": unit,
         "price": getattr(run, unit),
         "delta": number_format.delta(run.spec["delta"]),
+        "table": StatedTable.from_json(run.prior),
         "spent": run.charged_at is not None,
         "stages": stage_lines(run),
         "elapsed": _seconds(run.started_at or run.created_at, run.finished_at),

@@ -21,6 +21,8 @@ from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning, queue, stages, timing
 from synthweb.runs.models import RangesErrand, RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.planning import NO_FACTS, PublicFacts
+from synthweb.runs.public_tables import StatedTable
 
 State = SynthesisRun.State
 
@@ -32,17 +34,17 @@ def submit(
     spec: Spec,
     name: str = "",
     request_key: str = "",
-    guess: int | None = None,
+    facts: PublicFacts = NO_FACTS,
 ) -> SynthesisRun:
-    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `guess`: a
-    public guess of the number of records, for the forecast of time that stays with the run.
+    """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `facts`: a
+    public guess of the number of records, for the forecast of time that stays with the run, and a public table.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
     if existing := _earlier(steward, request_key):
-        return _same(existing, dataset=dataset, spec=spec)
+        return _same(existing, dataset=dataset, spec=spec, table=facts.table)
     # Planned before any lock is taken, because it may take seconds.
-    proposal = planning.propose(dataset=dataset, spec=spec)
+    proposal = planning.propose(dataset=dataset, spec=spec, facts=facts)
     try:
         with transaction.atomic():
             return _submit(
@@ -50,11 +52,11 @@ def submit(
                 proposal=proposal,
                 name=name,
                 request_key=request_key,
-                expected=_expected(proposal, guess),
+                expected=_expected(proposal),
             )
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same(existing, dataset=dataset, spec=spec)
+            return _same(existing, dataset=dataset, spec=spec, table=facts.table)
         raise
 
 
@@ -66,14 +68,21 @@ def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
     )
 
 
-def _same(run: SynthesisRun, *, dataset: Dataset, spec: Spec) -> SynthesisRun:
+def _same(
+    run: SynthesisRun, *, dataset: Dataset, spec: Spec, table: StatedTable | None
+) -> SynthesisRun:
     """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
-    if run.dataset_id != dataset.pk or run.spec != spec.to_json():
+    requested = (dataset.pk, spec.to_json(), _stored(table))
+    if (run.dataset_id, run.spec, run.prior) != requested:
         raise errors.KeyReused(
             "this key was given with another request",
             repair="give every request a key of its own",
         )
     return run
+
+
+def _stored(table: StatedTable | None) -> dict[str, object] | None:
+    return None if table is None else table.to_json()
 
 
 def _usual_name(proposal: planning.Proposal) -> str:
@@ -84,9 +93,9 @@ def _usual_name(proposal: planning.Proposal) -> str:
     return proposal.dataset.name[: longest - len(title)] + title
 
 
-def _expected(proposal: planning.Proposal, guess: int | None) -> timing.Band:
+def _expected(proposal: planning.Proposal) -> timing.Band:
     """How long it usually takes: what the page of a new release says as well."""
-    rows, _ = planning.rows_known(proposal, guess=guess)
+    rows, _ = planning.rows_known(proposal)
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     return timing.forecast(
         proposal.dataset, method=proposal.spec.mechanism, needed=expected.resources.seconds
@@ -109,6 +118,7 @@ def _submit(
         created_by=steward,
         name=names.one_line(name) or _usual_name(proposal),
         spec=spec.to_json(),
+        prior=_stored(proposal.facts.table),
         plan_digest=proposal.plan.digest,
         epsilon=price.epsilon,
         delta=price.delta,

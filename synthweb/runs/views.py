@@ -27,9 +27,18 @@ from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import expected
 from synthweb.releases import selectors as releases
-from synthweb.runs import errors, notices, planning, purpose, screens, selectors, services
+from synthweb.runs import (
+    errors,
+    notices,
+    planning,
+    public_tables,
+    purpose,
+    screens,
+    selectors,
+    services,
+)
 from synthweb.runs.estimate import Estimate, estimate
-from synthweb.runs.forms import ReleaseForm
+from synthweb.runs.forms import TABLE_FIELDS, ReleaseForm
 from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
 
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
@@ -53,11 +62,15 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
         if request.GET.get("like")
         else None
     )
-    suggested = screens.suggested(ledger.balance(account), domain) | screens.again(like)
+    again = screens.again(request.user, like)
+    suggested = {**screens.suggested(ledger.balance(account), domain), **again.choices}
     form = ReleaseForm(
-        request.POST if request.method == "POST" else None, domain=domain, **suggested
+        request.POST if request.method == "POST" else None,
+        domain=domain,
+        tables=public_tables.offered(request.user, again.table),
+        **suggested,
     )
-    estimate = _estimate(form, dataset, hasty=not form.is_bound or form.is_pressed)
+    estimate = _estimate(request, form, dataset, hasty=not form.is_bound or form.is_pressed)
     if form.is_pressed and estimate and form.nothing_pending():
         # Confirmed is the digest of a plan: what changed after
         # the question is asked about again.
@@ -70,7 +83,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
     return render(
-        request, "runs/new.html", screens.new_release(dataset, form, estimate) | {"like": like}
+        request, "runs/new.html", screens.new_release(dataset, form, estimate) | again.shown
     )
 
 
@@ -79,10 +92,14 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
 def preview(request: SignedInRequest, code: str) -> HttpResponse:
     """What the choices so far mean, for the right side as they move. Writes nothing."""
     dataset = datasets.dataset_for(request.user, code, Need.SPEND)
-    form = ReleaseForm(request.POST, domain=planning.described(dataset))
+    form = ReleaseForm(
+        request.POST,
+        domain=planning.described(dataset),
+        tables=public_tables.offered(request.user),
+    )
     context = {
         "form": form,
-        "estimate": _estimate(form, dataset, hasty=False),
+        "estimate": _estimate(request, form, dataset, hasty=False),
         "dataset": dataset,
         # Another method has other parameters.
         "swapped": request.POST.get("parameters_of", form.chosen) != form.chosen,
@@ -92,7 +109,9 @@ def preview(request: SignedInRequest, code: str) -> HttpResponse:
     return render(request, "runs/_estimate.html", context)
 
 
-def _estimate(form: ReleaseForm, dataset: Dataset, *, hasty: bool) -> Estimate | None:
+def _estimate(
+    request: SignedInRequest, form: ReleaseForm, dataset: Dataset, *, hasty: bool
+) -> Estimate | None:
     """The estimate of what is typed, or of the suggestions before anything is; errors go to the form. `hasty`: as of a
     forecast; nobody should wait for other methods who has chosen one and pressed the button."""
     if not form.is_bound:
@@ -100,13 +119,24 @@ def _estimate(form: ReleaseForm, dataset: Dataset, *, hasty: bool) -> Estimate |
     if not form.is_valid():
         return None
     try:
-        proposal = planning.propose(dataset=dataset, spec=form.cleaned_data["spec"])
-        return estimate(proposal, guess=form.cleaned_data["records"], hasty=hasty)
+        asked = form.cleaned_data
+        proposal = planning.propose(
+            dataset=dataset, spec=asked["spec"], facts=_facts(request, form)
+        )
+        return estimate(proposal, hasty=hasty)
     except InputError as error:
         form.refuse(error)
     except (PrivacyError, Refused) as error:
-        form.add_error(None, str(error))
+        field = getattr(error, "field", None)
+        form.add_error(field if field in TABLE_FIELDS else None, str(error))
     return None
+
+
+def _facts(request: SignedInRequest, form: ReleaseForm) -> planning.PublicFacts:
+    asked = form.cleaned_data
+    return planning.PublicFacts(
+        rows=asked["records"], table=public_tables.resolve(request.user, asked["table"])
+    )
 
 
 def _submit(
@@ -121,7 +151,7 @@ def _submit(
             spec=asked["spec"],
             name=asked["name"],
             request_key=_request_key(dataset, asked),
-            guess=asked["records"],
+            facts=_facts(request, form),
         )
     except (InputError, PrivacyError, Refused) as error:
         form.add_error(None, str(error))
@@ -132,9 +162,10 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
     """Of this press of the button: the same form sent again is the same request, the form gone back to and changed is
     another one."""
     key = asked["request_key"]
-    canonical = json.dumps(
-        [key, dataset.code, asked["name"], asked["spec"].to_json()], sort_keys=True
-    )
+    table = asked["table"]
+    request = [key, dataset.code, asked["name"], asked["spec"].to_json()]
+    request += [] if table is None else [table.value, dict(table.columns)]
+    canonical = json.dumps(request, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest() if key else ""
 
 

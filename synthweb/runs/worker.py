@@ -36,6 +36,7 @@ from synthweb.releases import services as releases
 from synthweb.runs import artefacts, errors, failpoints, lease, planning, reconcile, stages
 from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.progress import Progress
+from synthweb.runs.public_tables import StatedTable
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +91,11 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     if run.attempts > MAX_ATTEMPTS:
         return fail(run, grip, failure=GAVE_UP)
     spec = Spec.from_json(run.spec)
-    plan = planning.replan(version=run.domain_version, spec=spec, account=run.account)
+    # With its public table: one that was deleted is refused here, before anything is spent.
+    table = StatedTable.from_json(run.prior)
+    plan = planning.replan(
+        version=run.domain_version, spec=spec, account=run.account, table=table
+    )
     # A run that is MEASURED skips this block: what is left of it is post-processing.
     if run.state == State.HELD:
         _check_plan(run, plan)

@@ -7,14 +7,15 @@ from typing import Any
 from rest_framework import serializers
 
 from synth_engine.references import Roles
-from synthweb.api.serializers.strict import StrictSerializer, Text, Truth, WholeNumber
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, Truth, WholeNumber
 from synthweb.references.forms import parts_of
-from synthweb.references.models import ReferenceTable, ReferenceVersion
+from synthweb.references.models import RECORDS, ReferenceTable, ReferenceVersion
 
 
 class ReferenceVersionSerializer(serializers.ModelSerializer[ReferenceVersion]):
     """One file of a reference table, as it was read."""
 
+    code_count = serializers.IntegerField(help_text="Of a table of records, their number.")
     partitions = serializers.DictField(
         child=serializers.IntegerField(), help_text="How many parts each has."
     )
@@ -36,7 +37,7 @@ class ReferenceVersionSerializer(serializers.ModelSerializer[ReferenceVersion]):
 
 
 class ReferenceSerializer(serializers.ModelSerializer[ReferenceTable]):
-    """A public table that says where codes lie, of what they are parts, or what weighs in them."""
+    """A public table that says where codes lie, of what they are parts, or what weighs in them; or a table of records."""
 
     versions = ReferenceVersionSerializer(many=True, help_text="The newest first.")
     made_by = serializers.CharField(source="made_by.username")
@@ -51,6 +52,11 @@ class FileQuerySerializer(StrictSerializer):
     """That the file is public, and which of its columns is what; the file itself is the body of the request."""
 
     word = Text(max_length=20, help_text="`public`, to say that anybody may read the file.")
+    kind = Choice(
+        required=False,
+        choices=[(RECORDS, "Records")],
+        help_text="`records` for a table of records that runs read beside their answers; without it, the file has codes.",
+    )
     code = Text(
         required=False,
         max_length=200,
@@ -87,8 +93,12 @@ class FileQuerySerializer(StrictSerializer):
         roles |= roles.pop("parents", {})
         return Roles(**roles) if "code" in roles else None
 
+    @property
+    def has_records(self) -> bool:
+        return bool(self.validated_data.get("kind") == RECORDS)
 
-NOT_ROLES = ("word", "name", "published")
+
+NOT_ROLES = ("word", "kind", "name", "published")
 
 
 class NewReferenceSerializer(FileQuerySerializer):

@@ -13,6 +13,7 @@ from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentF
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.runs.models import RunEvent, SynthesisRun
+from synthweb.runs.public_tables import Choice
 
 JSON_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -22,6 +23,21 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
 }
+
+
+class StatedTableSerializer(serializers.Serializer[Any]):
+    """The public table of a run. `reference` and `version`, or `release` with the rows, seed and sampler that give the table."""
+
+    name = serializers.CharField()
+    published = serializers.CharField(help_text="Where anybody can get it.")
+    sha256 = serializers.CharField(help_text="Of the CSV, unpacked.")
+    reference = serializers.CharField(help_text="Empty for a release.")
+    version = serializers.IntegerField()
+    release = serializers.CharField(help_text="Empty for a reference table.")
+    rows = serializers.IntegerField()
+    seed = serializers.CharField()
+    sampler = serializers.IntegerField()
+    columns = serializers.DictField(child=serializers.CharField())
 
 
 class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
@@ -35,6 +51,7 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
     spec = serializers.SerializerMethodField(
         help_text="As it was planned; the seed of post-processing is left out."
     )
+    prior = StatedTableSerializer(allow_null=True, help_text="The public table beside it.")
     failure = DocumentField(allow_null=True)
 
     class Meta:
@@ -46,6 +63,7 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
             "dataset",
             "account",
             "spec",
+            "prior",
             "plan_digest",
             "price",
             "state",
@@ -74,6 +92,40 @@ class EventSerializer(serializers.ModelSerializer[RunEvent]):
         read_only_fields = fields
 
 
+class PublicTableSerializer(StrictSerializer):
+    """A public table beside which the answers are read: a reference table of records, or an earlier release."""
+
+    reference = Text(
+        required=False, max_length=16, help_text="Code of a reference table of records."
+    )
+    version = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=999_999,
+        help_text="Of the reference table; the newest without it.",
+    )
+    release = Text(
+        required=False,
+        max_length=16,
+        help_text="Code of an earlier release; a table is drawn from it with a public seed.",
+    )
+    columns = serializers.DictField(
+        child=Text(max_length=1_000),
+        required=False,
+        default=dict,
+        help_text="For columns of the description, what the public table calls them; by name without it.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("reference" in attrs) == ("release" in attrs):
+            raise serializers.ValidationError(
+                "Give the code of a reference table or of a release."
+            )
+        if "release" in attrs and "version" in attrs:
+            raise serializers.ValidationError({"version": ["A release has no versions."]})
+        return attrs
+
+
 class NewRunSerializer(StrictSerializer):
     """Ask for a release: what it costs is held at once and charged before any noise is drawn."""
 
@@ -91,6 +143,19 @@ class NewRunSerializer(StrictSerializer):
         min_value=0,
         help_text="0 or left out: the noisy number of records.",
     )
+    prior = PublicTableSerializer(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="A public table beside which the answers are read; of methods that take one.",
+    )
+
+    @property
+    def parts(self) -> tuple[str, str, Choice | None, dict[str, Any]]:
+        """Code of the dataset, name of the run, public table, and spec."""
+        spec = dict(self.validated_data)
+        dataset, name, prior = (spec.pop(key) for key in ("dataset", "name", "prior"))
+        return dataset, name, None if prior is None else Choice(**prior), spec
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""

@@ -6,6 +6,8 @@ import hashlib
 from http import HTTPStatus
 from typing import Any
 
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.mixins import ListModelMixin
@@ -30,7 +32,7 @@ from synthweb.api.serializers.references import (
 )
 from synthweb.datasets.selectors import dataset_for
 from synthweb.lib.bodies import takes_table
-from synthweb.references import applying, selectors, services
+from synthweb.references import applying, records, selectors, services
 from synthweb.references.models import ReferenceTable
 
 BODY = {"text/csv": OpenApiTypes.BINARY, "application/gzip": OpenApiTypes.BINARY}
@@ -132,11 +134,21 @@ class ContentView(APIView):
     """What a version says."""
 
     @extend_schema(
-        operation_id="reference_content", responses=OpenApiTypes.OBJECT, tags=["references"]
+        operation_id="reference_content",
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "text/csv"): OpenApiTypes.BINARY,
+        },
+        tags=["references"],
     )
-    def get(self, request: Request, code: str, number: int) -> Response:
-        """Codes, and in the same order their points, weights and parts."""
-        return Response(selectors.version_for(caller(request), code, number).read.to_json())
+    def get(self, request: Request, code: str, number: int) -> HttpResponseBase:
+        """Codes, and in the same order their points, weights and parts; of a table of records, its CSV."""
+        version = selectors.version_for(caller(request), code, number)
+        if version.has_records:
+            return HttpResponse(
+                records.file_of(version), content_type="text/csv; charset=utf-8"
+            )
+        return Response(version.read.to_json())
 
 
 class UseView(APIView):
@@ -183,4 +195,5 @@ def _file(request: Request, asked: FileQuerySerializer) -> services.Brought:
         data=stream.read(services.MOST_BYTES + 1),
         word=asked.validated_data["word"],
         roles=asked.roles,
+        has_records=asked.has_records,
     )

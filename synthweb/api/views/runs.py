@@ -20,8 +20,9 @@ from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent, key_of
 from synthweb.api.serializers.runs import EventSerializer, NewRunSerializer, RunSerializer
 from synthweb.datasets.selectors import dataset_for
-from synthweb.runs import selectors, services
+from synthweb.runs import public_tables, selectors, services
 from synthweb.runs.models import RunEvent, SynthesisRun
+from synthweb.runs.planning import PublicFacts
 
 ACCEPTED = OpenApiResponse(
     RunSerializer, description="The price is held. Follow `Location` until it is finished."
@@ -47,16 +48,18 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
     @extend_schema(request=NewRunSerializer, responses={202: ACCEPTED})
     @idempotent
     def create(self, request: Request) -> Response:
-        """Ask for a release. Holds its price at once; 409 if the budget has less left."""
+        """Ask for a release. Holds its price at once; 409 if the budget has less left. A public table that is deleted, is the
+        table to be protected, or shares no column is refused (422)."""
         require(caller(request), Need.SPEND)
         serializer = NewRunSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
+        dataset, name, prior, spec = serializer.parts
         run = services.submit(
             steward=caller(request),
-            dataset=dataset_for(caller(request), data.pop("dataset"), Need.SPEND),
-            name=data.pop("name"),
-            spec=Spec.from_json(data),
+            dataset=dataset_for(caller(request), dataset, Need.SPEND),
+            name=name,
+            spec=Spec.from_json(spec),
+            facts=PublicFacts(table=public_tables.resolve(caller(request), prior)),
             # Stored with the run as well: answers are swept after a while, and a request that
             # comes again even later must not become a second run.
             request_key=key_of(request),
