@@ -67,4 +67,5 @@ def _sheet(pk: int, sha256: str) -> ReferenceSheet:
 
 def _lines(text: bytes) -> int:
     """At most so many lines below the header; a line may end in a line feed, a carriage return, or both."""
-    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+    endings = text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+    return endings - text.endswith((b"\n", b"\r"))

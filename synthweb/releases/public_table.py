@@ -9,7 +9,7 @@ from synth_engine.privacy import receipt as receipts
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedTable:
+class PublicTableSummary:
     """What a receipt states of a public table. core, guarantee: of the earlier release from which it was drawn; else empty."""
 
     name: str
@@ -22,7 +22,7 @@ class StatedTable:
     guarantee: str
 
 
-def stated(document: receipts.Receipt) -> StatedTable | None:
+def stated(document: receipts.Receipt) -> PublicTableSummary | None:
     """None where answers were read by themselves."""
     mechanism = document["mechanism"]
     prior = mechanism["parameters"].get("prior")
@@ -30,7 +30,7 @@ def stated(document: receipts.Receipt) -> StatedTable | None:
     if not mechanisms.traits(mechanism["id"]).takes_prior or not isinstance(prior, dict):
         return None
     release = prior.get("release") or {"core": "", "guarantee": ""}
-    return StatedTable(
+    return PublicTableSummary(
         name=prior["name"],
         version=prior["version"],
         sha256=prior["sha256"],

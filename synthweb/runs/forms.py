@@ -91,7 +91,7 @@ class ReleaseForm(forms.Form):
         data: Mapping[str, object] | None = None,
         *,
         domain: Domain | None = None,
-        tables: public_tables.Offered = public_tables.NOTHING,
+        tables: public_tables.OfferedTables = public_tables.NOTHING,
         **suggested: Any,
     ) -> None:
         """`domain`: of the table; methods that are not for it are not offered. `tables`: public tables to choose from.
@@ -130,7 +130,7 @@ class ReleaseForm(forms.Form):
         more = []
         # An older version, or a table that is gone by now: a list shows what was chosen.
         if value and str(value) not in listed:
-            choice = public_tables.Choice.parse_or_none(str(value))
+            choice = public_tables.TableChoice.parse_or_none(str(value))
             more = [(str(value), choice.label if choice else str(value))]
         select.choices = [*self.tables.choices, *more]
 
@@ -275,7 +275,7 @@ class ReleaseForm(forms.Form):
                 )
             ) from None
 
-    def _table(self, cleaned: Mapping[str, Any]) -> public_tables.Choice | None:
+    def _table(self, cleaned: Mapping[str, Any]) -> public_tables.TableChoice | None:
         columns = cleaned.get("prior_columns") or {}
         if not cleaned.get("prior"):
             if columns:
@@ -283,7 +283,7 @@ class ReleaseForm(forms.Form):
                     "prior", _("Columns are renamed: choose a public table, or clear them.")
                 )
             return None
-        choice = public_tables.Choice.parse_or_none(cleaned["prior"], columns=columns)
+        choice = public_tables.TableChoice.parse_or_none(cleaned["prior"], columns=columns)
         if choice is None:
             self.add_error("prior", _("There is no such public table: choose one of the list."))
         return choice

@@ -46,7 +46,7 @@ SAMPLED_TABLES = 2  # in the memory of a process
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class TableChoice:
     """What somebody asks for: a reference table of records by its code (version: None for the newest), or an earlier release by
     its code. columns: for columns of the description, what the table calls them."""
 
@@ -120,10 +120,10 @@ class StatedTable:
         return None if document is None else cls(**document)
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> TableChoice:
         """What to ask for to get the same again."""
         version = None if self.release else self.version
-        return Choice(
+        return TableChoice(
             reference=self.reference,
             version=version,
             release=self.release,
@@ -139,7 +139,7 @@ class StatedTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offered:
+class OfferedTables:
     """The lists of a form: (value, label)."""
 
     references: tuple[tuple[str, str], ...] = ()
@@ -155,26 +155,26 @@ class Offered:
         ]
 
 
-NOTHING = Offered()
+NOTHING = OfferedTables()
 
 
-def offered(user: User, chosen: StatedTable | None = None) -> Offered:
+def offered(user: User, chosen: StatedTable | None = None) -> OfferedTables:
     """The newest versions of tables of records, and the newest releases, of `user`'s organisation; and what was chosen before."""
     tables = [
         (
-            Choice(reference=each.reference.code, version=each.number).value,
+            TableChoice(reference=each.reference.code, version=each.number).value,
             f"{each.reference.name}, version {each.number}",
         )
         for each in references.of_records(user)
     ]
     newest = releases.releases_for(user).values_list("code", "name", "created_at")
     sampled = [
-        (Choice(release=code).value, f"{name} ({code}, {at:%Y-%m-%d})")
+        (TableChoice(release=code).value, f"{name} ({code}, {at:%Y-%m-%d})")
         for code, name, at in newest[:OFFERED_RELEASES]
     ]
     if chosen is not None and chosen.choice.value not in dict([*tables, *sampled]):
         (sampled if chosen.release else tables).append((chosen.choice.value, chosen.label))
-    return Offered(references=tuple(tables), releases=tuple(sampled))
+    return OfferedTables(references=tuple(tables), releases=tuple(sampled))
 
 
 def is_there(user: User, stated: StatedTable) -> bool:
@@ -202,7 +202,7 @@ def columns_text(columns: Mapping[str, str]) -> str:
     return "\n".join(f"{name} = {called}" for name, called in columns.items())
 
 
-def resolve(user: User, choice: Choice | None) -> StatedTable | None:
+def resolve(user: User, choice: TableChoice | None) -> StatedTable | None:
     """The table that `user` chooses, with the SHA-256 of its bytes. Errors: Refused where they see none of that code; SpecError
     for a reference table of another kind."""
     if choice is None:

@@ -13,7 +13,7 @@ from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentF
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.runs.models import RunEvent, SynthesisRun
-from synthweb.runs.public_tables import Choice
+from synthweb.runs.public_tables import TableChoice
 
 JSON_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -151,11 +151,11 @@ class NewRunSerializer(StrictSerializer):
     )
 
     @property
-    def parts(self) -> tuple[str, str, Choice | None, dict[str, Any]]:
+    def parts(self) -> tuple[str, str, TableChoice | None, dict[str, Any]]:
         """Code of the dataset, name of the run, public table, and spec."""
         spec = dict(self.validated_data)
         dataset, name, prior = (spec.pop(key) for key in ("dataset", "name", "prior"))
-        return dataset, name, None if prior is None else Choice(**prior), spec
+        return dataset, name, None if prior is None else TableChoice(**prior), spec
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The types of parameters, which the engine reads leniently because forms and shells know texts alone."""
