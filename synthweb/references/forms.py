@@ -41,7 +41,7 @@ class FileForm(forms.Form):
             (RECORDS, _("Records, to be read beside the answers of a release")),
         ],
         help_text=_(
-            "A table of records has the columns of a dataset: last year's release, or the survey of another state."
+            "A table of records has the columns of a dataset: last year’s release, or the survey of another state."
         ),
     )
     file = forms.FileField(
