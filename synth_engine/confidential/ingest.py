@@ -53,6 +53,7 @@ class ReadingDocument(TypedDict):
     hints: dict[str, HintDocument]
     questions: list[FormQuestionDocument]
     cells: dict[str, CellsDocument]
+    rules: list[dict[str, object]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,7 +62,7 @@ class Reading:
     domain's JSON, each fact marked "suggested", with a sentence under "why". `unique` are
     columns that seem to be different in every row. `hints`: of each column, how sure its suggestion is and what else it could
     be. `questions`: about the form of the file, with their answers. `cells`: of each column, cells as they are written, with
-    the rows that each stands for."""
+    the rows that each stands for. `rules`: between columns, that hold in the rows looked through (`relations.HeldRule`)."""
 
     columns: tuple[str, ...]
     suggestions: list[dict[str, object]]
@@ -74,6 +75,7 @@ class Reading:
     hints: dict[str, HintDocument] = field(default_factory=dict)
     questions: list[FormQuestionDocument] = field(default_factory=list)
     cells: dict[str, CellsDocument] = field(default_factory=dict)
+    rules: list[dict[str, object]] = field(default_factory=list)
 
     def to_json(self) -> ReadingDocument:
         return {
@@ -88,6 +90,7 @@ class Reading:
             "hints": self.hints,
             "questions": self.questions,
             "cells": self.cells,
+            "rules": self.rules,
         }
 
 
@@ -135,13 +138,13 @@ def read(
         suggested.append(suggest.suggestion(name, column, codebook=shape.facts.get(name)))
         progress("suggest", number / len(columns))
     form = dialect or shape.dialect
-    held = relations.remarks(
+    rules = relations.held_rules(
         rows.columns() if rows else {},
         [each.attribute for each in suggested],
         form.marks if form else Marks(),
     )
     for each in suggested:
-        each.hint.remarks += held.get(each.attribute["name"], ())
+        each.hint.remarks += [rule.remark for rule in rules.get(each.attribute["name"], ())]
     asked = {
         each.attribute["name"]: each.numbers for each in suggested if each.numbers is not None
     }
@@ -173,6 +176,7 @@ def read(
         cells={
             name: column.cells(cells_of_each(len(columns))) for name, column in columns.items()
         },
+        rules=[rule.to_json() for several in rules.values() for rule in several],
     )
 
 

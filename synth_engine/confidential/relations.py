@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.codec import numbers
+from synth_engine.domain import MISSING
 from synth_engine.formats import Marks
 
 MAX_ROWS = 2_000
@@ -35,9 +36,42 @@ _FIRST_ROWS = 64  # by which candidates are found
 _FEWEST = 20  # rows on either side of a rule of missing values
 _FEWEST_VALUES = 3
 _LEAST_SHARE = 0.01  # of the rows in which a part of a sum is not zero
+DERIVED = "derived"
 _FACT = "This holds in the data: declare it only if it is written somewhere."
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldRule:
+    """A rule that holds in some rows.
+
+    column: the column that it is about.
+    sentence: the rule in words.
+    kind: the constraint that states it, "derived" for a function that a column is computed by, empty where nothing does.
+    facts: keys of that constraint, or of that column. Values of the table are not among them: whoever states the rule
+        writes them down."""
+
+    column: str
+    sentence: str
+    kind: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def remark(self) -> str:
+        return f"{self.sentence} {_FACT}"
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "column": self.column,
+            "kind": self.kind,
+            "facts": dict(self.facts),
+            "sentence": self.remark,
+        }
+
+
+Rules = dict[str, list[HeldRule]]
+"""Rules by the column that they are about."""
 
 
 class RowSample:
@@ -93,27 +127,33 @@ class SampledColumn:
         return "day" if self.kind in ("date", "datetime") else "number"
 
 
-def remarks(
+def held_rules(
     sample: Mapping[str, pa.Array], drafts: Sequence[Mapping[str, Any]], marks: Marks
-) -> dict[str, list[str]]:
-    """Sentences about the rules that hold in some rows, by the column that they are about. drafts: the suggestions, in the
+) -> Rules:
+    """The rules that hold in some rows, by the column that they are about. drafts: the suggestions, in the
     form of a domain's JSON."""
     columns = [
         _column(sample[draft["name"]], draft, marks)
         for draft in drafts
         if draft["name"] in sample
     ]
-    remarks_by_column: dict[str, list[str]] = defaultdict(list)
+    rules: Rules = defaultdict(list)
     if not columns or len(columns[0].codes) < MIN_ROWS:
         return {}
     numeric = [each for each in columns if _varies(each)][:MAX_NUMERIC]
-    related = _sums(numeric, remarks_by_column)
-    related |= _shifts(numeric, remarks_by_column)
-    _parts_of_dates(columns, remarks_by_column)
-    _orders(numeric, related, remarks_by_column)
-    _functions(columns, remarks_by_column)
-    _missing_rules(columns, remarks_by_column)
-    return {name: sentences[:MAX_REMARKS] for name, sentences in remarks_by_column.items()}
+    related = _sums(numeric, rules)
+    related |= _shifts(numeric, rules)
+    _parts_of_dates(columns, rules)
+    _orders(numeric, related, rules)
+    _functions(columns, rules)
+    _missing_rules(columns, rules)
+    return {name: several[:MAX_REMARKS] for name, several in rules.items()}
+
+
+def _add(
+    rules: Rules, column: str, sentence: str, *, kind: str, facts: Mapping[str, Any]
+) -> None:
+    rules[column].append(HeldRule(column=column, sentence=sentence, kind=kind, facts=facts))
 
 
 def _column(texts: pa.Array, draft: Mapping[str, Any], marks: Marks) -> SampledColumn:
@@ -170,9 +210,7 @@ def _equal(left: Floats, right: Floats) -> NDArray[np.bool_]:
     return near
 
 
-def _sums(
-    numeric: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
-) -> set[frozenset[str]]:
+def _sums(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]:
     """Columns that are the sum of two others, or of several that stand beside each other. Returns the pairs that this relates."""
     related: set[frozenset[str]] = set()
     plain = [each for each in numeric if each.unit == "number"]
@@ -194,8 +232,13 @@ def _sums(
             if whole in parts or not usable.any() or not _is_sum(table, whole, parts):
                 continue
             names = [plain[part].name for part in parts]
-            remarks_by_column[plain[whole].name].append(
-                f"{plain[whole].name} = {' + '.join(names)} in every row. {_FACT}"
+            total = plain[whole].name
+            _add(
+                rules,
+                total,
+                f"{total} = {' + '.join(names)} in every row.",
+                kind=DERIVED,
+                facts={"rule": "sum", "of": names},
             )
             related |= {
                 frozenset(pair) for pair in combinations([plain[whole].name, *names], 2)
@@ -216,9 +259,7 @@ def _is_sum(table: Floats, whole: int, parts: Sequence[int]) -> bool:
     )
 
 
-def _shifts(
-    numeric: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
-) -> set[frozenset[str]]:
+def _shifts(numeric: Sequence[SampledColumn], rules: Rules) -> set[frozenset[str]]:
     """Columns that differ from another one by the same number in every row, or add up to the same with it."""
     related: set[frozenset[str]] = set()
     for left, right in combinations(numeric, 2):
@@ -232,20 +273,21 @@ def _shifts(
             if (total and left.unit == "day") or not _equal(result, result[:1]).all():
                 continue
             constant = f"{result[0]:.12g}"
+            kind = ""
+            facts: dict[str, Any] = {}
             if total:
                 sentence = f"{left.name} and {right.name} add up to {constant} in every row."
             elif result[0] == 0:
                 sentence = f"{right.name} {how} the same as {left.name}."
+                kind, facts = DERIVED, {"rule": "copy", "of": [left.name]}
             else:
                 sentence = f"{right.name} {how} {left.name} plus {constant}{' days' if left.unit == 'day' else ''}."
-            remarks_by_column[right.name].append(f"{sentence} {_FACT}")
+            _add(rules, right.name, sentence, kind=kind, facts=facts)
             related.add(frozenset((left.name, right.name)))
     return related
 
 
-def _parts_of_dates(
-    columns: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
-) -> None:
+def _parts_of_dates(columns: Sequence[SampledColumn], rules: Rules) -> None:
     """Columns that are the year or the month of a date."""
     days = [each for each in columns if each.kind in ("date", "datetime")][:MAX_NUMERIC]
     whole = [each for each in columns if each.kind == "integer" and each.numbers is not None]
@@ -267,15 +309,19 @@ def _parts_of_dates(
                     and different > 1
                     and (column.numbers[both] == values[both]).all()
                 ):
-                    remarks_by_column[column.name].append(
-                        f"{column.name} is the {part} of {day.name} in every row. {_FACT}"
+                    _add(
+                        rules,
+                        column.name,
+                        f"{column.name} is the {part} of {day.name} in every row.",
+                        kind=DERIVED,
+                        facts={"rule": part, "of": [day.name]},
                     )
 
 
 def _orders(
     numeric: Sequence[SampledColumn],
     related: set[frozenset[str]],
-    remarks_by_column: dict[str, list[str]],
+    rules: Rules,
 ) -> None:
     """Columns that are never above another one, where chance alone would put some rows the other way round."""
     for left, right in permutations(numeric, 2):
@@ -291,14 +337,16 @@ def _orders(
         share = float(np.searchsorted(np.sort(low), high, side="right").mean() / len(low))
         if len(low) * math.log(min(1.0, share)) < math.log(_CHANCE):
             verb = "after" if left.unit == "day" else "above"
-            remarks_by_column[left.name].append(
-                f"{left.name} is never {verb} {right.name}. {_FACT}"
+            _add(
+                rules,
+                left.name,
+                f"{left.name} is never {verb} {right.name}.",
+                kind="order",
+                facts={"first": left.name, "second": right.name},
             )
 
 
-def _functions(
-    columns: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
-) -> None:
+def _functions(columns: Sequence[SampledColumn], rules: Rules) -> None:
     """Columns that another one decides: each of its values occurs with one value alone."""
     grouped = [
         each
@@ -315,14 +363,16 @@ def _functions(
         shares = np.bincount(right.codes) / len(right.codes)
         repeated = len(left.codes) - len(left.texts)
         if repeated * math.log(float((shares**2).sum())) < math.log(_CHANCE):
-            remarks_by_column[right.name].append(
-                f"{left.name} decides {right.name}: each value occurs with one alone. {_FACT}"
+            _add(
+                rules,
+                right.name,
+                f"{left.name} decides {right.name}: each value occurs with one alone.",
+                kind="dependency",
+                facts={"from": left.name, "to": right.name},
             )
 
 
-def _missing_rules(
-    columns: Sequence[SampledColumn], remarks_by_column: dict[str, list[str]]
-) -> None:
+def _missing_rules(columns: Sequence[SampledColumn], rules: Rules) -> None:
     """Columns that are missing exactly where another one has some values, or is missing itself."""
     gaps = [
         each for each in columns if _FEWEST <= each.missing.sum() <= len(each.missing) - _FEWEST
@@ -332,8 +382,15 @@ def _missing_rules(
             if other is column:
                 continue
             if (rule := _missing_rule(column.missing, other)) is not None:
-                remarks_by_column[column.name].append(
-                    f"{column.name} is missing exactly where {rule}. {_FACT}"
+                facts: dict[str, Any] = {"column": column.name, "when": other.name}
+                if np.array_equal(column.missing, other.missing):
+                    facts["values"] = MISSING
+                _add(
+                    rules,
+                    column.name,
+                    f"{column.name} is missing exactly where {rule}.",
+                    kind="missing-iff",
+                    facts=facts,
                 )
                 break
 

@@ -632,7 +632,7 @@ def _text(
         why = f"{different:,} different texts: the {MAX_CATEGORIES} most frequent are listed, all else is other."
         facts = _listed([text for text, _ in frequent], other=True)
         return {**facts, "why": f"{why} {_WORDS}", "hint": Hint(certainty="probable")}
-    why = f"{different} different texts. A text that is not listed counts as missing, or as the first if none can be."
+    why = f"{different} different text{'' if different == 1 else 's'}. A text that is not listed counts as missing, or as the first if none can be."
     if pc.all(pc.match_substring_regex(texts, "^[0-9]+$")).as_py():
         why = f"Codes with leading zeros are texts and no numbers. {why}"
     return {**_listed(list(times)), "why": why}

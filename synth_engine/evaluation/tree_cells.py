@@ -245,7 +245,7 @@ def bounds(tree: TreeCells, domain: Domain) -> tuple[Floats, Floats]:
 def square(
     tree: TreeCells, domain: Domain, site: PlaceAxes, *, at: tuple[float, float], halvings: int
 ) -> Square:
-    """The square that holds a point. Errors: DomainError for one outside the box, naming the column."""
+    """The square that holds a point. Errors: DomainError for one outside the box, naming the column; its `field` is "north" or "east"."""
     points = _points(tree)
     halvings = min(halvings, points.resolution)
     numbers = []
@@ -256,6 +256,7 @@ def square(
                 f"degrees {side} outside {cuts[0]:g} to {cuts[-1]:g}",
                 repair="choose one inside the box",
                 column=points.axes[axis],
+                field=side,
             )
         numbers.append(
             min(int(np.searchsorted(cuts, degrees, side="right")) - 1, cuts.size - 2)

@@ -39,6 +39,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
 WITH_TABLE = ("dependency", "existing-pairs")
 """Kinds whose list may be uploaded."""
 _TO = ".."
+UNSTATED = "unstated"
+"""The origin of a proposed rule, until somebody has chosen one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +116,14 @@ def typed_of(data: Mapping[str, str], kind: str) -> Typed:
     }
 
 
+def proposed(kind: str, facts: Mapping[str, Any]) -> Typed | None:
+    """The form of a rule that holds in the table, with its columns filled in; None for a kind that has none."""
+    if kind not in FIELDS:
+        return None
+    typed = {key: str(text) for key, text in facts.items() if key in FIELDS[kind]}
+    return {**typed, "origin": UNSTATED}
+
+
 def _check(constraints: Sequence[Constraint], draft: drafts.Draft) -> None:
     """Against the columns that are described soundly so far; the rest is judged when all are."""
     known: dict[str, Attribute] = {}
@@ -128,6 +138,11 @@ def _check(constraints: Sequence[Constraint], draft: drafts.Draft) -> None:
 
 def _document(kind: str, typed: Typed, *, draft: drafts.Draft, table: bytes | None) -> Document:
     """A constraint as typed, as JSON."""
+    if typed.get("origin") == UNSTATED:
+        raise DomainError(
+            "where this rule comes from is not chosen",
+            repair="choose it; a rule that is written nowhere, and only holds in this table, is not public",
+        )
     origin = typed["origin"] if typed.get("origin") in rules.ORIGINS else "declared"
     document: Document = {"kind": kind, "provenance": origin}
     match kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from synth_engine.errors import DomainError
 from synthweb.datasets import bulk_edit
@@ -19,11 +20,14 @@ from synthweb.datasets.learned import (
     may_be_found,
     may_be_learned,
 )
-from synthweb.datasets.list_fields import normalise
+from synthweb.datasets.list_fields import join, normalise
 
 _LISTED = 5  # columns named in a remark
 CHOOSE = "choose-"
 """Begins the verb of a button that takes another reading of a column; the key of the choice follows."""
+PROPOSE = "propose-"
+"""Begins the verb of a button that fills in the form of a rule that holds in the table; the number of the rule follows."""
+COMPUTED = "derived"
 NOTHING_ASKED = (
     "Nothing was chosen to be set: choose a kind, missing values, a rule, bins or an origin."
 )
@@ -55,6 +59,20 @@ def apply(posted: Posted, draft: drafts.Draft) -> EditOutcome:
     else:
         _press(desk, posted)
     return desk.outcome
+
+
+def computed(facts: Mapping[str, Any], *, place: int) -> Column:
+    """A column that is computed as a rule says, typed and not confirmed: whoever confirms it says where it is written.
+    facts: `rule` and `of`, as in a domain's JSON."""
+    fields = {"function": str(facts["rule"]), "sources": join(map(str, facts["of"]))}
+    return {
+        "kind": COMPUTED,
+        "origin": "declared",
+        "fields": fields,
+        "confirmed": False,
+        "whole": True,
+        "place": place,
+    }
 
 
 def _press(desk: DraftEditor, posted: Posted) -> None:

@@ -285,11 +285,25 @@ def ranges(indices: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def _held_in_data(payload: Mapping[str, Any] | None) -> list[str]:
-    """Rules between columns that hold in the table, for the steward who may know where they are written."""
+def _held_in_data(payload: Mapping[str, Any] | None) -> list[tuple[str, int | None]]:
+    """Rules between columns that hold in the table, for the steward who may know where they are written: the sentence, and the
+    number of the rule where there is a form for it."""
     hints_by_name = (payload or {}).get("hints") or {}
     remarks = (remark for hint in hints_by_name.values() for remark in hint.get("remarks", ()))
-    return list(dict.fromkeys(str(remark) for remark in remarks))[:MAX_REMARKS]
+    numbers = {
+        rule["sentence"]: number
+        for number, rule in enumerate((payload or {}).get("rules") or ())
+        if rule["kind"]
+    }
+    sentences = list(dict.fromkeys(str(remark) for remark in remarks))[:MAX_REMARKS]
+    return [(sentence, numbers.get(sentence)) for sentence in sentences]
+
+
+def held_rule(user: User, dataset: Dataset, number: str) -> Mapping[str, Any] | None:
+    """One of those rules, for a form of it that is filled in; None where there is no rule of this number."""
+    payload = selectors.preview_for(user, dataset, Preview.Kind.TABLE)
+    rules = (payload or {}).get("rules") or ()
+    return next((rule for place, rule in enumerate(rules) if str(place) == number), None)
 
 
 def _form_questions(

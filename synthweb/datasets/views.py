@@ -115,6 +115,8 @@ def _change(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         )
     if posted.verb.startswith((constraining.ADD, constraining.DROP)):
         return _constrain(request, dataset, posted.verb)
+    if posted.verb.startswith(editing.PROPOSE):
+        return _propose(request, dataset, posted)
     if posted.verb == "finish":
         return _finish(request, dataset)
     if posted.verb == "finish-open" and not outcome.problem:
@@ -136,6 +138,27 @@ def _refuse_group(
     else:
         context |= {"group": posted.group_typed, "group_problem": outcome.problem}
     return render(request, "datasets/describe.html", context, status=422)
+
+
+def _propose(request: SignedInRequest, dataset: Dataset, posted: Posted) -> HttpResponse:
+    """Fill in the form of a rule that holds in the table: a constraint, or the editor of a computed column. Neither is taken
+    by this press; the columns of an editor are kept as typed."""
+    here = reverse("datasets:describe", args=[dataset.code])
+    rule = screens.held_rule(request.user, dataset, posted.verb.removeprefix(editing.PROPOSE))
+    if rule is None:
+        return redirect(here)
+    places = {name: index for index, name in posted.names.items()}
+    if rule["kind"] == editing.COMPUTED and rule["column"] in places:
+        place = places[rule["column"]]
+        column = editing.computed(rule["facts"], place=place)
+        changes = services.DraftChanges(columns={rule["column"]: column})
+        services.keep(actor=request.user, dataset=dataset, changes=changes)
+        return redirect(f"{here}?edit={place}#line-{place}")
+    context = screens.describe(request.user, dataset, request.GET)
+    fields = constraining.proposed(rule["kind"], rule["facts"])
+    if fields is not None:
+        context |= {"rule": {"kind": rule["kind"], "fields": fields, "proposed": True}}
+    return render(request, "datasets/describe.html", context)
 
 
 def _constrain(request: SignedInRequest, dataset: Dataset, verb: str) -> HttpResponse:

@@ -251,10 +251,7 @@ def _chosen(
             tree, domain, site, at=(choice["north"], choice["east"]), halvings=choice["size"]
         )
     except DomainError as error:
-        form.add_error(
-            "north" if "north" in error.rule else "east",
-            f"{error.rule[0].upper()}{error.rule[1:]}.",
-        )
+        form.add_error(error.field, f"{error.rule[0].upper()}{error.rule[1:]}.")
         return None
 
 

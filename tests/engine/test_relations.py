@@ -200,3 +200,30 @@ def test_a_sample_of_rows_is_bounded_and_evenly_spread(
     assert rows[0] == 0
     assert rows[-1] + max(steps) >= blocks * length
     assert sample.columns()["b"].to_pylist() == [f"b{row}" for row in rows]
+
+
+def test_rules_name_columns_and_hold_no_value_of_the_table(tmp_path: Path) -> None:
+    """What fills in a form: whoever knows where a rule is written writes its values down."""
+    age, loan = numbers(1, 90), numbers(2, 10_000)
+    start = datetime.date(2015, 1, 1)
+    days = [start + datetime.timedelta(days=int(day)) for day in numbers(3, 2_000)]
+    columns = {
+        "age": texts(age),
+        "pay": ["" if each < 15 else "many" for each in age.tolist()],
+        "bonus": ["" if each < 15 else "some" for each in age.tolist()],
+        "loan": texts(loan),
+        "funded": texts(loan - numbers(4, 3_000).clip(0, loan)),
+        "day": [f"{day:%Y-%m-%d}" for day in days],
+        "year": [str(day.year) for day in days],
+    }
+    path = tmp_path / "table.csv"
+    lines = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    reading = ingest.read(path, kind="csv")
+    facts = {(rule["column"], rule["kind"]): rule["facts"] for rule in reading.rules}
+    assert facts["funded", "order"] == {"first": "funded", "second": "loan"}
+    assert facts["year", "derived"] == {"rule": "year", "of": ["day"]}
+    assert facts["pay", "missing-iff"] == {"column": "pay", "when": "age"}
+    assert facts["bonus", "missing-iff"]["when"] in ("age", "pay")
+    sentences = {rule["sentence"] for rule in reading.rules}
+    assert sentences == {each for hint in reading.hints.values() for each in hint["remarks"]}

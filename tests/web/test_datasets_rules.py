@@ -1,0 +1,120 @@
+"""Rules that hold in the table: their forms can be filled in, and nothing is taken without a word on where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from synthweb.datasets import preview_store
+from synthweb.datasets.models import Preview
+from tests.cast import Cast
+from tests.web.desk import SUGGESTIONS, Desk, FormReader, line, ready
+
+pytestmark = pytest.mark.usefixtures("places")
+
+Browser = Callable[..., Client]
+WED = {"name": "wed", "kind": "integer", "low": 0, "high": 99, "width": 1, "missing": [""]}
+RULES: list[dict[str, Any]] = [
+    {
+        "column": "age",
+        "kind": "order",
+        "facts": {"first": "age", "second": "wed"},
+        "sentence": "age is never above wed.",
+    },
+    {
+        "column": "works",
+        "kind": "missing-iff",
+        "facts": {"column": "works", "when": "sector", "values": "(missing)"},
+        "sentence": "works is missing exactly where sector is missing.",
+    },
+    {
+        "column": "age",
+        "kind": "derived",
+        "facts": {"rule": "copy", "of": ["sector, old"]},
+        "sentence": "age is always the same as sector, old.",
+    },
+    {
+        "column": "age",
+        "kind": "",
+        "facts": {},
+        "sentence": "age and id add up to 7 in every row.",
+    },
+]
+
+
+@pytest.fixture
+def desk(browser: Browser, cast: Cast) -> Desk:
+    made = Desk(browser(cast.steward), ready(cast, [*SUGGESTIONS, WED]))
+    stored = preview_store.latest(made.dataset, Preview.Kind.TABLE, "")
+    assert stored is not None
+    hint: dict[str, Any] = {"certainty": "sure", "question": "", "choices": []}
+    remarks = [rule["sentence"] for rule in RULES]
+    payload = preview_store.read(stored) | {
+        "rules": RULES,
+        "hints": {"age": hint | {"remarks": remarks}},
+    }
+    preview_store.put(made.dataset, Preview.Kind.TABLE, "", payload)
+    return made
+
+
+def test_each_rule_that_has_a_form_has_a_button(desk: Desk) -> None:
+    page = desk.page()
+    assert [f'value="propose-{number}"' in page for number in range(4)] == [
+        *([True] * 3),
+        False,
+    ]
+
+
+@pytest.mark.parametrize(("number", "inputs"), [(0, ("age", "wed")), (1, ("works", "sector"))])
+def test_the_form_of_a_constraint_is_filled_in_and_nothing_is_added(
+    desk: Desk, number: int, inputs: tuple[str, str]
+) -> None:
+    answer = desk.press(f"propose-{number}")
+    assert answer.status_code == 200
+    assert f'data-proposed="{RULES[number]["kind"]}"' in answer.text
+    for name in inputs:
+        assert f'value="{name}"' in answer.text
+    assert "constraints" not in desk.draft
+
+
+def test_a_proposed_rule_is_refused_until_its_origin_is_chosen(desk: Desk) -> None:
+    desk.press("confirm-open")
+    reader = FormReader()
+    reader.feed(desk.press("propose-0").text)
+    fields = reader.found | {"do": "rule-add-order"}
+    refused = desk.client.post(desk.address, fields)
+    assert refused.status_code == 422
+    assert "is not chosen" in refused.text
+    assert 'value="unstated" selected' in " ".join(refused.text.split())
+    assert "constraints" not in desk.draft
+    fields["rule-order-origin"] = "declared"
+    assert desk.client.post(desk.address, fields).status_code == 302
+    assert desk.draft["constraints"][0]["first"] == "age"
+
+
+def test_a_computed_column_is_typed_and_not_confirmed(desk: Desk) -> None:
+    answer = desk.press("propose-2")
+    assert "edit=1" in answer["Location"]
+    column = desk.draft["columns"]["age"]
+    assert column["kind"] == "derived"
+    assert column["fields"] == {"function": "copy", "sources": '"sector, old"'}
+    assert not column["confirmed"]
+    # Pressing Confirm asks where it is written, like for any other fact.
+    desk.client.post(desk.address, desk.inputs("?edit=1") | {"do": "confirm:1"})
+    assert not desk.draft["columns"]["age"]["confirmed"]
+    assert "because" in line(desk.page("?ask=1"), 1)
+
+
+@pytest.mark.parametrize("number", ["9", "", "x", "-1", "1" * 5_000])
+def test_a_rule_that_is_not_there_fills_in_nothing(desk: Desk, number: str) -> None:
+    answer = desk.press(f"propose-{number}")
+    assert answer.status_code == 302
+    assert desk.draft.get("columns", {}) == {}
+
+
+def test_what_is_typed_meanwhile_is_kept(desk: Desk) -> None:
+    desk.press("propose-0", edit="1", _1_low="18")
+    assert desk.draft["columns"]["age"]["fields"]["low"] == "18"
