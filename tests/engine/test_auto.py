@@ -149,6 +149,53 @@ def test_a_small_budget_selects_triples_one_by_one() -> None:
     assert [scores.values.size for scores in answers.scores] == [6, 4]
 
 
+def test_with_a_column_to_predict_only_triples_that_hold_it_are_selected() -> None:
+    table = chain(500, 2, 3, 4, 2, 2)
+    plan = planned(domain_of(2, 3, 4, 2, 2), epsilon="0.5", target="c3")
+    answers = answered(plan, table)
+    selects = [call.query for call in answers.calls if call.query.verb == "select"]
+    # Of ten triples of five columns six hold the fourth one; each selection leaves one less.
+    assert [len(query.candidates) for query in selects] == [6, 5, 4, 3, 2, 1]
+    assert all("c3" in clique for query in selects for clique in query.candidates)
+    assert sorted(m.clique for m in plan.fit(answers).targets if len(m.clique) == 3) == sorted(
+        m.clique for m in answers.measurements if len(m.clique) == 3
+    )
+
+
+def test_a_large_budget_scores_triples_without_the_column_to_predict_as_well() -> None:
+    plan = planned(domain_of(2, 3, 4, 2), epsilon="20", target="c3")
+    answers = answered(plan, chain(20_000, 2, 3, 4, 2))
+    assert not answers.selections
+    assert [scores.values.size for scores in answers.scores] == [6, 4]
+
+
+@pytest.mark.parametrize(
+    ("counts", "factor"), [((500, 500), 2.0), ((900, 100), 1 / 0.18), ((999, 1), 10.0)]
+)
+def test_relations_with_a_rare_class_weigh_as_much_as_with_even_classes(
+    counts: tuple[int, int], factor: float
+) -> None:
+    """An L1 distance from independence is at most twice the chance that two records differ in the target."""
+    plan = planned(domain_of(2, 2, 2), target="c1")
+    noise = Noise(law="rounded-gaussian", scale=Fraction(1))
+    oneways = [
+        Measurement(clique=(name,), noise=noise, values=np.array(held))
+        for name, held in (("c0", (500, 500)), ("c1", counts), ("c2", (500, 500)))
+    ]
+    columns = plan._columns(oneways)
+    pairs = plan._pairs(columns)
+    weights = dict(zip(pairs, plan._weights(columns, pairs), strict=True))
+    assert weights[0, 2] == 1.0
+    assert weights[0, 1] == weights[1, 2] == pytest.approx(4 * factor, rel=0.01)
+
+
+def test_columns_get_less_of_the_budget_beside_a_column_to_predict() -> None:
+    domain = domain_of(5, 4, 6, 2)
+    alone, beside = planned(domain), planned(domain, target="c3")
+    for name, noise in alone.column_noises().items():
+        assert beside.column_noises()[name].scale > noise.scale
+
+
 def test_measured_triples_find_room_among_the_targets() -> None:
     """Any two of four columns determine the others, and four tables of 64,000 cells are more than a quarter of the room."""
     rng = np.random.default_rng(0)

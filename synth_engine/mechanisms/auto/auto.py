@@ -64,6 +64,9 @@ _COLUMN_GAIN_FACTOR = 3.0
 improve pairs that are not measured, through the mixture, which their own predicted gain leaves out."""
 _PAIR_GAIN_FACTOR = 2.0
 """Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every triple too."""
+_COLUMNS_BESIDE_TARGET = 0.6
+"""Factor on the share of columns where a column is named that will be predicted: models learn from relations with it, and an
+error in the counts of single columns changes them little."""
 _CHANCE_FOLLOWED = 0.5
 """Part of the error of all triples that measuring them must be predicted to remove, for distances that chance makes to count."""
 _LAPLACE_TO_RHO = 240.0
@@ -306,8 +309,9 @@ class AutoPlan(Plan):
     def _select(
         self, session: Session, search: TripleSearch, *, budget: Fraction
     ) -> tuple[list[Triple], Scores]:
-        """Select the triples farthest from what their pairs imply, and score them."""
-        left = list(zip(search.triples, search.candidates, strict=True))
+        """Select the triples farthest from what their pairs imply, and score them. With a column to predict, only triples that
+        hold it are selected."""
+        left = [(triple, search.candidate(triple)) for triple in search.selected_from]
         number = search.selections
         scale = self.loss.of(budget * SELECTING_SHARE / number).selection_scale(
             self.sensitivity.linf
@@ -505,13 +509,14 @@ class AutoPlan(Plan):
 
     def _search(self, answers: fitting.SortedAnswers) -> TripleSearch:
         fitted = fitting.pair_estimates(answers, memory_mb=self.config.memory_mb)
-        wanted = self.config.workload.pair_weights(self.domain)
         columns = answers.columns
+        pairs = list(fitted.counts)
         return TripleSearch(
             columns=columns,
             fine=fitted.fine,
             counts=fitted.counts,
-            weights={pair: wanted[columns.clique(pair)] for pair in fitted.counts},
+            weights=dict(zip(pairs, self._weights(columns, pairs), strict=True)),
+            target=self._target,
             room=fitting.target_cells(self.config.memory_mb) // triples.ROOM_SHARE,
         )
 
@@ -552,6 +557,8 @@ class AutoPlan(Plan):
             share = min(max(0.11 * self.strength**-0.2, 0.1), 0.65)
         else:  # interactions say nothing of columns, so that these need more
             share = min(max(0.21 * self.strength**-0.15, 0.1), 0.68)
+        if self.config.target:
+            share *= _COLUMNS_BESIDE_TARGET
         return Fraction(round(1000 * share), 1000)
 
     def _number_of_pairs(self) -> int:
@@ -569,8 +576,23 @@ class AutoPlan(Plan):
         return [pair for pair in columns.pairs if wanted.get(columns.clique(pair), 0.0) > 0]
 
     def _weights(self, columns: Columns, pairs: Sequence[Pair]) -> list[float]:
+        """Return how much each pair matters. Distances of pairs with the target count as shares of the largest one that its
+        classes allow, which is small where one class is rare."""
         wanted = self.config.workload.pair_weights(self.domain)
-        return [wanted[columns.clique(pair)] for pair in pairs]
+        weights = [wanted[columns.clique(pair)] for pair in pairs]
+        if self._target is None:
+            return weights
+        rare = 1 / columns.largest_distance(self._target)
+        return [
+            weight * rare if self._target in pair else weight
+            for pair, weight in zip(pairs, weights, strict=True)
+        ]
+
+    @property
+    def _target(self) -> int | None:
+        """The place of the column to predict among all columns."""
+        target = self.config.target
+        return self.domain.names.index(target) if target else None
 
     def _score_noise(self, pairs: int) -> Noise | None:
         if not pairs:

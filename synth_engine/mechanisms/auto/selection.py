@@ -40,6 +40,8 @@ _DOUBT = 1.5
 _BLUR, _BLUR_POWER = 8.0, 0.35
 """Merging neighbouring codes is taken to hide _BLUR * strength^_BLUR_POWER times the squared shares of the bins: with a larger
 budget, detail matters more."""
+_MIN_DIFFERING = 0.1
+"""Smallest chance that two records differ in a column to predict, so that a class of few records does not take the whole budget."""
 _UNASKED = 1.5
 """Factor on the distance of a pair that is not measured: nearly all pairs are measured, at least coarsely."""
 _TYPICAL = 0.2
@@ -216,6 +218,12 @@ class Columns:
             if weights[number] > 0 and resolutions[number]
         ]
         return allocation.allocate(wishes, rows=self.total, power=power, learnt=_UNASKED)
+
+    def largest_distance(self, axis: int) -> float:
+        """Return the largest L1 distance from independence that a pair with this column can have, as a share of the largest one
+        of all pairs: the chance that two records differ in the column."""
+        shares = self.histograms[axis] / self.total
+        return max(1 - float(shares @ shares), _MIN_DIFFERING)
 
     def certain(self, pairs: Sequence[Pair], distances: Floats, deviations: Floats) -> Floats:
         """Return the share of each pair's distance that is not noise of its two columns, against which it was judged, and which no

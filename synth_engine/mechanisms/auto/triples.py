@@ -132,12 +132,13 @@ class TripleSearch:
     """The search for triples that the estimated pairs do not explain.
 
     counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
-    the workload; room: for the estimated tables of measured triples, in cells."""
+    the workload; target: the axis of the column to predict; room: for the estimated tables of measured triples, in cells."""
 
     columns: Columns
     fine: Fine
     counts: Mapping[Pair, Floats]
     weights: Mapping[Pair, float]
+    target: int | None = None
     room: int = MAX_TARGET_CELLS // ROOM_SHARE
 
     @cached_property
@@ -156,9 +157,16 @@ class TripleSearch:
         return able[:MAX_CANDIDATES]
 
     @cached_property
+    def selected_from(self) -> list[Triple]:
+        """The triples among which a budget selects that cannot score all of them: those with the target, if there are any. The
+        distances of others are larger, because the target has few classes, and would leave it no selection."""
+        with_target = [triple for triple in self.triples if self.target in triple]
+        return with_target or self.triples
+
+    @cached_property
     def candidates(self) -> list[Candidate]:
         """One candidate for each triple, with its expected table. The penalty is the expected distance by chance."""
-        return [self._candidate(triple) for triple in self.triples]
+        return [self.candidate(triple) for triple in self.triples]
 
     @cached_property
     def distances_by_chance(self) -> Floats:
@@ -179,10 +187,12 @@ class TripleSearch:
         # The budget grows with the square of epsilon, and the noise of a selection falls with its root.
         by_budget = MIN_SELECTED * math.sqrt(self.columns.strength / _STRENGTH_OF_LEAST)
         wanted = min(max(MIN_SELECTED, round(by_budget)), MAX_SELECTED)
-        listed = MAX_LISTED // max(1, len(self.triples))
-        return min(len(self.triples), max(1, min(wanted, listed)))
+        number = len(self.selected_from)
+        listed = MAX_LISTED // max(1, number)
+        return min(number, max(1, min(wanted, listed)))
 
-    def _candidate(self, triple: Triple) -> Candidate:
+    def candidate(self, triple: Triple) -> Candidate:
+        """Return the triple at the resolution at which it is compared, with its expected table."""
         levels = self._compared_levels(triple)
         expected = self.expected(triple, levels)
         return Candidate(
