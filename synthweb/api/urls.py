@@ -184,6 +184,11 @@ urlpatterns = [
         name="release-expected",
     ),
     path(
+        "releases/<slug:code>/first-rows/",
+        releases.ReleaseViewSet.as_view({"get": "first_rows"}, **WHOLE),
+        name="release-first-rows",
+    ),
+    path(
         "releases/<slug:code>/network/",
         releases.ReleaseViewSet.as_view({"get": "network"}, **WHOLE),
         name="release-network",

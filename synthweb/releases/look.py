@@ -74,6 +74,22 @@ class Look:
     quality: ExpectedQuality | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LookSummary:
+    """What lists say of a release: how many columns a sample has, and the expected quality once it is computed."""
+
+    columns: int
+    quality: ExpectedQuality | None
+
+
+def summary_of(release: Release) -> LookSummary | None:
+    """None before somebody opened the first page. The release comes from a selector, which has this at hand."""
+    stored = getattr(release, "first_look", None)
+    if stored is None:
+        return None
+    return LookSummary(columns=stored.columns, quality=quality_of(stored))
+
+
 def seed_of(release: Release) -> str:
     """The public seed of the first rows: whoever draws a hundred rows with it gets the same."""
     return f"first rows of {release.code}"

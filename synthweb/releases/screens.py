@@ -38,6 +38,7 @@ from synthweb.releases import (
     trees,
     workload_report,
 )
+from synthweb.releases import look as looks
 from synthweb.releases.models import Release
 
 NOISE = {
@@ -101,6 +102,8 @@ COLUMNS = (
     SortColumn(key="method", title="Method", order=("mechanism",)),
     SortColumn(key="promise", title="Guarantee", order=("epsilon", "delta"), number=True),
     SortColumn(key="rows", title="Rows", order=("rows",), number=True, falls=True),
+    SortColumn(key="quality", title="Expected"),
+    SortColumn(key="shared", title="Shared"),
     SortColumn(key="published", title="Published (UTC)", order=("created_at",), falls=True),
 )
 
@@ -151,14 +154,19 @@ class ReceiptVerdict:
         return tuple(sentence for sentence in self.sentences if sentence not in self.caveats)
 
 
-def release_list(releases: QuerySet[Release], query: QueryDict) -> dict[str, object]:
-    """The list of releases with its filter."""
+def release_list(
+    user: User, releases: QuerySet[Release], query: QueryDict
+) -> dict[str, object]:
+    """The list of releases with its filter, as `user` sees them."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    listed = listing(releases, query, columns=COLUMNS, usual="-published")
+    listed = listing(
+        selectors.with_sharing(releases, user), query, columns=COLUMNS, usual="-published"
+    )
     return {
         "list": listed,
         "releases": [
-            (each, titles.get(each.mechanism, each.mechanism)) for each in listed.rows
+            (each, titles.get(each.mechanism, each.mechanism), looks.summary_of(each))
+            for each in listed.rows
         ],
         "mechanisms": titles.items(),
         "query": query,

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
+from django.db.models.functions import Coalesce
 from django.http import Http404
 
 from synthweb.accounts.models import Membership, Role, User
@@ -22,7 +33,8 @@ from synthweb.lib import codes
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 
 Person = User | AnonymousUser
-HEAVY = ("model", "receipt", "dataset__draft")  # documents that no list shows
+LOOKS = ("first_look__document", "first_look__errors")
+HEAVY = ("model", "receipt", "dataset__draft", *LOOKS)  # documents that no list shows
 
 
 def releases_for(
@@ -31,7 +43,7 @@ def releases_for(
     """Every release that `user` may view, newest first, narrowed by words of name, description and code, by method
     and by the code of a dataset; the models and receipts stay in the database."""
     releases = Release.objects.filter(_visible(user)).select_related(
-        "dataset__organisation", "created_by"
+        "dataset__organisation", "created_by", "first_look"
     )
     for word in search.split():
         releases = releases.filter(
@@ -48,9 +60,10 @@ def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
     """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
     matching = Release.objects.filter(_visible(user), code=code)
     matching = matching.select_related(
-        "dataset__organisation", "account", "domain_version", "created_by"
+        "dataset__organisation", "account", "domain_version", "created_by", "first_look"
     )
-    release = matching.defer("model", "dataset__draft", "domain_version__document").first()
+    heavy = ("model", "dataset__draft", "domain_version__document", *LOOKS)
+    release = matching.defer(*heavy).first()
     if release is None:
         raise Http404("no such release")
     if not may(user, release, need):
@@ -126,6 +139,31 @@ def analysts_for(release: Release) -> QuerySet[User]:
     return holders_of(release.dataset.organisation, Role.ANALYST).exclude(
         pk__in=grants_of(release).values("analyst")
     )
+
+
+def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]:
+    """The same releases, each with `shared_by`, who shared it with `user`, None for whoever sees it otherwise; `readers`, with how
+    many it is shared; and `may_sample`, whether `user` may draw from it."""
+    own = _open_grants(user).filter(release=OuterRef("pk"))
+    grants = ReleaseGrant.objects.filter(release=OuterRef("pk"), revoked_at=None)
+    # Counted in a query of its own: a join would group by every column.
+    counted = grants.order_by().values("release").annotate(count=Count("pk")).values("count")
+    drawing = _memberships(user).filter(role__in=Need.SAMPLE.roles).values("organisation")
+    return releases.annotate(
+        shared_by=Subquery(own.values("granted_by__username")[:1]),
+        readers=Coalesce(Subquery(counted), 0),
+        may_sample=Case(
+            When(Q(shared_by__isnull=False) | Q(dataset__organisation__in=drawing), then=True),
+            default=False,
+            output_field=BooleanField(),
+        ),
+    )
+
+
+def shared_by(user: Person, release: Release) -> str | None:
+    """Who shared a release with `user`; None for whoever sees it otherwise. The caller authorised."""
+    grants = _open_grants(user).filter(release=release)
+    return grants.values_list("granted_by__username", flat=True).first()
 
 
 def looked_at_real(account: BudgetAccount) -> bool:

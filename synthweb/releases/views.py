@@ -51,7 +51,8 @@ def index(request: SignedInRequest) -> HttpResponse:
     """Every release that this person may see, filtered, sorted and in pages."""
     asked = {name: request.GET.get(key, "") for name, key in screens.FILTERS}
     releases = selectors.releases_for(request.user, **asked)
-    return render(request, "releases/index.html", screens.release_list(releases, request.GET))
+    context = screens.release_list(request.user, releases, request.GET)
+    return render(request, "releases/index.html", context)
 
 
 @login_required

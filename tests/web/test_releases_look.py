@@ -19,6 +19,7 @@ from synthweb.runs.models import RangesErrand
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
+from tests.web.rest import Caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Open = Callable[..., Client]
@@ -180,6 +181,53 @@ def test_a_failure_to_compute_them_is_said_beside_the_rows(
     making = f"/releases/{release.code}/expected/making/"
     answer = browser(cast.steward).get(f"{making}?by=look", headers={"HX-Request": "true"})
     assert "hx-get" not in html_of(answer) and making in html_of(answer)
+
+
+def test_lists_have_columns_quality_and_who_shared(
+    cast: Cast, release: Release, browser: Open
+) -> None:
+    address = f"/releases/{release.code}/look/"
+    steward = html_of(browser(cast.steward).get("/releases/"))
+    assert address in steward and "with nobody" in steward and "data-quality" not in steward
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    ranges.compute(code=runs.request_ranges(release=release).code)
+    steward = html_of(browser(cast.steward).get("/releases/"))
+    assert "with 1" in steward and "data-quality" in steward and "3 columns" in steward
+    analyst = html_of(browser(cast.analyst).get("/releases/"))
+    assert address in analyst and "by steward" in analyst
+    auditor = html_of(browser(cast.auditor).get("/releases/"))
+    assert address not in auditor and f"/releases/{release.code}/" in auditor
+    services.revoke(actor=cast.steward, grant=release.grants.get())
+    assert "with nobody" in html_of(browser(cast.steward).get("/releases/"))
+
+
+def test_rest_has_the_same_rows_and_facts(cast: Cast, release: Release) -> None:
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    calls = Caller(cast.analyst, "read")
+    (listed,) = calls.get("/releases/").json()["results"]
+    assert (listed["columns"], listed["quality"]) == (None, None)
+    assert listed["shared_by"] == cast.steward.username
+    first = calls.get(f"/releases/{release.code}/first-rows/").json()
+    assert [column["closeness"] for column in first["columns"]] == [None] * 3
+    ranges.compute(code=runs.request_ranges(release=release).code)
+    answer = calls.get(f"/releases/{release.code}/first-rows/").json()
+    shown = look.look_of(release)
+    assert answer["rows"] == first["rows"] == [list(row.cells) for row in shown.rows]
+    assert answer["seed"] == look.seed_of(release)
+    for column, of_page in zip(answer["columns"], shown.columns, strict=True):
+        assert of_page.histogram is not None and of_page.error is not None
+        assert column["closeness"] == of_page.error.closeness
+        shares = [bar.share.value for bar in of_page.histogram.bars]
+        assert [bar["share"] for bar in column["histogram"]] == shares
+    for one in (
+        calls.get(f"/releases/{release.code}/").json(),
+        calls.get("/releases/").json()["results"][0],
+    ):
+        assert one["columns"] == 3 and one["shared_by"] == cast.steward.username
+        assert sum(one["quality"][level] for level in ("close", "fair", "rough")) == 3
+    again = {"rows": look.ROWS, "seed": answer["seed"], "sampler": answer["sampler"]}
+    sample = calls.send(f"/releases/{release.code}/samples/", again).json()
+    assert sample["rows"] == look.ROWS
 
 
 def test_a_wide_table_has_its_columns_on_several_pages(

@@ -9,12 +9,26 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from synth_engine import mechanisms
+from synth_engine.evaluation.expected_quality import Closeness
 from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
 from synthweb.datasets.domain_cache import cited, domain_of
-from synthweb.releases import trees
+from synthweb.releases import look, selectors, trees
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
+
+
+class QualitySerializer(serializers.Serializer[Any]):
+    """How close a release is expected to be to the real table, from its expected ranges: columns by closeness."""
+
+    word = serializers.ChoiceField(
+        choices=get_args(Closeness),
+        help_text="The closeness that at least half of the columns with bands reach.",
+    )
+    close = serializers.IntegerField()
+    fair = serializers.IntegerField()
+    rough = serializers.IntegerField()
+    unknown = serializers.IntegerField(help_text="Columns without bands.")
 
 
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
@@ -33,6 +47,15 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     )
     relation = serializers.SerializerMethodField()
     domain_digest = serializers.CharField(source="domain_version.digest")
+    columns = serializers.SerializerMethodField(
+        help_text="Of a sample; null before somebody looked at the release."
+    )
+    quality = serializers.SerializerMethodField(
+        help_text="Expected; null before the expected ranges are computed."
+    )
+    shared_by = serializers.SerializerMethodField(
+        help_text="Who shared it with you; null where you see it otherwise."
+    )
 
     class Meta:
         model = Release
@@ -48,10 +71,29 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
             "relation",
             "guarantee",
             "rows",
+            "columns",
+            "quality",
+            "shared_by",
             "domain_digest",
             "created_at",
         ]
         read_only_fields = fields
+
+    def get_columns(self, release: Release) -> int | None:
+        summary = look.summary_of(release)
+        return None if summary is None else summary.columns
+
+    @extend_schema_field(QualitySerializer(allow_null=True))
+    def get_quality(self, release: Release) -> dict[str, object] | None:
+        summary = look.summary_of(release)
+        quality = None if summary is None else summary.quality
+        return None if quality is None else dict(QualitySerializer(quality).data)
+
+    def get_shared_by(self, release: Release) -> str | None:
+        # Lists annotate it.
+        if hasattr(release, "shared_by"):
+            return None if release.shared_by is None else str(release.shared_by)
+        return selectors.shared_by(self.context["request"].user, release)
 
     def get_guarantee(self, release: Release) -> str:
         return str(
@@ -299,6 +341,59 @@ class ExpectedColumnSerializer(serializers.Serializer[Any]):
         allow_blank=True, help_text="Why there are no figures; empty where there are."
     )
     figures = ExpectedFigureSerializer(many=True)
+
+
+class BarSerializer(serializers.Serializer[Any]):
+    """A bar of a histogram of the model."""
+
+    label = serializers.CharField()
+    share = serializers.FloatField(
+        source="share.value", help_text="Of the records that have a value, in the model."
+    )
+
+
+class LookColumnSerializer(serializers.Serializer[Any]):
+    """What the model and the description hold of one column."""
+
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    values = serializers.CharField(
+        allow_blank=True, help_text="Bounds, or the declared values; long lists are cut."
+    )
+    unit = serializers.CharField(allow_blank=True)
+    closeness = serializers.ChoiceField(
+        source="error.closeness",
+        choices=get_args(Closeness),
+        allow_null=True,
+        default=None,
+        help_text="null before the expected ranges are computed.",
+    )
+    missing_share = serializers.FloatField(
+        source="histogram.missing.value",
+        allow_null=True,
+        default=None,
+        help_text="Of all records, in the model; null where no value can be missing.",
+    )
+    histogram = BarSerializer(
+        source="histogram.bars",
+        many=True,
+        default=(),
+        help_text="In the order of the values, or the most frequent first; empty where the model has no table of the column.",
+    )
+
+
+class FirstRowsSerializer(serializers.Serializer[Any]):
+    """A hundred synthetic rows, the same for everybody."""
+
+    seed = serializers.CharField(
+        help_text="Public: a sample of as many rows with this seed and sampler has the same rows."
+    )
+    sampler = serializers.IntegerField()
+    columns = LookColumnSerializer(many=True)
+    rows = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField(allow_null=True)),
+        help_text="The text of each cell, cut after 200 characters; null: missing.",
+    )
 
 
 class RangesErrandSerializer(serializers.Serializer[Any]):

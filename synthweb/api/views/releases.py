@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
+from synth_engine import mechanisms
 from synth_engine.errors import InputError
 from synth_engine.evaluation import expected as ranges
 from synthweb.accounts.models import Role
@@ -31,6 +32,7 @@ from synthweb.api.serializers.releases import (
     ColumnSerializer,
     EditionSerializer,
     ExpectedColumnSerializer,
+    FirstRowsSerializer,
     GrantSerializer,
     MarksSerializer,
     NewEditionSerializer,
@@ -44,7 +46,7 @@ from synthweb.api.serializers.releases import (
     VerificationSerializer,
 )
 from synthweb.lib.errors import Conflict
-from synthweb.releases import chain, expected, selectors, services, spool, tables
+from synthweb.releases import chain, expected, look, selectors, services, spool, tables
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
@@ -90,6 +92,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             "relation": F("receipt__relation"),
         }
         # The receipts themselves stay in the database.
+        releases = selectors.with_sharing(releases, caller(self.request))
         return releases.annotate(**annotations).order_by("-created_at", "-pk")
 
     @extend_schema(responses=OneReleaseSerializer)
@@ -150,6 +153,20 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         if columns is None:
             return _in_progress(request, release)
         return Response(ExpectedColumnSerializer(ranges.to_json(columns), many=True).data)
+
+    @extend_schema(responses=FirstRowsSerializer)
+    def first_rows(self, request: Request, code: str) -> Response:
+        """A hundred synthetic rows, and what the model holds of each column: the tab Look. Nothing is charged, and everybody
+        gets the same rows."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        shown = look.look_of(release)
+        document = {
+            "seed": look.seed_of(release),
+            "sampler": mechanisms.SAMPLER,
+            "columns": shown.columns,
+            "rows": [row.cells for row in shown.rows],
+        }
+        return Response(FirstRowsSerializer(document).data)
 
     @extend_schema(responses=VerificationSerializer)
     def verification(self, request: Request, code: str) -> Response:
