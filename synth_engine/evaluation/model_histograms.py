@@ -72,7 +72,8 @@ def _on_a_scale(shape: ColumnShape) -> tuple[HistogramBar, ...]:
     if shape.step:
         values = round((high - low) / shape.step) + 1
         width = shape.step * -(-values // BARS)
-        edges: Floats = low + width * np.arange(-(-values // round(width / shape.step)) + 1)
+        places = np.arange(-(-values // round(width / shape.step)) + 1, dtype=np.float64)
+        edges: Floats = np.asarray(low + width * places, dtype=np.float64)
         # A bar of whole steps ends where the next value begins.
         last = edges[1:] - shape.step
     else:

@@ -346,7 +346,9 @@ class ExpectedColumnSerializer(serializers.Serializer[Any]):
 class BarSerializer(serializers.Serializer[Any]):
     """A bar of a histogram of the model."""
 
-    label = serializers.CharField()
+    values = serializers.CharField(
+        source="label", help_text="That the bar stands for, as a text."
+    )
     share = serializers.FloatField(
         source="share.value", help_text="Of the records that have a value, in the model."
     )
