@@ -271,6 +271,7 @@ SPECTACULAR_SETTINGS = {
         "RunState": "synthweb.runs.models.SynthesisRun.State",
         "EntryKind": "synthweb.ledger.models.LedgerEntry.Kind",
         "CompositionRule": "synthweb.ledger.models.Rule",
+        "Closeness": "synth_engine.evaluation.expected_quality.CLOSENESS_LEVELS",
     },
 }
 

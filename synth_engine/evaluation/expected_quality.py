@@ -10,6 +10,7 @@ from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
 
 Closeness = Literal["close", "fair", "rough", "unknown"]
 """unknown: the release has no expected range of the column."""
+CLOSENESS_LEVELS = get_args(Closeness)
 
 CLOSE, FAIR = 0.01, 0.05
 """The largest deviation of a column that is close, and of one that is fair."""
@@ -53,7 +54,7 @@ class ExpectedQuality:
     @classmethod
     def of(cls, columns: Sequence[ExpectedColumn]) -> ExpectedQuality:
         every = [closeness_of(column) for column in columns]
-        return cls(**{level: every.count(level) for level in get_args(Closeness)})
+        return cls(**{level: every.count(level) for level in CLOSENESS_LEVELS})
 
     @property
     def word(self) -> Closeness:

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from synth_engine import mechanisms
-from synth_engine.evaluation.expected_quality import Closeness
+from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
@@ -22,7 +22,7 @@ class QualitySerializer(serializers.Serializer[Any]):
     """How close a release is expected to be to the real table, from its expected ranges: columns by closeness."""
 
     word = serializers.ChoiceField(
-        choices=get_args(Closeness),
+        choices=CLOSENESS_LEVELS,
         help_text="The closeness that at least half of the columns with bands reach.",
     )
     close = serializers.IntegerField()
@@ -365,7 +365,7 @@ class LookColumnSerializer(serializers.Serializer[Any]):
     unit = serializers.CharField(allow_blank=True)
     closeness = serializers.ChoiceField(
         source="error.closeness",
-        choices=get_args(Closeness),
+        choices=CLOSENESS_LEVELS,
         allow_null=True,
         default=None,
         help_text="null before the expected ranges are computed.",
