@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from synth_engine.codec import numbers
-from synth_engine.confidential import ambiguous, codes, sentinels
+from synth_engine.codec import numbers, sentinels
+from synth_engine.confidential import ambiguous, codes
 from synth_engine.confidential.ambiguous import NumberQuestion
 from synth_engine.confidential.hints import Hint, ReadingChoice
 from synth_engine.confidential.markers import MARKERS, MAX_ODD_TEXTS, odd_markers

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from synth_engine.codec import RawColumn, RawCounter, is_counted, value_kind
+from synth_engine.codec import RawColumn, RawCounter, is_counted, sentinels, value_kind
 from synth_engine.codec.fitting import stated_cells
 from synth_engine.codec.ladder_cells import is_on_ladder, read_cells
 from synth_engine.codec.value_counts import NumberCounts
-from synth_engine.domain import Attribute, Integer, Undeclared
+from synth_engine.domain import Attribute, Date, Integer, Number, Undeclared
 from synth_engine.evaluation.raw_values import (
     KIND_WORDS,
     MAX_BIN_SHARE,
@@ -78,7 +79,8 @@ def check_column(
     if raw.numbers is not None and raw.numbers.total:
         reasons += _in_one_bin(attribute, raw.numbers)
         reasons += _leading_zeros(raw)
-        doubts = [] if reasons else _codes(attribute, raw, raw.numbers)
+        codes = [] if reasons else _codes(attribute, raw, raw.numbers)
+        doubts = [*codes, *_sentinels(attribute, raw.numbers)]
         histogram = _histogram(attribute, raw.numbers) if draws else None
     return ColumnCheck(
         light="unfit" if reasons else "question" if doubts else "fits",
@@ -223,6 +225,28 @@ def _codes(attribute: Attribute, raw: RawColumn, numbers: NumberCounts) -> list[
     return [
         f"All cells have {raw.digits} digits, and {per_hundred(gaps)} of 100 numbers between them do not occur: if they are "
         "codes, describe the column as categories"
+    ]
+
+
+def _sentinels(attribute: Attribute, numbers: NumberCounts) -> list[str]:
+    """Whether numbers or days that the description takes for values seem to stand for none: 999 far above the rest."""
+    kind = value_kind(attribute)
+    if not numbers.exact or not len(numbers.values):
+        return []
+    if isinstance(kind, Integer | Number):
+        alone = sentinels.of_numbers(numbers.values, numbers.counts)
+    elif isinstance(kind, Date):
+        days = [date.fromordinal(int(day)).isoformat() for day in numbers.values.tolist()]
+        alone = sentinels.of_days(pa.array(days, type=pa.string()), numbers.counts)
+    else:
+        return []
+    if alone is None:
+        return []
+    values = [text_of(attribute, value) for value in numbers.values[alone].tolist()]
+    share = float(numbers.counts[alone].sum()) / max(numbers.total, 1)
+    return [
+        f"{per_hundred(share)} of 100 cells are {' or '.join(values)}, far from all others: if that means missing, add it to "
+        "the markers of missing values, and leave it outside of the bounds"
     ]
 
 

@@ -102,7 +102,9 @@ class Date(Attribute):
     def days(self, code: int) -> tuple[datetime.date, datetime.date]:
         """First and last day of a code."""
         start = self.low + datetime.timedelta(days=code * self.step_days)
-        return start, min(start + datetime.timedelta(days=self.step_days - 1), self.high)
+        # The last bin may be cut: the end of a whole one can lie behind the calendar.
+        further = min(self.step_days - 1, (self.high - start).days)
+        return start, start + datetime.timedelta(days=further)
 
     @property
     def value_labels(self) -> tuple[str, ...]:

@@ -97,3 +97,37 @@ def test_a_thinned_column_stands_for_all_of_its_rows() -> None:
         n for text, n in zip(cells["texts"], cells["counts"], strict=True) if text < "02500"
     )
     assert low / sum(counts.values()) == pytest.approx(0.5, abs=0.02)
+
+
+DAYS = Counter(
+    {f"2020-{month:02}-{day:02}": 5 for month in range(1, 13) for day in range(1, 8)}
+)
+AGES = Counter({str(age): 5 for age in range(60)})
+
+
+@pytest.mark.parametrize(
+    ("described", "cells", "sentinel"),
+    [
+        ({"kind": "integer", "low": 0, "high": 1_000}, AGES, "999"),
+        ({"kind": "scale", "of": "integer"}, AGES, "-1"),
+        (
+            {"kind": "date", "low": "2000-01-01", "high": "9999-12-31", "step_days": 3_650},
+            DAYS,
+            "9999-12-31",
+        ),
+        ({"kind": "scale", "of": "date"}, DAYS, "9999-12-31"),
+    ],
+)
+def test_a_sentinel_inside_the_bounds_is_a_question_until_it_is_a_marker(
+    described: dict[str, Any], cells: Counter[str], sentinel: str
+) -> None:
+    described = {"name": "x", **described}
+    assert check(described, cells).doubts == ()
+    with_sentinel = cells + Counter({sentinel: 30})
+    verdict = check(described, with_sentinel)
+    assert "far from all others" in " ".join(verdict.doubts)
+    assert sentinel in " ".join(verdict.doubts)
+    narrow = {"integer": 90, "date": "2021-12-31"}.get(described["kind"])
+    bounds = {"high": narrow} if narrow else {}
+    as_marker = check(described | bounds | {"missing": [sentinel]}, with_sentinel)
+    assert as_marker.doubts == ()
