@@ -37,7 +37,7 @@ QUANTILES = {
     "quantile_75": 0.75,
     "quantile_95": 0.95,
 }
-VERSION = "expected-ranges/1"
+VERSION = "expected-ranges/2"
 """Of the computation: figures of another version are computed again."""
 
 

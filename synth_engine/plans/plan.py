@@ -109,6 +109,8 @@ class Mechanism(ABC):
     """Whether its models can be described column by column; those of a tree cannot."""
     takes_prior: ClassVar[bool] = False
     """Whether its answers can be read beside a public table of the same columns."""
+    looks_at_all_pairs: ClassVar[bool] = False
+    """Whether it scores every pair of columns, so that its models say how dependent all of them are."""
     takes_open: ClassVar[bool] = False
     """Whether it learns undeclared columns by itself, instead of running after they were learned."""
 

@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 from synth_engine.domain import Attribute
-from synth_engine.evaluation import expected
+from synth_engine.evaluation import expected, expected_errors
 from synth_engine.evaluation.expected import ExpectedColumn, ExpectedFigure
+from synth_engine.evaluation.expected_errors import ExpectedErrors
 from synth_engine.evaluation.figure_origins import ExpectedRange
 from synth_engine.evaluation.scale_text import is_moment, number_text, span_text, text_of
 from synth_engine.evaluation.thousands import grouped
@@ -20,6 +23,8 @@ from synth_engine.models.model import Model
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import ExpectedRanges, Release
 
+_SHARE_OF_COLUMNS = 0.5
+"""Share of the progress that columns have; the simulation of the run has the rest."""
 _LABELS = {
     "mean": "Mean",
     "standard_deviation": "Standard deviation",
@@ -52,11 +57,21 @@ class ColumnLines:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedPage:
-    """Columns with bands, and the names of those without."""
+    """Columns with bands, and the names of those without. errors: of single columns and of pairs, none where they are not
+    estimated."""
 
     columns: tuple[ColumnLines, ...]
     without: tuple[str, ...]
     level: int
+    errors: tuple[FigureLine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computed:
+    """What a worker computes, from two released documents."""
+
+    columns: Sequence[ExpectedColumn]
+    errors: ExpectedErrors | None
 
 
 def shows(release: Release) -> bool:
@@ -67,24 +82,47 @@ def shows(release: Release) -> bool:
     )
 
 
-def compute(release: Release, *, progress: Callable[[float], None]) -> list[ExpectedColumn]:
-    """The expected ranges of every column, from two released documents. It takes seconds: for a worker alone."""
+def compute(release: Release, *, progress: Callable[[float], None]) -> Computed:
+    """The expected ranges of every column and the expected errors, from two released documents. It takes seconds, or as long as
+    the run of the release: for a worker alone."""
     model = Model.from_json(release.model)
-    return expected.expected_columns(model, release.receipt["calls"], progress=progress)
+    columns = expected.expected_columns(
+        model,
+        release.receipt["calls"],
+        progress=lambda share: progress(share * _SHARE_OF_COLUMNS),
+    )
+    progress(_SHARE_OF_COLUMNS)
+    plan = expected_errors.plan_of(model.domain, release.receipt)
+    errors = None if plan is None else expected_errors.simulated(model, plan)
+    return Computed(columns=columns, errors=errors)
 
 
-def store(release: Release, columns: Sequence[ExpectedColumn]) -> None:
+def store(release: Release, computed: Computed) -> None:
     """Keep what was computed."""
     ExpectedRanges.objects.update_or_create(
         release=release,
-        defaults={"version": expected.VERSION, "columns": expected.to_json(columns)},
+        defaults={
+            "version": expected.VERSION,
+            "columns": expected.to_json(computed.columns),
+            "errors": expected_errors.to_json(computed.errors),
+        },
     )
+
+
+def _stored(release: Release) -> ExpectedRanges | None:
+    return ExpectedRanges.objects.filter(release=release, version=expected.VERSION).first()
 
 
 def columns_of(release: Release) -> list[ExpectedColumn] | None:
     """The stored ranges of every column; None before a worker has computed them. The caller authorised."""
-    stored = ExpectedRanges.objects.filter(release=release, version=expected.VERSION).first()
+    stored = _stored(release)
     return None if stored is None else expected.from_json(stored.columns)
+
+
+def errors_of(release: Release) -> ExpectedErrors | None:
+    """The stored errors; None where they are not estimated, or not yet. The caller authorised."""
+    stored = _stored(release)
+    return None if stored is None else expected_errors.from_json(stored.errors)
 
 
 def page(release: Release) -> ExpectedPage | None:
@@ -101,12 +139,37 @@ def page(release: Release) -> ExpectedPage | None:
         ),
         without=tuple(column.name for column in columns if not column.figures),
         level=round(100 * expected.LEVEL),
+        errors=error_lines(release),
     )
 
 
 def lines_of(attribute: Attribute, column: ExpectedColumn) -> tuple[FigureLine, ...]:
     """The figures of a column as people read them."""
     return tuple(_line(attribute, figure) for figure in column.figures)
+
+
+def error_lines(release: Release) -> tuple[FigureLine, ...]:
+    """The expected errors in words; nothing where there are none."""
+    errors = errors_of(release)
+    if errors is None:
+        return ()
+    return tuple(
+        FigureLine(
+            label=label,
+            estimate=_error(band.estimate.value),
+            low=_error(band.low),
+            high=_error(band.high),
+        )
+        for label, band in (
+            (gettext("Single columns"), errors.columns),
+            (gettext("Pairs of columns"), errors.pairs),
+        )
+    )
+
+
+def _error(distance: float) -> str:
+    """A distance as a share of the records: two significant digits of a per cent."""
+    return f"{float(f'{100 * distance:.2g}'):g} %"
 
 
 def _line(attribute: Attribute, figure: ExpectedFigure) -> FigureLine:

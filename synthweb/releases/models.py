@@ -117,6 +117,8 @@ class ExpectedRanges(models.Model):
     # Of the computation (synth_engine.evaluation.expected): figures of another one are made again.
     version = models.CharField(max_length=32)
     columns = models.JSONField()
+    # Of the whole release (synth_engine.evaluation.expected_errors); null where they are not estimated.
+    errors = models.JSONField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -57,11 +57,11 @@ def compute(*, code: str) -> None:
 
 def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
     progress = Progress(grip)
-    columns = expected.compute(
+    computed = expected.compute(
         errand.release, progress=lambda share: progress(stages.SIMULATE.name, share)
     )
     # The rows of the first page as well: whoever opens it need not wait for them.
-    prepared = look.prepare(errand.release, columns)
+    prepared = look.prepare(errand.release, computed.columns)
     progress.check()
     with transaction.atomic():
         # The fence first: a worker that was overtaken stores nothing.
@@ -73,7 +73,7 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
             finished_at=Now(),
             lease_held=False,
         )
-        expected.store(errand.release, columns)
+        expected.store(errand.release, computed)
         look.store(prepared)
 
 

@@ -62,6 +62,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/models/weights.py",
     "synth_engine/evaluation/column_shapes.py",
     "synth_engine/evaluation/expected.py",
+    "synth_engine/evaluation/expected_errors.py",
     "synth_engine/evaluation/report.py",
 }
 # The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values

@@ -129,7 +129,7 @@ def test_one_worker_computes_them_and_an_overtaken_one_stores_nothing(
     errand = runs.request_ranges(release=release)
     compute = expected.compute
 
-    def overtaken(*given: Any, **named: Any) -> list[ranges.ExpectedColumn]:
+    def overtaken(*given: Any, **named: Any) -> expected.Computed:
         RangesErrand.objects.update(lease_token=errand.lease_token + 2)
         return compute(*given, **named)
 
@@ -159,3 +159,22 @@ def test_the_reconciler_rings_again_and_forgets_what_is_over(release: Release) -
     reconcile.reconcile(watch)
     assert not OutboxMessage.objects.filter(subject_code=errand.code).exists()
     assert expected.columns_of(release) is not None
+
+
+def test_a_method_that_scores_all_pairs_has_its_expected_error_on_the_page(
+    cast: Cast, browser: Open
+) -> None:
+    release = scene.released(
+        cast, mechanism="auto", epsilon="4", name="With errors", table=scene.TABLE
+    )
+    errands.compute(code=runs.request_ranges(release=release).code)
+    errors = expected.errors_of(release)
+    assert errors is not None
+    page = html_of(browser(cast.steward).get(f"/releases/{release.code}/expected/"))
+    assert "Error of this release" in page and page.count("data-errors") == 1
+    for line in expected.error_lines(release):
+        assert line.label in page and line.estimate in page
+    # Another method says too little of what it misses.
+    ExpectedRanges.objects.update(errors=None)
+    page = html_of(browser(cast.steward).get(f"/releases/{release.code}/expected/"))
+    assert "Error of this release" not in page

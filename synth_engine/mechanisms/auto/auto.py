@@ -96,6 +96,7 @@ class Auto(Weighted):
     counts_groups: ClassVar[bool] = True
     has_network: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
+    looks_at_all_pairs: ClassVar[bool] = True
     title: ClassVar[str] = "Automatic"
     summary: ClassVar[str] = (
         "Measures every column, finds out privately which pairs of columns depend on each other, and spends the rest of "

@@ -1,0 +1,258 @@
+"""Expected error of a release after its run: the plan is simulated on a table that the released model generates.
+
+A parametric bootstrap of the whole method (Efron and Tibshirani 1993, chapter 6). Records of the model, drawn again with
+replacement, take the place of the real table: their columns and pairs are about as dependent as the noisy answers say, and
+chance makes them differ from the model as it made the real records differ. The plan asks the same kind of questions of them,
+with noise of the same scales, and its release is compared with them exactly. Nothing but the model and the plan goes in, so
+this is post-processing. Measured coverage: docs/forecast.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import fmean
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain
+from synth_engine.errors import SynthError
+from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
+from synth_engine.measurement import (
+    Answers,
+    Candidate,
+    Clique,
+    Measurement,
+    Noise,
+    Query,
+    Scores,
+    Selection,
+    Session,
+)
+from synth_engine.measurement.answers import AnsweredCall
+from synth_engine.measurement.question import Call, Merged
+from synth_engine.models.model import Model, generator
+from synth_engine.plans.multi_stage import MultiStagePlan
+from synth_engine.plans.plan import Plan
+from synth_engine.privacy.events import Gumbel
+from synth_engine.privacy.receipt import Receipt
+from synth_engine.spec import Spec
+
+Codes = Mapping[str, NDArray[Any]]
+AnyOfThese = TypeVar("AnyOfThese", Measurement, Scores, Selection)
+
+WITHIN = 1.5
+"""The band goes from the estimate divided by this to the estimate times this: nine releases of ten were within it."""
+LEVEL = 0.9
+MAX_SECONDS = 600.0
+"""Forecast of the time of a run above which it is not simulated."""
+_SEED = "expected-errors/1"
+_DENSE = 1 << 22
+"""Cells of a table up to which all of them are counted, instead of those that hold records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedErrors:
+    """Mean total variation distances between release and real table, of single columns and of pairs of columns."""
+
+    columns: ExpectedRange
+    pairs: ExpectedRange
+
+
+def plan_of(domain: Domain, receipt: Receipt) -> Plan | None:
+    """Return the plan of a release; None if these documents do not determine it, as after a stage
+    that learned columns or beside a public table."""
+    if receipt["mechanism"]["parameters"].get("prior") is not None:
+        return None  # it was fitted beside a public table, which a release does not hold
+    target = receipt["target"]
+    spec = Spec(
+        mechanism=receipt["mechanism"]["id"],
+        parameters=receipt["mechanism"]["parameters"],
+        epsilon=Fraction(target["epsilon"]),
+        delta=Fraction(target["delta"]),
+    )
+    for rule in ("basic", "zcdp"):
+        try:
+            plan = mechanisms.plan(domain, spec, rule=cast(Any, rule))
+        except SynthError:
+            continue
+        if plan.digest == receipt["plan"]["sha256"]:
+            return plan
+    return None
+
+
+def simulated(model: Model, plan: Plan) -> ExpectedErrors | None:
+    """Return the expected errors; None for a method that does not look at every pair of columns, whose model says too little of
+    what it misses, for a plan of several stages, and for a run that takes too long. The same documents give the same errors."""
+    if not plan.config.looks_at_all_pairs or isinstance(plan, MultiStagePlan):
+        return None
+    if plan.needs(model.rows).seconds > MAX_SECONDS:
+        return None
+    names = plan.domain.names
+    if len(names) < 2 or model.rows < 1:
+        return None
+    rng = generator(_SEED, purpose=("records",))
+    records = model.sample(model.rows, seed=f"{_SEED}/model")
+    # Records drawn with replacement differ from the model by chance, as real ones do.
+    chosen = rng.integers(0, model.rows, model.rows)
+    table = {name: np.asarray(records[name], dtype=np.int64)[chosen] for name in names}
+    session = SimulatedSession(domain=plan.domain, table=table, rng=rng)
+    again = plan.fit(plan.run(cast(Session, session)))
+    synthetic = again.sample(again.rows, seed=f"{_SEED}/again")
+    sizes = plan.domain.sizes
+
+    def mean(cliques: Sequence[Clique]) -> float:
+        return fmean(_distance(table, synthetic, clique, sizes) for clique in cliques)
+
+    return ExpectedErrors(
+        columns=_band(mean([(name,) for name in names])),
+        pairs=_band(mean(list(itertools.combinations(names, 2)))),
+    )
+
+
+def _band(estimate: float) -> ExpectedRange:
+    return ExpectedRange(
+        estimate=ModelFigure(value=estimate),
+        low=estimate / WITHIN,
+        high=min(1.0, estimate * WITHIN),
+        level=LEVEL,
+    )
+
+
+class SimulatedSession:
+    """Answers the questions of a plan that measures and selects tables, from records that are not real.
+
+    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans use."""
+
+    def __init__(self, *, domain: Domain, table: Codes, rng: np.random.Generator) -> None:
+        self.domain = domain
+        self._table, self._rng = table, rng
+        self._answered: list[AnsweredCall] = []
+
+    @property
+    def answers(self) -> Answers:
+        return Answers(tuple(self._answered))
+
+    def measure(
+        self, clique: Clique, *, noise: Noise, merged: Merged | None = None
+    ) -> Measurement:
+        counts = self._counts(clique, merged)
+        answer = Measurement(clique=clique, noise=noise, values=self._noisy(counts, noise))
+        return self._record(Query(verb="measure", clique=clique, cells=counts.size), answer)
+
+    def interaction(
+        self, clique: Clique, *, noise: Noise, merged: Merged | None = None
+    ) -> Measurement:
+        contrast = self._counts(clique, merged)
+        for axis, size in enumerate(contrast.shape):
+            contrast = size * contrast - contrast.sum(axis=axis, keepdims=True)
+        answer = Measurement(
+            clique=clique, noise=noise, values=self._noisy(contrast, noise), interaction=True
+        )
+        query = Query(
+            verb="interaction", clique=clique, cells=contrast.size, bins=contrast.shape
+        )
+        return self._record(query, answer)
+
+    def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
+        answer = Scores(noise=noise, values=self._noisy(self._scores(candidates), noise))
+        return self._record(_query("score", candidates), answer)
+
+    def select(self, candidates: Sequence[Candidate], *, scale: Fraction) -> int:
+        scores = self._scores(candidates)
+        noisy = scores + self._rng.gumbel(0, float(scale), scores.size)
+        answer = Selection(index=int(noisy.argmax()))
+        return self._record(_query("select", candidates), answer).index
+
+    def _record(self, query: Query, answer: AnyOfThese) -> AnyOfThese:
+        # Nothing is paid here, so that every call has the same event.
+        event = Gumbel(scale=Fraction(1), linf=1)
+        self._answered.append(AnsweredCall(Call(query=query, event=event), answer))
+        return answer
+
+    def _scores(self, candidates: Sequence[Candidate]) -> NDArray[np.int64]:
+        distances = [
+            int(np.abs(self._counts(one.clique, one.merged) - one.reference).sum())
+            - one.penalty
+            for one in candidates
+        ]
+        return np.array(distances, dtype=np.int64)
+
+    def _counts(self, clique: Clique, merged: Merged | None) -> NDArray[np.int64]:
+        bins = merged or {}
+        shape = [
+            int(bins[name].max()) + 1 if name in bins else self.domain.sizes[name]
+            for name in clique
+        ]
+        rows = len(next(iter(self._table.values())))
+        cell = np.zeros(rows, dtype=np.int64)
+        for name, size in zip(clique, shape, strict=True):
+            codes = self._table[name]
+            cell = cell * size + (bins[name][codes] if name in bins else codes)
+        return np.bincount(cell, minlength=math.prod(shape)).reshape(shape)
+
+    def _noisy(self, counts: NDArray[np.int64], noise: Noise) -> NDArray[np.int64]:
+        deviation = math.sqrt(noise.variance)
+        if noise.law == "discrete-laplace":
+            spread = self._rng.laplace(0, deviation / math.sqrt(2), counts.shape)
+        else:
+            spread = self._rng.normal(0, deviation, counts.shape)
+        return counts + np.rint(spread).astype(np.int64)
+
+
+def _query(verb: Any, candidates: Sequence[Candidate]) -> Query:
+    return Query(
+        verb=verb,
+        candidates=tuple(one.clique for one in candidates),
+        cells=sum(one.reference.size for one in candidates),
+    )
+
+
+def _distance(
+    table: Codes, synthetic: Codes, clique: Clique, sizes: Mapping[str, int]
+) -> float:
+    """Return the total variation distance of two tables of a clique."""
+    cells = []
+    for records in (table, synthetic):
+        cell = np.zeros(len(records[clique[0]]), dtype=np.int64)
+        for name in clique:
+            cell = cell * sizes[name] + np.asarray(records[name], dtype=np.int64)
+        cells.append(cell)
+    if math.prod(sizes[name] for name in clique) > _DENSE:
+        both = np.unique(np.concatenate(cells), return_inverse=True)[1]
+        cells = [both[: cells[0].size], both[cells[0].size :]]
+    most = 1 + max(int(cell.max()) for cell in cells)
+    first, second = (np.bincount(cell, minlength=most) / cell.size for cell in cells)
+    return float(np.abs(first - second).sum() / 2)
+
+
+def to_json(errors: ExpectedErrors | None) -> dict[str, object] | None:
+    """The errors as plain values."""
+    if errors is None:
+        return None
+    return {
+        name: {"estimate": one.estimate.value, "low": one.low, "high": one.high}
+        for name, one in (("columns", errors.columns), ("pairs", errors.pairs))
+    }
+
+
+def from_json(document: Mapping[str, Any] | None) -> ExpectedErrors | None:
+    """The errors of `to_json`."""
+    if document is None:
+        return None
+    columns, pairs = (
+        ExpectedRange(
+            estimate=ModelFigure(value=document[name]["estimate"]),
+            low=document[name]["low"],
+            high=document[name]["high"],
+            level=LEVEL,
+        )
+        for name in ("columns", "pairs")
+    )
+    return ExpectedErrors(columns=columns, pairs=pairs)
