@@ -46,6 +46,10 @@ COLUMNS_BAND = (0.4, 1.8)
 """Between which parts of its forecast the error of columns is measured, as a rule."""
 UNLEARNT = 0.45
 """The part of it that a network of few parents leaves even without noise: most pairs share no table."""
+LEFT_ALONE = 1.3
+"""How many times as far pairs are off where a method measures tables one after another and stops early."""
+REFINED_FROM_TREE = 0.7
+"""The part of `refinement_error` that rows keep which begin with a tree of pairs, not with independent columns."""
 MAX_DISTINCT_STRINGS = 100_000
 """How many texts there are in a column of words or searches, about; most of them are rare."""
 _BINS_PER_OCTAVE = 4
@@ -240,7 +244,7 @@ def pairs(
     few_tables: the method may leave weak pairs alone, however little noise there is."""
     shares, counts = table.pairs
     chance = _by_chance(shares, rows=table.rows)
-    unrefined = refinement_error(table)
+    unrefined = REFINED_FROM_TREE * refinement_error(table)
 
     def of_pairs(mean: float, dependences: Dependences) -> float:
         unknown = [each * shares + chance for each in sorted(dependences, reverse=True)]
@@ -252,7 +256,8 @@ def pairs(
             deviation = 0.5 * noise.mean_deviation / table.rows
             known = [float((counts * np.minimum(deviation, each)).sum()) for each in unknown]
             errors.append(_strongest_first(part, known, without))
-        return math.hypot(math.sqrt(2) * mean, min(errors) + unrefined)
+        left = (LEFT_ALONE if few_tables else 1.0) * min(errors)
+        return math.hypot(math.sqrt(2) * mean, left + unrefined)
 
     forecast = _document(table.column_errors(_deviations(noises)), table, pairs=of_pairs)
     if few_tables and forecast.pairs_band is not None:

@@ -89,7 +89,9 @@ def test_nothing_asked_of_pairs_leaves_what_columns_leave_and_what_mending_does_
     alone = error_forecast.independent(
         noises, error_forecast.typical(sizes, rows=rows)
     ).mean_pairs
-    mended = error_forecast.refinement_error(error_forecast.typical(sizes, rows=rows))
+    mended = error_forecast.REFINED_FROM_TREE * error_forecast.refinement_error(
+        error_forecast.typical(sizes, rows=rows)
+    )
     nothing = [
         error_forecast.pairs(
             noises, tables, error_forecast.typical(sizes, rows=rows)

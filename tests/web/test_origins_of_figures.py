@@ -12,7 +12,7 @@ from types import UnionType
 import pytest
 
 from synth_engine.domain import Attribute
-from synth_engine.evaluation import column_shapes, expected, figure_origins
+from synth_engine.evaluation import column_shapes, expected, expected_errors, figure_origins
 from synth_engine.evaluation.figure_origins import ExactFigure, ExpectedRange, ModelFigure
 from synthweb.releases import expected as pages
 from synthweb.releases import look, look_page
@@ -37,6 +37,7 @@ CONFIDENTIAL = {
 }
 OF_ANALYSTS = (
     "synth_engine/evaluation/expected.py",
+    "synth_engine/evaluation/expected_errors.py",
     "synth_engine/evaluation/column_shapes.py",
     "synth_engine/evaluation/expected_quality.py",
     "synth_engine/evaluation/model_histograms.py",
@@ -73,7 +74,13 @@ def faults(reached: object, *, within: object = None) -> list[str]:
 
 @pytest.mark.parametrize(
     "reached",
-    [expected.ExpectedColumn, pages.ExpectedPage, look.Look, look_page.LookPage],
+    [
+        expected.ExpectedColumn,
+        expected_errors.ExpectedErrors,
+        pages.ExpectedPage,
+        look.Look,
+        look_page.LookPage,
+    ],
 )
 def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: type) -> None:
     assert faults(reached) == []

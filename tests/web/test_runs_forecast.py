@@ -160,6 +160,7 @@ def test_where_another_method_is_clearly_expected_to_be_closer_it_is_recommended
     assert found.better is not None
     assert found.better.title == REGISTRY["contingency-table"].title
     assert found.better.recommended == REGISTRY["auto"].title
+    assert found.better.clearly
     points = {
         point["mechanism"]: point["pairs"]
         for point in forecast_curve(
@@ -169,9 +170,23 @@ def test_where_another_method_is_clearly_expected_to_be_closer_it_is_recommended
     assert CLEARLY * points["contingency-table"] < points["auto"]
 
 
-def test_where_no_method_is_clearly_closer_none_is_recommended_in_place_of_the_usual_one() -> (
-    None
-):
+@pytest.mark.parametrize("sizes", [(2, 3, 2), (40,) * 8, (2,) * 12, (5, 9, 2, 70, 30, 4)])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "10"])
+def test_the_recommended_method_is_the_best_of_the_table_that_is_shown(
+    sizes: tuple[int, ...], epsilon: str
+) -> None:
+    found = forecast(few_cells(*sizes), spec=spec(epsilon=epsilon), rows=30_000)
+    pairs = {
+        line.title: float(line.pairs.removesuffix(" %"))
+        for line in found.lines
+        if line.pairs.endswith("%")
+    }
+    better = found.better
+    recommended = REGISTRY["auto"].title if better is None else better.title
+    assert pairs[recommended] == min(pairs.values())
+
+
+def test_where_no_method_is_closer_none_is_recommended_in_place_of_the_usual_one() -> None:
     wide = few_cells(*[40] * 8)
     assert forecast(wide, spec=spec(), rows=30_000).better is None
     # Not all methods were compared yet.
