@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.inference import swap_kernels
+from synth_engine.inference.triple_start import TripleStart
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.uint16]
@@ -38,12 +39,13 @@ class AttributeFacts:
     allowed: for sets of two or three attributes, which cells may be entered; a row that is in none that may not stays so.
     tied: sets of attributes, no two with one in common, that a row takes from another row all together or not at all.
     ordered: of each attribute, whether neighbouring codes mean neighbouring values; None where tables of three attributes
-    are not looked at.
+    are not looked at. start: where the fitting of tables of three attributes starts; None for uniform tables.
     """
 
     allowed: Sequence[tuple[Axes, Truth]] = ()
     tied: Sequence[Axes] = ()
     ordered: Sequence[bool] | None = None
+    start: TripleStart | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,6 +44,17 @@ def counts_to_costs(
 
 
 @compiled
+def counts_to_costs_of_table(
+    wanted: Floats, softness: float, weight: float, costs: Costs
+) -> None:
+    """Makes costs of counts, where the wished counts are these; shape (cells,)."""
+    for cell in range(wanted.size):
+        steep = weight / (wanted[cell] + softness)
+        costs[cell, 0] = (2 * (costs[cell, 0] - wanted[cell]) + 1) * steep
+        costs[cell, 1] = 2 * steep
+
+
+@compiled
 def base_cell(record: Records, lines: Places, at: int) -> int:
     """The cell of a table that the record were in if the attribute's own value were 0."""
     cell: int = (

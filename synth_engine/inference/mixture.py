@@ -49,10 +49,12 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """shares: of the components; columns: of each attribute the shares of its codes within each component."""
+    """shares: of the components; columns: of each attribute the shares of its codes within each component; coarse: the same of
+    its bins at `COMPONENT_LEVEL`."""
 
     shares: Floats
     columns: tuple[Floats, ...]
+    coarse: tuple[Floats, ...]
 
     def table(self, axes: Sequence[int]) -> Floats:
         """The shares of the cells of two or three attributes; they add up to 1."""
@@ -116,6 +118,9 @@ def fit(
         columns=tuple(
             within_components[axis][bins] * _within(column, bins)[:, None]
             for axis, (column, bins) in enumerate(zip(columns, coarse, strict=True))
+        ),
+        coarse=tuple(
+            within_components[axis, : share.size] for axis, share in enumerate(shares)
         ),
     )
 

@@ -30,6 +30,7 @@ from synth_engine.inference.cost_tables import (
 )
 from synth_engine.inference.maxent_triples import Pair, Triple
 from synth_engine.inference.swap_kernels import Costs, Places
+from synth_engine.inference.triple_start import TripleStart
 
 LEVELS = (64, 32, 16, 8)
 """About how many bins an attribute has: the first of which the tables of three find room."""
@@ -58,19 +59,30 @@ def passes(attributes: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ImpliedTriples:
-    """Tables of three that follow from pairs: which, by bins of these attributes, and the pairs by these bins."""
+    """Tables of three that follow from pairs: which, by bins of these attributes, and the pairs by these bins. start: where
+    their fitting starts, by the same bins; None for uniform tables."""
 
     triples: Sequence[Triple]
     bins: Mapping[int, Bins]
     pairs: Mapping[Pair, Floats]
+    start: TripleStart | None = None
 
     def shape(self, triple: Triple) -> tuple[int, ...]:
         return tuple(int(self.bins[axis].max()) + 1 for axis in triple)
 
     def factors(self, triple: Triple) -> maxent_triples.Factors:
-        return maxent_triples.factors(
-            [self.pairs[pair] for pair in maxent_triples.pairs_of(triple)]
-        )
+        return maxent_triples.factors(self._sides(triple))
+
+    def costs(self, triple: Triple, softness: float, costs: Costs) -> None:
+        """Make costs of counts, in place, shape (cells, 2), where the wished counts are those of the triple."""
+        if self.start is None:
+            donor_kernels.counts_to_costs(*self.factors(triple), softness, WEIGHT, costs)
+        else:
+            wanted = self.start.fitted(triple, self._sides(triple)).ravel()
+            donor_kernels.counts_to_costs_of_table(wanted, softness, WEIGHT, costs)
+
+    def _sides(self, triple: Triple) -> list[Floats]:
+        return [self.pairs[pair] for pair in maxent_triples.pairs_of(triple)]
 
 
 def implied_triples(
@@ -208,6 +220,8 @@ def _prepare(
         raise TypeError("tables of three attributes need to know which attributes are ordered")
     rows = codes.shape[1]
     implied = implied_triples(targets, ordered=facts.ordered, strengths=strengths, rows=rows)
+    if facts.start is not None:
+        implied = replace(implied, start=facts.start.by_bins(implied.bins))
     # Tied attributes change together only, which a move of one value cannot do.
     fixed = {axis for group in facts.tied for axis in group}
     free = [
@@ -259,7 +273,7 @@ def _build_layout(
         donor_kernels.count_cells(
             columns, places, np.array(implied.shape(target_axes), dtype=np.int64), own
         )
-        donor_kernels.counts_to_costs(*implied.factors(target_axes), softness, WEIGHT, own)
+        implied.costs(target_axes, softness, own)
     lines, bounds = _lines(axes, shapes, starts, binned=binned, coarse=len(tables))
     return _Layout(columns=columns, binned=binned, costs=costs, lines=lines, bounds=bounds)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from synth_engine.errors import InputError
-from synth_engine.measurement.answer import Measurement, Selection
+from synth_engine.measurement.answer import Measurement, Scores, Selection
 from synth_engine.measurement.answers import Answer, AnsweredCall, Answers, AnyAnswer
 from synth_engine.measurement.question import Clique
 
@@ -43,6 +43,13 @@ class Replay:
         """The next answer: the clique that it selects of the candidates of its query."""
         candidates = self._upcoming[0].call.query.candidates if self._upcoming else ()
         return candidates[self.selection(len(candidates))]
+
+    def scores(self, number: int | None) -> dict[Clique, float]:
+        """The next answer: the noisy scores of the candidates of its query, as many as `number` says, if it does."""
+        candidates = self._upcoming[0].call.query.candidates if self._upcoming else ()
+        scores = self.next(Scores, lambda one: one.values.size == len(candidates))
+        self.require(number in (None, len(candidates)))
+        return dict(zip(candidates, scores.values.astype(float).tolist(), strict=True))
 
     def comes(self, kind: type[Answer]) -> bool:
         """Whether the next answer is of this kind."""

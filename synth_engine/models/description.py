@@ -27,6 +27,7 @@ from synth_engine.models.described_column import (
     whole,
 )
 from synth_engine.models.model import MAX_SAMPLE_ROWS, WHOLE, Model, Node, Table, Weights
+from synth_engine.models.triple_mixture import TripleMixture
 from synth_engine.privacy import receipt
 from synth_engine.strict_json import JsonObject, JsonValue
 
@@ -45,6 +46,7 @@ _FIELDS = {
     "rows_a_person",
     "targets",
     "merged",
+    "mixture",
     "synthesis",
 }
 
@@ -93,6 +95,8 @@ def write(model: Model) -> dict[str, object]:
         "columns": columns,
         **({"targets": targets, "synthesis": model.synthesis} if targets else {}),
         **({"merged": merged} if merged else {}),
+        # Components have no labels: their weights are those of the model.
+        **({"mixture": model.mixture.to_json()} if model.mixture else {}),
         **persons,
     }
 
@@ -127,6 +131,7 @@ def read(document: object) -> Model:
         targets=_targets(texts, document.get("targets", [])),
         synthesis=document.get("synthesis", "finish"),
         merged=merged,
+        mixture=_mixture(document.get("mixture")),
     )
 
 
@@ -289,6 +294,17 @@ def _targets(texts: Texts, given: object) -> tuple[Table, ...]:
             repair="take some of them away",
         )
     return tuple(Table(clique=(*one.parents, one.name), weights=one.weights()) for one in read)
+
+
+def _mixture(given: object) -> TripleMixture | None:
+    if given is None:
+        return None
+    try:
+        return TripleMixture.from_json(given)  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            "the mixture is malformed", repair="leave it as it was written"
+        ) from error
 
 
 def _merged(domain: Domain, given: object) -> tuple[Binning, ...]:

@@ -31,6 +31,7 @@ from synth_engine.models.trees.diagnostics import TreeDiagnostics
 from synth_engine.models.trees.spatial import SpatialTree
 from synth_engine.models.trees.strings import StringTree
 from synth_engine.models.trees.taxonomy import ProductTree
+from synth_engine.models.triple_mixture import TripleMixture
 from synth_engine.models.weights import WHOLE as WHOLE
 from synth_engine.models.weights import Weights as Weights
 from synth_engine.models.weights import generator as generator
@@ -41,6 +42,14 @@ SCHEMA = "synth_engine/model/1"
 SCHEMA_WITH_TARGETS = "synth_engine/model/2"
 """The schema of models with targets or bins, which an older version would sample wrongly."""
 SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
+SCHEMA_WITH_MIXTURE = "synth_engine/model/5"
+SCHEMAS = (
+    SCHEMA,
+    SCHEMA_WITH_TARGETS,
+    SCHEMA_WITH_TREE,
+    SCHEMA_WITH_CELLS,
+    SCHEMA_WITH_MIXTURE,
+)
 MAX_SAMPLE_ROWS = 10**9
 POPULATION = 1_000_000
 MAX_TARGET_CELLS = 4_000_000
@@ -67,7 +76,7 @@ class Model:
     method `synthesis`: record by record until they are near (`finish`, tables of two or three attributes), by minimum-cost
     flow, or made anew from sorted tables.
     `merged` are the bins of large attributes: all tables count such an attribute by its bins, and its codes are drawn
-    within them in the end.
+    within them in the end. `mixture`: where tables of three attributes that are no targets start in `finish`.
 
     `tree`: of the columns of a hierarchy, beside the tables of others, and `notes`, what there is to say of it. `cells`: of two columns with too many values for a table.
 
@@ -83,6 +92,7 @@ class Model:
     targets: tuple[Table, ...] = ()
     synthesis: Synthesis = "finish"
     merged: tuple[Binning, ...] = ()
+    mixture: TripleMixture | None = None
     tree: factory.ModelTree | None = None
     cells: SparseTable | None = None
     notes: TreeDiagnostics | None = None
@@ -126,9 +136,9 @@ class Model:
                 "the synthesis of the model is unknown", repair="use the model of this release"
             )
         if self.synthesis != "finish":
-            if self.merged:
+            if self.merged or self.mixture is not None:
                 raise InputError(
-                    "the model has bins, which its synthesis lacks",
+                    "the model has bins or a mixture, which its synthesis lacks",
                     repair="use the model of this release",
                 )
             return
@@ -140,6 +150,8 @@ class Model:
                 "a target of the model is not of 2 or 3 columns",
                 repair="use the model of this release",
             )
+        if self.mixture is not None:
+            self.mixture.check(self.domain, self._bins, cliques)
         if sum(table.weights.size for table in self.targets) > MAX_TARGET_CELLS:
             raise InputError(
                 f"the targets of the model have more than {MAX_TARGET_CELLS:,} cells",
@@ -307,6 +319,7 @@ class Model:
             domain=self.domain,
             merged=self._bins,
             enforce=enforce,
+            mixture=self.mixture,
         )
 
     @cached_property
@@ -434,6 +447,8 @@ class Model:
             document["targets"] = [table.to_json() for table in self.targets]
             document["synthesis"] = self.synthesis
             document["merged"] = [one.to_json() for one in self.merged]
+        if self.mixture is not None:
+            document |= {"schema": SCHEMA_WITH_MIXTURE, "mixture": self.mixture.to_json()}
         if self.tree is not None:
             document |= {"schema": SCHEMA_WITH_TREE, "tree": self.tree.to_json()}
             document |= {} if self.notes is None else {"notes": self.notes.to_json()}
@@ -445,12 +460,7 @@ class Model:
     def from_json(cls, obj: Mapping[str, Any]) -> Model:
         """Errors: InputError if the document is not a model."""
         try:
-            if obj["schema"] not in (
-                SCHEMA,
-                SCHEMA_WITH_TARGETS,
-                SCHEMA_WITH_TREE,
-                SCHEMA_WITH_CELLS,
-            ):
+            if obj["schema"] not in SCHEMAS:
                 raise KeyError("schema")
             domain = Domain.from_json(obj["domain"])
             merged = tuple(Binning.from_json(one) for one in obj.get("merged", ()))
@@ -475,6 +485,7 @@ class Model:
                 targets=targets,
                 synthesis=obj.get("synthesis", "finish"),
                 merged=merged,
+                mixture=TripleMixture.from_json(obj["mixture"]) if "mixture" in obj else None,
                 tree=factory.read(obj["tree"], domain) if "tree" in obj else None,
                 cells=SparseTable.from_json(obj["cells"]) if "cells" in obj else None,
                 notes=TreeDiagnostics.from_json(obj["notes"]) if "notes" in obj else None,

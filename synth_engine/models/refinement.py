@@ -17,6 +17,7 @@ from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
 from synth_engine.models.binning import in_order
+from synth_engine.models.triple_mixture import TripleMixture
 
 Floats = npt.NDArray[np.float64]
 Codes = dict[str, npt.NDArray[np.uint16]]
@@ -28,13 +29,14 @@ class Refinement:
     """What the rows of a model are refined to.
 
     targets: tables of two or three columns. merged: the columns whose codes are bins. enforce: rows that keep the
-    constraints among columns without bins still keep them.
+    constraints among columns without bins still keep them. mixture: where tables of three columns start.
     """
 
     targets: Targets
     domain: Domain
     merged: Mapping[str, bins.Binning]
     enforce: bool
+    mixture: TripleMixture | None = None
 
     def refine(self, codes: Codes, *, rng: np.random.Generator) -> Codes:
         """Columns of codes (of bins, where an attribute has them) whose tables are near to the targets."""
@@ -80,7 +82,17 @@ class Refinement:
             allowed=[table for table in allowed if set(table[0]) & set(free)],
             tied=[attributes for attributes in tied if set(attributes) & set(free)],
             ordered=[in_sequence[name] for name in names],
+            start=None if self.mixture is None else self.mixture.start(names, self._histograms),
         )
+
+    @property
+    def _histograms(self) -> dict[str, Floats]:
+        """Return the sums of the targets of each column that is in one, by values or bins."""
+        return {
+            name: weights.sum(axis=tuple(k for k in range(weights.ndim) if k != axis))
+            for clique, weights in reversed(self.targets)
+            for axis, name in enumerate(clique)
+        }
 
 
 def decidable_components(domain: Domain, merged: Mapping[str, bins.Binning]) -> list[Component]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -13,11 +13,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from synth_engine.domain import Domain
-from synth_engine.inference import error_forecast
+from synth_engine.inference import error_forecast, maxent_triples
 from synth_engine.inference.allocation import Choice
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import (
     Answers,
+    Clique,
     Measurement,
     Noise,
     Scores,
@@ -447,12 +448,13 @@ class AutoPlan(Plan):
         # Where triples were looked for: selections and the scores of what was selected, or the
         # scores of all triples; then tables.
         selections = given.take_while(lambda line: isinstance(line.answer, Selection))
-        scored = len(selections) or None
+        number = len(selections) or None
+        compared: dict[Clique, float] = {}
         if given.comes(Scores):
-            given.next(Scores, lambda one: scored in (None, one.values.size))
+            compared = given.scores(number)
             measured += given.all_of(Measurement)
         with given.fitting_together():
-            answers = self._sorted(oneways, measured, scores)
+            answers = self._sorted(oneways, measured, scores, compared)
         return fitting.model(
             answers,
             mechanism=self.mechanism,
@@ -469,8 +471,10 @@ class AutoPlan(Plan):
         oneways: Sequence[Measurement],
         tables: Sequence[Measurement],
         scores: Scores | None,
+        compared: Mapping[Clique, float] | None = None,
     ) -> fitting.SortedAnswers:
-        """Sort the answers by what they measure. Errors: ValueError if they cannot be answers to this plan."""
+        """Sort the answers by what they measure. compared: the scores of triples. Errors: ValueError if they cannot be answers to
+        this plan."""
         columns = self._columns(oneways)
         pairs = self._pairs(columns)
         again = [answer for answer in tables if len(answer.clique) == 1]
@@ -479,7 +483,7 @@ class AutoPlan(Plan):
             raise ValueError("columns are measured all together")
         axis_of = {name: axis for axis, name in enumerate(self.domain.names)}
         able = set(pairs)
-        answered: dict[tuple[int, ...], fitting.Answered] = {}
+        answered: dict[tuple[int, ...], selection.Answered] = {}
         for answer in tables:
             if len(answer.clique) == 1:
                 continue
@@ -495,7 +499,7 @@ class AutoPlan(Plan):
             ):
                 raise ValueError("a table is measured too often")
             earlier = () if before is None else before.measurements
-            answered[axes] = fitting.Answered(measurements=(*earlier, answer), levels=levels)
+            answered[axes] = selection.Answered(measurements=(*earlier, answer), levels=levels)
         distances: list[float] = (
             [] if scores is None else columns.distances(pairs, scores).tolist()
         )
@@ -506,7 +510,23 @@ class AutoPlan(Plan):
             tables={(k[0], k[1]): v for k, v in answered.items() if len(k) == 2},
             triples={(k[0], k[1], k[2]): v for k, v in answered.items() if len(k) == 3},
             distances=dict(zip(pairs, distances, strict=True)) if distances else {},
+            scored=self._scored(compared or {}, able),
         )
+
+    def _scored(
+        self, compared: Mapping[Clique, float], able: Collection[Pair]
+    ) -> dict[Triple, float]:
+        """Return the scores of triples by their places. Errors: ValueError for other groups than triples of pairs that matter."""
+        axis_of = {name: axis for axis, name in enumerate(self.domain.names)}
+        scored: dict[Triple, float] = {}
+        for clique, distance in compared.items():
+            axes = tuple(axis_of.get(name, -1) for name in clique)
+            if len(axes) != 3 or not all(
+                side in able for side in maxent_triples.pairs_of(axes)
+            ):
+                raise ValueError("only triples of pairs that matter are scored")
+            scored[axes] = distance
+        return scored
 
     def _search(self, answers: fitting.SortedAnswers) -> TripleSearch:
         fitted = fitting.pair_estimates(answers, memory_mb=self.config.memory_mb)

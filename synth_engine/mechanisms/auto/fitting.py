@@ -13,12 +13,13 @@ import numpy.typing as npt
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
 from synth_engine.inference import decomposable, maxent_triples, mixture
+from synth_engine.inference.mixture import COMPONENT_LEVEL, Mixture
 from synth_engine.inference.tables import fit_margins
 from synth_engine.measurement import Clique, Measurement
-from synth_engine.mechanisms.auto import denoising, selection, triples
+from synth_engine.mechanisms.auto import denoising, explained, selection, triples
 from synth_engine.mechanisms.auto.denoising import Fine, PairAnswers
 from synth_engine.mechanisms.auto.prior import Prior, PublicPairs
-from synth_engine.mechanisms.auto.selection import Columns, Pair
+from synth_engine.mechanisms.auto.selection import Answered, Columns, Pair
 from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
 from synth_engine.models.binning import Binning
 from synth_engine.models.model import (
@@ -29,6 +30,7 @@ from synth_engine.models.model import (
     generator,
     whole_weights,
 )
+from synth_engine.models.triple_mixture import TripleMixture
 from synth_engine.plans import resources
 from synth_engine.plans.resources import ResourceEstimate
 
@@ -46,17 +48,10 @@ _USUAL = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Answered:
-    """The one or two measurements of a table, and the resolution of its columns in both."""
-
-    measurements: tuple[Measurement, ...]
-    levels: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class SortedAnswers:
     """The answers of a run by what they measure. oneways, again: the columns, and their second measurements if there are any;
-    tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of the records."""
+    tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of the records;
+    scored: noisy distances of triples from what their pairs implied, in L1, in records."""
 
     columns: Columns
     oneways: Sequence[Measurement]
@@ -64,17 +59,19 @@ class SortedAnswers:
     tables: Mapping[Pair, Answered]
     triples: Mapping[Triple, Answered]
     distances: Mapping[Pair, float]
+    scored: Mapping[Triple, float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairEstimates:
     """What the answers about columns and pairs say. rows: the number of records; histograms: of columns, by codes; counts: of
-    pairs, by the finest bins."""
+    pairs, by the finest bins; mixtures: those that pairs were predicted by."""
 
     rows: int
     histograms: tuple[Floats, ...]
     fine: Fine
     counts: Mapping[Pair, Floats]
+    mixtures: Sequence[Mixture]
 
 
 def pair_estimates(
@@ -115,8 +112,19 @@ def pair_estimates(
         then=answers.tables,
         room=target_cells(memory_mb) - taken,
     )
-    counts = estimates(fine, observed, answers.distances, wanted=wanted, public=public)
-    return PairEstimates(rows=rows, histograms=histograms, fine=fine, counts=counts)
+    mixtures = _mixtures(fine, observed, answers.distances)
+
+    def predict(noisy: PairAnswers, wanted: Sequence[Pair]) -> dict[Pair, Floats]:
+        fitted = _mixtures(fine, noisy, answers.distances)
+        return _predictions(fine, fitted, wanted=wanted)
+
+    predictions = _predictions(fine, mixtures, wanted=wanted)
+    if public is not None:
+        predictions = public.mixed(predictions, observed, predict=predict)
+    counts = denoising.estimates(fine, predictions, observed, answers.distances)
+    return PairEstimates(
+        rows=rows, histograms=histograms, fine=fine, counts=counts, mixtures=mixtures
+    )
 
 
 def model(
@@ -126,6 +134,16 @@ def model(
     model."""
     columns = answers.columns
     fitted = pair_estimates(answers, memory_mb=memory_mb, prior=prior)
+    search = TripleSearch(columns=columns, fine=fitted.fine, counts=fitted.counts, weights={})
+    mixture = _mean_mixture(columns, fitted)
+    names = columns.domain.names
+    histograms = dict(zip(names, fitted.fine.histograms, strict=True))
+    mixed = replace(search, start=mixture.start(names, histograms))
+    explained_by_mixture = explained.holds(
+        search, mixed, scored=answers.scored, measured=answers.triples
+    )
+    if explained_by_mixture:
+        search = mixed
     # The tree gives the records to start from; the targets then correct all other pairs.
     order = _order(columns, fitted.fine, fitted.counts)
     network = tuple(Node(attribute=step.attribute, parents=step.parents) for step in order)
@@ -135,7 +153,7 @@ def model(
     )
     targets: list[tuple[tuple[int, ...], Floats]] = [
         *fitted.counts.items(),
-        *_triples(answers, fitted).items(),
+        *_triples(answers, search).items(),
     ]
     return Model(
         mechanism=mechanism,
@@ -148,14 +166,27 @@ def model(
             for axes, table in targets
         ),
         merged=_merged(columns, fitted.histograms),
+        mixture=mixture if explained_by_mixture else None,
     )
 
 
-def _triples(answers: SortedAnswers, fitted: PairEstimates) -> dict[Triple, Floats]:
+def _mean_mixture(columns: Columns, fitted: PairEstimates) -> TripleMixture:
+    """Return the mean of the mixtures as a model stores it: of all columns whose pairs are estimated."""
+    used = sorted({axis for pair in fitted.counts for axis in pair})
+    return TripleMixture.of(
+        shares=np.concatenate([one.shares for one in fitted.mixtures]),
+        columns={
+            columns.domain.names[axis]: (
+                np.concatenate([one.coarse[axis] for one in fitted.mixtures], axis=1),
+                fitted.fine.levels[axis][COMPONENT_LEVEL],
+            )
+            for axis in used
+        },
+    )
+
+
+def _triples(answers: SortedAnswers, search: TripleSearch) -> dict[Triple, Floats]:
     """Estimate the tables of the measured triples, by the finest bins."""
-    search = TripleSearch(
-        columns=answers.columns, fine=fitted.fine, counts=fitted.counts, weights={}
-    )
     estimated = {}
     for triple, table in answers.triples.items():
         expected = search.expected(triple, table.levels)
@@ -176,33 +207,10 @@ def _merged(columns: Columns, histograms: Sequence[Floats]) -> tuple[Binning, ..
     )
 
 
-def estimates(
-    fine: Fine,
-    tables: PairAnswers,
-    distances: Mapping[Pair, float],
-    *,
-    wanted: Sequence[Pair],
-    public: PublicPairs | None = None,
-) -> dict[Pair, Floats]:
-    """Estimate the counts of the wanted pairs. public: the pairs of a public table, if there is one."""
-
-    def predict(noisy: PairAnswers, wanted: Sequence[Pair]) -> dict[Pair, Floats]:
-        return _predictions(fine, noisy, distances, wanted=wanted)
-
-    predictions = predict(tables, wanted)
-    if public is not None:
-        predictions = public.mixed(predictions, tables, predict=predict)
-    return denoising.estimates(fine, predictions, tables, distances)
-
-
-def _predictions(
-    fine: Fine,
-    tables: PairAnswers,
-    distances: Mapping[Pair, float],
-    *,
-    wanted: Sequence[Pair],
-) -> dict[Pair, Floats]:
-    """Predict pairs by the mean of mixtures that are fitted to the noisy tables."""
+def _mixtures(
+    fine: Fine, tables: PairAnswers, distances: Mapping[Pair, float]
+) -> list[Mixture]:
+    """Fit mixtures to the noisy tables of pairs."""
     pairs = [
         mixture.Pair(
             axes=pair,
@@ -214,7 +222,7 @@ def _predictions(
         for pair, observed in tables.items()
     ]
     # Public seeds: the same answers always give the same model.
-    mixtures = [
+    return [
         mixture.fit(
             fine.histograms,
             fine.levels,
@@ -224,6 +232,12 @@ def _predictions(
         )
         for number in range(_MIXTURES)
     ]
+
+
+def _predictions(
+    fine: Fine, mixtures: Sequence[Mixture], *, wanted: Sequence[Pair]
+) -> dict[Pair, Floats]:
+    """Predict pairs by the mean of the mixtures."""
     # One fit depends on where it starts; the mean of several is nearer to the truth.
     return {
         pair: fit_margins(

@@ -60,6 +60,14 @@ class PairCounts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Answered:
+    """The one or two measurements of a table, and the resolution of its columns in both."""
+
+    measurements: tuple[Measurement, ...]
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
     """All attributes by themselves: histograms, and bins at every resolution.
 

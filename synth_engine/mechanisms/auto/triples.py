@@ -20,6 +20,7 @@ from synth_engine.inference import allocation, maxent_triples, shrinkage
 from synth_engine.inference import bins as binning
 from synth_engine.inference.allocation import Choice, TableOption
 from synth_engine.inference.tables import Margin, fit_margins
+from synth_engine.inference.triple_start import TripleStart
 from synth_engine.measurement import Answers, Candidate, Measurement, Scores, Selection
 from synth_engine.mechanisms.auto.denoising import CLOSE, FIT_ROUNDS, Fine
 from synth_engine.mechanisms.auto.selection import (
@@ -132,7 +133,8 @@ class TripleSearch:
     """The search for triples that the estimated pairs do not explain.
 
     counts: the estimated table of every pair by the finest bins, shape (bins, bins), in records; weights: of the pairs in
-    the workload; target: the axis of the column to predict; room: for the estimated tables of measured triples, in cells."""
+    the workload; target: the axis of the column to predict; room: for the estimated tables of measured triples, in cells;
+    start: the mixture from which expected tables are fitted to their pairs, instead of from uniform tables."""
 
     columns: Columns
     fine: Fine
@@ -140,6 +142,7 @@ class TripleSearch:
     weights: Mapping[Pair, float]
     target: int | None = None
     room: int = MAX_TARGET_CELLS // ROOM_SHARE
+    start: TripleStart | None = None
 
     @cached_property
     def triples(self) -> list[Triple]:
@@ -149,12 +152,15 @@ class TripleSearch:
         able = [
             triple
             for triple in itertools.combinations(axes, 3)
-            if self.cells(triple) <= MAX_CELLS
-            and all(pair in self.counts for pair in maxent_triples.pairs_of(triple))
+            if self.cells(triple) <= MAX_CELLS and self.estimable(triple)
         ]
         if len(able) > MAX_CANDIDATES:
             able.sort(key=lambda triple: (math.prod(sizes[axis] for axis in triple), triple))
         return able[:MAX_CANDIDATES]
+
+    def estimable(self, triple: Triple) -> bool:
+        """Return whether the three pairs of a triple are estimated."""
+        return all(pair in self.counts for pair in maxent_triples.pairs_of(triple))
 
     @cached_property
     def selected_from(self) -> list[Triple]:
@@ -193,7 +199,7 @@ class TripleSearch:
 
     def candidate(self, triple: Triple) -> Candidate:
         """Return the triple at the resolution at which it is compared, with its expected table."""
-        levels = self._compared_levels(triple)
+        levels = self.compared_levels(triple)
         expected = self.expected(triple, levels)
         return Candidate(
             clique=self.columns.clique(triple),
@@ -202,7 +208,7 @@ class TripleSearch:
             merged=self.columns.merged(triple, levels) or None,
         )
 
-    def _compared_levels(self, triple: Triple) -> Levels:
+    def compared_levels(self, triple: Triple) -> Levels:
         """Return the finest resolution whose table is not too large to compare, else the coarsest."""
         last = len(binning.LEVELS) - 1
         most = min(
@@ -215,7 +221,8 @@ class TripleSearch:
         return (last, last, last)
 
     def expected(self, triple: Triple, levels: Levels) -> Floats:
-        """Return the table of maximum entropy given the three estimated pairs, in records, by bins of these levels."""
+        """Return the table given the three estimated pairs, in records, by bins of these levels: that of maximum entropy, or the
+        one nearest to the mixture."""
         bins = [
             self.fine.levels[axis][level] for axis, level in zip(triple, levels, strict=True)
         ]
@@ -225,6 +232,9 @@ class TripleSearch:
             )
             for pair in maxent_triples.pairs_of(triple)
         ]
+        if self.start is not None:
+            by_bins = self.start.by_bins(dict(zip(triple, bins, strict=True)))
+            return by_bins.fitted(triple, sides)
         factors = maxent_triples.factors([np.ascontiguousarray(side) for side in sides])
         return maxent_triples.product(factors)
 

@@ -1,0 +1,89 @@
+"""Whether the mixture that predicts pairs explains relations of three columns too.
+
+A mixture that was fitted to pairs implies a table of every triple. Where groups of records differ in many columns at once it
+is right about triples; where pairs depend on each other in other ways it makes relations up. The answers about triples decide:
+those with the largest distances from maximum entropy were selected, and the mixture must predict most of these distances.
+A mixture that is right is right about these as well, and noise of the selection is independent of that of scores and tables.
+All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from synth_engine.mechanisms.auto import selection
+from synth_engine.mechanisms.auto.selection import Answered
+from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
+
+Floats = npt.NDArray[np.float64]
+
+MAX_LEFT = 0.5
+"""Largest part of the distances of triples that the mixture may leave."""
+MIN_SCORED = 3
+"""Smallest number of scores that decide: one or two distances agree by chance."""
+_SOFTNESS = 3.0
+"""Variance, in records, that is added to each cell, so that nearly empty cells do not count for everything."""
+
+
+def holds(
+    without: TripleSearch,
+    mixed: TripleSearch,
+    *,
+    scored: Mapping[Triple, float],
+    measured: Mapping[Triple, Answered],
+) -> bool:
+    """Return whether tables of triples are better estimated with the mixture.
+
+    without, mixed: the estimates of pairs, and the same with the mixture; scored: the noisy distances of triples from maximum
+    entropy, in L1, in records; measured: the answers about triples."""
+    return (
+        _left_of_scores(without, mixed, scored) <= MAX_LEFT
+        and _left_of_tables(without, mixed, measured) <= MAX_LEFT
+    )
+
+
+def _left_of_scores(
+    without: TripleSearch, mixed: TripleSearch, scored: Mapping[Triple, float]
+) -> float:
+    """Return how far predicted distances are from the noisy ones, as a part of these; 1 where too few are known."""
+    known = [triple for triple in scored if without.estimable(triple)]
+    if len(known) < MIN_SCORED:
+        return 1.0
+    noisy = np.array([scored[triple] for triple in known])
+    predicted = np.empty(noisy.size)
+    for number, triple in enumerate(known):
+        levels = without.compared_levels(triple)
+        moved = mixed.expected(triple, levels) - without.expected(triple, levels)
+        predicted[number] = np.abs(moved).sum()
+    return float(np.abs(noisy - predicted).sum() / max(np.abs(noisy).sum(), 1.0))
+
+
+def _left_of_tables(
+    without: TripleSearch, mixed: TripleSearch, measured: Mapping[Triple, Answered]
+) -> float:
+    """Return how far noisy tables are from the mixture's, beyond their noise, as a part of how far they are from those of maximum
+    entropy; 0 where none was measured."""
+    before = after = 0.0
+    for triple, table in measured.items():
+        tables = [search.expected(triple, table.levels) for search in (without, mixed)]
+        mean = (tables[0] + tables[1]) / 2
+        distances = [_beyond_noise(table, expected, mean) for expected in tables]
+        before, after = before + distances[0], after + distances[1]
+    if not measured:
+        return 0.0
+    return after / before if before > 0 else 1.0
+
+
+def _beyond_noise(table: Answered, expected: Floats, mean: Floats) -> float:
+    """Return the distance of a noisy table from an expected one, in L2 with cells weighted by the inverse of their variance,
+    less what noise adds to it. mean: counts that give the variance by chance."""
+    observed = selection.combined(
+        [selection.around(expected, answer, table.levels) for answer in table.measurements]
+    )
+    weights = 1 / (observed.variance + mean + _SOFTNESS)
+    squares = (observed.values - expected) ** 2 - observed.variance
+    return math.sqrt(max(float((weights * squares).sum()), 0.0))
