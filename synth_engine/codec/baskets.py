@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synth_engine.domain import Attribute, Basket, Baskets, WeakBasket
+from synth_engine.kinds.reading import Codes, code_dtype
 
-Codes = NDArray[np.uint16]
 Bags: TypeAlias = pa.LargeListArray
 """For each record the numbers of the items in its basket: int32, each once, in order."""
 
@@ -63,7 +63,7 @@ def _columns(attribute: Basket, held: Bags, *, places: Mapping[int, int]) -> dic
     columns = {}
     by_place = {place: number for number, place in places.items()}
     for place, part in enumerate(attribute.parts):
-        column = np.zeros(len(held), dtype=np.uint16)
+        column = np.zeros(len(held), dtype=code_dtype(part.size))
         start, end = np.searchsorted(items, [by_place[place], by_place[place] + 1])
         column[records[start:end]] = 1
         columns[part.name] = column

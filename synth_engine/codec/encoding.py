@@ -63,7 +63,9 @@ def _encode(column: Any, codes_of: Callable[[Sequence[str | None]], Codes]) -> C
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    pieces, texts, table = [], None, np.empty(0, dtype=np.uint16)
+    pieces: list[Codes] = []
+    texts = None
+    table = codes_of([])
     for chunk in chunks:
         if texts is None or not chunk.dictionary.equals(texts):
             texts = chunk.dictionary
@@ -73,7 +75,7 @@ def _encode(column: Any, codes_of: Callable[[Sequence[str | None]], Codes]) -> C
         # A null has no index: it takes the last place of the table.
         indices = pc.fill_null(chunk.indices, len(texts)) if chunk.null_count else chunk.indices
         pieces.append(table[indices.to_numpy(zero_copy_only=False)])
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.uint16)
+    return np.concatenate(pieces) if pieces else table
 
 
 def positions(attribute: Scale, column: Any) -> tuple[Positions, NDArray[np.bool_]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from synth_engine.codec.encoding import encode_column
 from synth_engine.domain import Attribute, Categorical, Date, Range, Scale, ScaleBins, Weak
 from synth_engine.kinds.lattice import Positions
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 
 Places = NDArray[np.int32]
 
@@ -65,7 +65,9 @@ def resolved_codes(attribute: Weak, resolved: Attribute, ranks: Sequence[int]) -
     if absent is not None:
         codes[attribute.population - 1] = absent
     return np.fromiter(
-        (codes.get(rank, outside) for rank in ranks), dtype=np.uint16, count=len(ranks)
+        (codes.get(rank, outside) for rank in ranks),
+        dtype=code_dtype(resolved.size),
+        count=len(ranks),
     )
 
 

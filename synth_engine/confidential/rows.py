@@ -12,13 +12,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from synth_engine import codec, readers
 from synth_engine.codec import Bags, Codes
 from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
+from synth_engine.kinds.reading import code_dtype
 from synth_engine.readers import Block, Progress, Shape
 
 Ranked = tuple[NDArray[np.int32], list[int]]
@@ -248,7 +249,7 @@ class _Opened:
                 positions, missing = positions[row_indices], missing[row_indices]
             self._placed[scale.name].append((positions, missing))
             # Until its values are learned, a record has a value or none.
-            self._codes[scale.name].append(missing.astype(np.uint16))
+            self._codes[scale.name].append(missing.astype(code_dtype(scale.size)))
         for name, ranking in self._rankings.items():
             ranks = ranking.places(block[name])
             self._value_indices[name].append(
@@ -274,7 +275,8 @@ class _Opened:
         domain = self._domain
         # One column at a time is there twice.
         columns = {
-            name: _joined(self._codes.pop(name), np.uint16) for name in list(self._codes)
+            name: _joined(self._codes.pop(name), code_dtype(domain.sizes[name]))
+            for name in list(self._codes)
         }
         ranked = {
             name: (_joined(self._value_indices.pop(name), np.int32), ranking.ranks)
@@ -324,7 +326,7 @@ class _Opened:
         )
 
 
-def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+def _joined(pieces: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=kind)
 
 

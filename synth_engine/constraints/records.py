@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.domain.satisfiable import search_order, witness
+from synth_engine.kinds.reading import Codes as Column
 from synth_engine.measurement import Clique
 
 Floats = NDArray[np.float64]
-Column = NDArray[np.uint16]
 Places = NDArray[np.intp]
 Factor = tuple[Clique, Floats]
 """A table whose product with the others gives the weight of a record."""

@@ -42,7 +42,8 @@ from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 
 SCHEMA_NAME = "synth_engine/domain/1"
-MAX_BYTES = 16 * 2**20
+MAX_BYTES = 256 * 2**20
+"""Of a file: two columns of a million codes, each with points and partitions."""
 MAX_DEPTH = 8  # a sound one needs five
 _SEE = "see docs/domain.schema.json"
 # A text without an end runs to the end of the document, so that no mark inside it is tried as a beginning again.
@@ -519,7 +520,8 @@ def parse(
     for what is not JSON; what it says is not looked at."""
     if len(raw) > MAX_BYTES:
         raise DomainError(
-            f"the {name} is larger than 16 MB", repair="use wider bins or fewer values"
+            f"the {name} is larger than {MAX_BYTES // 2**20} MB",
+            repair="use wider bins or fewer values",
         )
     try:
         text = raw.decode("utf-8-sig")

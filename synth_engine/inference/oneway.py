@@ -21,6 +21,10 @@ MAX_RECORDS = 10**9
 """A noisy number of records is not taken for more: nothing larger is drawn, and what is made of it must not fail."""
 _ROUNDS = 30
 """EM iterations."""
+_MANY = 1 << 17
+"""Observations beyond which magnitudes are counted on a grid. Columns of up to 2^16 codes, mirrored, have no more."""
+_MAGNITUDES = 4_096
+"""Steps of that grid, even on a logarithmic scale: below a hundredth of sigma near zero."""
 _SPREADS = 2.0 ** np.arange(-1, 12)
 _ROOT3 = math.sqrt(3)
 _FILTERS: tuple[Floats, ...] = (
@@ -151,6 +155,8 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     """Of the means behind normal observations, under a prior fitted to them: a mixture of a point mass at zero
     and normals of increasing spread, by expectation maximisation (Stephens 2017). Last, the logarithm of the likelihood
     of the observations, less a constant."""
+    if coefficients.size > _MANY:
+        return _posterior_mean_of_many(coefficients, sigma=sigma)
     prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])
     variances = prior + sigma**2
     logs = -0.5 * coefficients[:, None] ** 2 / variances - 0.5 * np.log(variances)
@@ -171,6 +177,37 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     evidence = float((np.log(share.sum(axis=1)) + largest[:, 0]).sum())
     share /= share.sum(axis=1, keepdims=True)
     estimate: Floats = coefficients * (share * (prior / variances)).sum(axis=1)
+    return estimate, evidence
+
+
+def _posterior_mean_of_many(coefficients: Floats, *, sigma: float) -> tuple[Floats, float]:
+    """The same for so many observations that each cannot have a likelihood of its own. The likelihood is that of magnitudes on a
+    grid, of which each observation counts for the two nearest; between them the posterior mean is interpolated."""
+    scaled = np.log1p(np.abs(coefficients) / sigma)
+    step = max(float(scaled.max()), 1.0) / _MAGNITUDES
+    scaled /= step
+    below = np.minimum(scaled.astype(np.int64), _MAGNITUDES - 1)
+    beyond = scaled - below
+    nodes = _MAGNITUDES + 1
+    counts = np.bincount(below, 1 - beyond, minlength=nodes)
+    counts += np.bincount(below + 1, beyond, minlength=nodes)
+    magnitudes = sigma * np.expm1(np.arange(nodes) * step)
+
+    prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])
+    variances = prior + sigma**2
+    logs = -0.5 * magnitudes[:, None] ** 2 / variances - 0.5 * np.log(variances)
+    largest = logs.max(axis=1, keepdims=True)
+    likelihood = np.exp(logs - largest)
+    weights = np.full(prior.size, 1 / prior.size)
+    for _ in range(_ROUNDS):
+        weights = weights * ((counts / (likelihood @ weights)) @ likelihood)
+        weights[0] += 1.0
+        weights /= weights.sum()
+    share = likelihood * weights
+    evidence = float(counts @ (np.log(share.sum(axis=1)) + largest[:, 0]))
+    share /= share.sum(axis=1, keepdims=True)
+    shrinkage = (share * (prior / variances)).sum(axis=1)
+    estimate: Floats = coefficients * (shrinkage[below] + beyond * np.diff(shrinkage)[below])
     return estimate, evidence
 
 

@@ -25,7 +25,7 @@ from synth_engine.kinds.facts import Provenance
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import Schema
 from synth_engine.kinds.ladders import Floats, Ladder
-from synth_engine.kinds.reading import Codes, Scaled
+from synth_engine.kinds.reading import Codes, Scaled, code_dtype
 
 MAX_CODES = 10_000
 OTHER = "(other)"
@@ -144,7 +144,7 @@ class Attribute:
             np.searchsorted(np.asarray(scale.cuts, dtype=np.float64), values, side="right") - 1
         )
         # The last bin holds its upper end as well, which `searchsorted` puts behind it.
-        codes: Codes = np.minimum(bins, self.value_count - 1).astype(np.uint16)
+        codes: Codes = np.minimum(bins, self.value_count - 1).astype(code_dtype(self.size))
         if self.missing_code is not None:
             codes[missing] = self.missing_code
         return codes

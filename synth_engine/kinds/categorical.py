@@ -15,8 +15,9 @@ from synth_engine.kinds.fragments import TEXTS, Schema
 from synth_engine.kinds.labels import codes_of_labels, labelled
 from synth_engine.kinds.reading import Codes
 
-MAX_PLACED_CODES = 65_535
-"""Codes of a column whose values have public points: census blocks are many. A code is stored in 16 bits."""
+MAX_PLACED_CODES = 1_000_000
+"""Codes of a column whose values have public points: census blocks are many. Which methods count so many is up to each
+(`Mechanism.most_codes`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

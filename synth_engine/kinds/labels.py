@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine.kinds.attribute import OTHER, Attribute
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 
 
 def labelled(attribute: Attribute, codes: NDArray[np.intp]) -> pd.Series:
@@ -28,5 +28,7 @@ def codes_of_labels(attribute: Attribute, texts: list[str]) -> Codes:
         attribute.outside or ""
     ]
     return np.fromiter(
-        (codes.get(text, outside) for text in texts), dtype=np.uint16, count=len(texts)
+        (codes.get(text, outside) for text in texts),
+        dtype=code_dtype(attribute.size),
+        count=len(texts),
     )

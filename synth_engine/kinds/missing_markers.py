@@ -11,7 +11,7 @@ import numpy as np
 
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.categorical import Categorical
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 
 VALUE = "a value"
 EMPTY = "empty cell"
@@ -52,6 +52,6 @@ def marker_codes(attribute: Attribute, texts: Sequence[str | None]) -> Codes:
     null = codes.get("", VALUE_CODE + 1)
     return np.fromiter(
         (null if text is None else codes.get(text, VALUE_CODE) for text in texts),
-        dtype=np.uint16,
+        dtype=code_dtype(len(markers) + 1),
         count=len(texts),
     )

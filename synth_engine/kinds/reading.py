@@ -7,16 +7,20 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-Codes = NDArray[np.uint16]
+Codes = NDArray[np.unsignedinteger[Any]]
+"""Codes of one column, of the type that `code_dtype` gives for its size."""
 Values = NDArray[np.float64]
 
 MANY = 1_000  # texts for which it pays to read them at once
+MAX_NARROW_CODES: Final = 1 << 16
+"""The most codes of a column that are stored in 16 bits each."""
 _HUGE = 10**300
 # The zeros are matched possessively: a long row of them is not tried again in other ways.
 _WHOLE = re.compile(r"([+-]?)(?:0++([0-9]{0,1000})|([0-9]{1,1000}))(?:\.0*)?")
@@ -24,6 +28,11 @@ _WHOLE = re.compile(r"([+-]?)(?:0++([0-9]{0,1000})|([0-9]{1,1000}))(?:\.0*)?")
 _PLAIN_WHOLE = r"^-?[0-9]{1,15}$"
 _PLAIN_DECIMAL = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def code_dtype(size: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """The type of the codes 0 … size-1 of a column: 16 bits where they suffice, so that most tables take half the memory."""
+    return np.dtype(np.uint16 if size <= MAX_NARROW_CODES else np.uint32)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

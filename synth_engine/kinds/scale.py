@@ -27,7 +27,7 @@ from synth_engine.kinds.lattice import (
     is_step,
     read_bound,
 )
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.kinds.scale_bins import ScaleBins
 from synth_engine.kinds.undeclared import Undeclared
 
@@ -100,7 +100,7 @@ class Scale(Undeclared):
 
     def encode(self, texts: list[str]) -> Codes:
         _, missing = self.positions(texts)
-        codes: Codes = missing.astype(np.uint16)
+        codes: Codes = missing.astype(code_dtype(self.size))
         return codes
 
     def resolved(self, **learned: Any) -> ScaleBins:

@@ -28,7 +28,7 @@ from synth_engine.kinds.lattice import (
     is_missing,
     read_bound,
 )
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 
 MAX_PIECES = 10_000
 """Pieces of the distribution of one column."""
@@ -129,7 +129,9 @@ class ScaleBins(Attribute):
     def codes_at(self, positions: Positions, missing: NDArray[np.bool_]) -> Codes:
         """The bins of positions; the outermost bins count what lies beyond them."""
         inner = np.array(self.cuts[1:-1], dtype=np.uint64)
-        codes: Codes = np.searchsorted(inner, positions, side="right").astype(np.uint16)
+        codes: Codes = np.searchsorted(inner, positions, side="right").astype(
+            code_dtype(self.size)
+        )
         if self.missing_code is not None:
             codes[missing] = self.missing_code
         return codes

@@ -21,7 +21,7 @@ from synth_engine.kinds.bounds import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import TEXTS, Schema
 from synth_engine.kinds.identifier import MAX_PATTERN_LENGTH, Template, template
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 
 Class = Literal["lower", "upper", "digits", "blanks", "punctuation"]
 CLASSES: tuple[Class, ...] = get_args(Class)
@@ -223,7 +223,7 @@ class Text(Attribute):
         """The code of each text. One that is too short or too long, or begins with another sign, goes where it is declared
         to: to the nearest length and the first class, or to missing."""
         if self.pattern is not None:
-            return np.zeros(len(texts), dtype=np.uint16)
+            return np.zeros(len(texts), dtype=code_dtype(self.size))
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         cuts = np.asarray(self.cuts)
         bins = np.searchsorted(cuts, np.clip(lengths, cuts[0], cuts[-1] - 1), side="right") - 1
@@ -237,7 +237,7 @@ class Text(Attribute):
             )
             outside |= firsts < 0
             bins = bins + np.maximum(firsts, 0) * (len(cuts) - 1)
-        codes: Codes = bins.astype(np.uint16)
+        codes: Codes = bins.astype(code_dtype(self.size))
         if self.outside == "missing" and self.missing_code is not None:
             codes[outside] = self.missing_code
         return codes

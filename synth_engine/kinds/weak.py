@@ -13,7 +13,7 @@ from synth_engine.kinds.categorical import Categorical
 from synth_engine.kinds.completions import Completions
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import VALUE_SET, Schema
-from synth_engine.kinds.reading import Codes
+from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.kinds.undeclared import Undeclared
 from synth_engine.values import ValueSet
 
@@ -173,4 +173,4 @@ class Weak(Undeclared):
 
     def encode(self, texts: list[str]) -> Codes:
         # Nothing is learned yet: each text is "other", or missing where there is no "other".
-        return np.zeros(len(texts), dtype=np.uint16)
+        return np.zeros(len(texts), dtype=code_dtype(self.size))

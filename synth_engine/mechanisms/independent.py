@@ -14,17 +14,18 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Domain
+from synth_engine.domain import MAX_PLACED_CODES, Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import Call, Measurement, Noise, Query, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model, Table, whole_weights
-from synth_engine.plans import budget_allocation
+from synth_engine.plans import budget_allocation, resources
 from synth_engine.plans.forecast import by_formula
 from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Family, Mechanism, Plan, Rule, expected_rows
+from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import static_calibration
 from synth_engine.privacy.loss import ZeroConcentrated
 from synth_engine.privacy.static_calibration import Certificate, NoiseLaw
@@ -82,6 +83,7 @@ class Independent(Mechanism):
         "additionalProperties": False,
     }
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    most_codes: ClassVar[int] = MAX_PLACED_CODES
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
 
@@ -245,6 +247,10 @@ class IndependentPlan(Plan):
         return oneway.denoise(
             measurement.values, noise=measurement.noise, total=rows, along=along
         )
+
+    def needs(self, rows: int | None = None) -> ResourceEstimate:
+        """The table of each column, and reading its noisy counts."""
+        return super().needs(rows) + resources.of_smoothing(self.domain.sizes)
 
     def expected_error_on(self, table: StandIn) -> ErrorForecast:
         noises = {

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from synth_engine.domain import Domain
+from synth_engine.domain import MAX_PLACED_CODES, Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway
 from synth_engine.inference.error_forecast import ErrorForecast
@@ -50,6 +50,7 @@ class Random(Mechanism):
         "additionalProperties": False,
     }
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    most_codes: ClassVar[int] = MAX_PLACED_CODES
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
 

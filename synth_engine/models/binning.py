@@ -13,6 +13,7 @@ import numpy.typing as npt
 from synth_engine.constraints import tables as restricting
 from synth_engine.domain import Attribute, Boolean, Categorical, Domain
 from synth_engine.errors import InputError
+from synth_engine.kinds.reading import Codes
 from synth_engine.measurement import Clique
 from synth_engine.models import conditional
 from synth_engine.strict_json import JsonObject
@@ -79,9 +80,7 @@ class Binning:
         spread_table[self.bins, codes] += empty[self.bins]
         return spread_table
 
-    def draw_codes(
-        self, bins: npt.NDArray[np.uint16], *, rng: np.random.Generator
-    ) -> npt.NDArray[np.uint16]:
+    def draw_codes(self, bins: Codes, *, rng: np.random.Generator) -> Codes:
         """A code for each record whose bin is given; shape (rows,)."""
         return conditional.draw(self.spread, [bins], rows=bins.size, rng=rng)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from synth_engine.kinds.reading import Codes as Column
+from synth_engine.kinds.reading import code_dtype
 from synth_engine.models.weights import generator
 
-Codes = dict[str, npt.NDArray[np.uint16]]
+Codes = dict[str, Column]
 
 FIRST = 1 << 13
 """Rows of the first block: enough for refinement, and drawn in well under a second."""
@@ -47,11 +48,13 @@ def seed_of(seed: str, number: int) -> str:
 class Refined:
     """The refined rows of the blocks so far, and copies of them once there are enough.
 
-    rows: how many are refined one by one; the others are copies of these (`record_refinement.rows_refined`).
+    sizes: codes of each column. rows: how many are refined one by one; the others are copies of these (`record_refinement.rows_refined`).
     """
 
-    def __init__(self, names: Sequence[str], *, rows: int) -> None:
-        self.codes: Codes = {name: np.empty(0, dtype=np.uint16) for name in names}
+    def __init__(self, sizes: Mapping[str, int], *, rows: int) -> None:
+        self.codes: Codes = {
+            name: np.empty(0, dtype=code_dtype(size)) for name, size in sizes.items()
+        }
         self._wanted, self._have, self._copied = max(rows, 1), 0, 0
 
     @property

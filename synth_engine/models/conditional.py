@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.kinds.reading import Codes, code_dtype
+
 Weights = npt.NDArray[np.int64]
-Column = npt.NDArray[np.uint16]
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-def draw(
-    weights: Weights, given: list[Column], *, rows: int, rng: np.random.Generator
-) -> Column:
+def draw(weights: Weights, given: list[Codes], *, rows: int, rng: np.random.Generator) -> Codes:
     """Codes of the last attribute of a table of weights, given the codes of the others; shape (rows,).
 
     Within a group of records that agree on the others, in random order, quantiles are evenly spaced from one random
@@ -49,8 +48,8 @@ def draw(
         np.searchsorted(steps, target, side="right")
         - np.repeat(np.arange(present.size), sizes) * size
     )
-    codes = np.empty(rows, dtype=np.uint16)
-    codes[order] = sampled.astype(np.uint16)
+    codes = np.empty(rows, dtype=code_dtype(size))
+    codes[order] = sampled
     return codes
 
 

@@ -235,7 +235,7 @@ class Model:
             yield from blocks.split(whole, rows)
             return
         refined = blocks.Refined(
-            list(self.domain.sizes),
+            self.domain.sizes,
             rows=record_refinement.rows_refined(rows, len(self.domain.sizes)),
         )
         for number, size in enumerate(blocks.sizes(rows)):

@@ -8,18 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
+from synth_engine.kinds.reading import MAX_NARROW_CODES, code_dtype
+from synth_engine.kinds.reading import Codes as Column
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
 from synth_engine.models import conditional
 from synth_engine.models.binning import Binning
-from synth_engine.models.weights import WHOLE, Weights, generator, round_to_total
+from synth_engine.models.weights import (
+    WHOLE,
+    Weights,
+    generator,
+    round_in_order,
+    round_to_total,
+)
 from synth_engine.strict_json import JsonObject
 
-Codes = dict[str, npt.NDArray[np.uint16]]
+Codes = dict[str, Column]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,11 +121,16 @@ def sample_apart(tables: Sequence[Table], rows: int, *, population: int, seed: s
         rng = generator(seed, purpose=("sample", *table.clique))
         # Whole numbers nearest to the weights have no sampling error; only a part smaller than
         # the population adds some.
-        counts = round_to_total(table.weights.ravel(), population)
+        weights = table.weights.ravel()
+        if weights.size <= MAX_NARROW_CODES:
+            counts = round_to_total(weights, population)
+        else:
+            # Most of so many codes have less than one record each: the largest weights, and of equal ones the first codes,
+            # would get all of them.
+            counts = round_in_order(weights, population, start=int(rng.integers(WHOLE)))
         cells = np.repeat(np.arange(counts.size, dtype=np.uint32), counts)
         rng.shuffle(cells)
-        for name, axis in zip(
-            table.clique, np.unravel_index(cells[:rows], table.weights.shape), strict=True
-        ):
-            codes[name] = axis.astype(np.uint16)
+        axes = np.unravel_index(cells[:rows], table.weights.shape)
+        for name, axis, size in zip(table.clique, axes, table.weights.shape, strict=True):
+            codes[name] = axis.astype(code_dtype(size))
     return codes

@@ -14,13 +14,14 @@ from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.inference import record_refinement
 from synth_engine.inference.cost_tables import AttributeFacts, Axes, Truth
+from synth_engine.kinds.reading import Codes as Column
 from synth_engine.measurement import Clique
 from synth_engine.models import binning as bins
 from synth_engine.models.binning import in_order
 from synth_engine.models.triple_mixture import TripleMixture
 
 Floats = npt.NDArray[np.float64]
-Codes = dict[str, npt.NDArray[np.uint16]]
+Codes = dict[str, Column]
 Targets = Sequence[tuple[Clique, Floats]]
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
+from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models.weights import WHOLE, Weights, round_to_total
 from synth_engine.strict_json import JsonObject
 
@@ -46,13 +47,16 @@ class SparseTable:
 
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes of both columns of `rows` records, a random part of a `population`: the nearest whole numbers to the
         weights, in random order."""
         chosen = np.repeat(self.cells, round_to_total(self.weights, population))
         rng.shuffle(chosen)
         codes = np.divmod(chosen[:rows], domain.sizes[self.clique[1]])
-        return {name: of.astype(np.uint16) for name, of in zip(self.clique, codes, strict=True)}
+        return {
+            name: of.astype(code_dtype(domain.sizes[name]))
+            for name, of in zip(self.clique, codes, strict=True)
+        }
 
     def to_json(self) -> JsonObject:
         return {

@@ -19,6 +19,7 @@ from synth_engine.errors import RelationMismatch, SpecError
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
+from synth_engine.kinds.reading import MAX_NARROW_CODES
 from synth_engine.measurement import Answers, Call, Session
 from synth_engine.measurement.replay import Replay
 from synth_engine.models.model import Model
@@ -111,6 +112,9 @@ class Mechanism(ABC):
     """Whether its answers can be read beside a public table of the same columns."""
     looks_at_all_pairs: ClassVar[bool] = False
     """Whether it scores every pair of columns, so that its models say how dependent all of them are."""
+    most_codes: ClassVar[int] = MAX_NARROW_CODES
+    """The most codes of a column that it takes; more have only columns with public points. Methods that count every code, or
+    refine rows of 16-bit codes, stay below it."""
     takes_open: ClassVar[bool] = False
     """Whether it learns undeclared columns by itself, instead of running after they were learned."""
 
@@ -165,8 +169,20 @@ class Mechanism(ABC):
             raise SpecError(
                 f"{self.id} has no {loss} form", repair=f"it offers: {', '.join(self.losses)}"
             )
+        self._require_codes(domain)
         config = self.resolve_defaults(spec, rule=rule)
         return config, replace(spec, parameters=asdict(config))  # type: ignore[call-overload]
+
+    def _require_codes(self, domain: Domain) -> None:
+        """Errors: DomainError for a column of more codes than this method takes."""
+        for attribute in domain.modelled:
+            if attribute.size > self.most_codes:
+                raise attribute.error(
+                    f"{self.id} takes columns of up to {self.most_codes:,} codes, and this one has {attribute.size:,}",
+                    repair="describe it by larger areas, such as the parts of a partition, leave it out, or choose on-the-map, "
+                    "independent or a method of trees",
+                    field="values",
+                )
 
     def forecast(
         self, domain: Domain, spec: Spec, *, rows: int | None = None, rule: Rule = "basic"
@@ -308,7 +324,7 @@ class Plan(ABC):
         tables = resources.of_groups(
             rows_expected, [(call.query.cells,) for call in self.calls], in_memory_at_once=True
         )
-        return resources.of_table(rows_expected, attributes=len(self.domain.names)) + tables
+        return resources.of_table(rows_expected, sizes=self.domain.sizes) + tables
 
     def answers_bytes(self, rows: int | None = None) -> int:
         """Returns the size that the file of its answers may reach, in bytes, from public facts
@@ -319,9 +335,7 @@ class Plan(ABC):
         memory that the method needs beyond the table's, at most MAX_ESTIMATED_BYTES, and may be
         exceeded."""
         rows_expected = self._guess(rows)
-        table = resources.of_table(
-            rows_expected, attributes=len(self.domain.names)
-        ).memory_bytes
+        table = resources.of_table(rows_expected, sizes=self.domain.sizes).memory_bytes
         # The forecast of memory may be absurd where a set of values is huge: it must not keep a run from being made.
         beyond = min(
             MAX_ESTIMATED_BYTES,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from math import prod, sqrt
 
+from synth_engine.domain import MAX_CODES
 from synth_engine.errors import SpecError
 from synth_engine.inference import maxent_triples, record_refinement, refine_triples
 
@@ -23,6 +24,7 @@ MAX_LISTED_GROUPS = 200_000
 START = 2.0
 """Seconds, whatever the table: libraries are loaded, a certificate is found. A worker that runs already has them loaded."""
 _READ, _DRAWN = 1.1e-7, 6e-8  # for each cell of the table
+_LISTED = 8e-5  # for each code of a long list, with its point and the parts that it belongs to
 _COUNTED = 1.2e-8  # for each record and group of attributes
 _LOOK = 7e-8  # for each cell of these groups, each time
 _ASKED = 1.1e-3  # for each table of a pair, however small
@@ -46,6 +48,7 @@ _SORTED, _OFFERED, _SMOOTHED = (
     2e-8,
     5e-9,
 )  # each pass, a record, for each attribute, pair, and table of three
+_SMOOTHED_CODE = 3e-5  # for each code of a long list, at each of its levels
 _FORESEEN, _FEW = (
     3e-8,
     8_000_000,
@@ -54,9 +57,11 @@ _MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each 
 _START_BYTES = 110 * MEGABYTE
 _BYTES_OF_A_CELL_READ, _MAX_BYTES_READ = 16, 80 * MEGABYTE
 _BYTES_OF_A_CELL = 4
+_BYTES_OF_A_LISTED_CODE = 2_000
 _BYTES_OF_A_CELL_COUNTED = 10
 _BYTES_OF_A_TARGET = 64
 _BYTES_OF_A_CELL_FORESEEN = 8
+_BYTES_OF_A_CODE_SMOOTHED = 600
 _BYTES_OF_THE_FINISH = 45 * MEGABYTE
 _BYTES_OF_A_CELL_MIXED, _BYTES_OF_A_LINE_MIXED = 24, 400
 _BYTES_OF_A_CELL_READ_AGAIN = 1_000
@@ -80,13 +85,28 @@ class ResourceEstimate:
         )
 
 
-def of_table(rows: int, *, attributes: int) -> ResourceEstimate:
-    """Estimates reading a table of that many records, and generating one as large."""
+def of_table(rows: int, *, sizes: Mapping[str, int]) -> ResourceEstimate:
+    """Estimates reading a description and a table of that many records, and generating one as large. sizes: codes of each
+    attribute, of which only long lists take time and memory of their own."""
+    attributes = len(sizes)
+    listed = sum(size for size in sizes.values() if size > MAX_CODES)
     cells = rows * attributes
     reading = min(_BYTES_OF_A_CELL_READ * cells, _MAX_BYTES_READ)  # files are read part by part
     return ResourceEstimate(
-        memory_bytes=_START_BYTES + reading + _BYTES_OF_A_CELL * cells,
-        seconds=START + (_READ + _DRAWN) * cells,
+        memory_bytes=_START_BYTES
+        + reading
+        + _BYTES_OF_A_CELL * cells
+        + _BYTES_OF_A_LISTED_CODE * listed,
+        seconds=START + (_READ + _DRAWN) * cells + _LISTED * listed,
+    )
+
+
+def of_smoothing(sizes: Mapping[str, int]) -> ResourceEstimate:
+    """Estimates reading the noisy counts of long lists of codes, one column after another."""
+    listed = [size for size in sizes.values() if size > MAX_CODES]
+    return ResourceEstimate(
+        memory_bytes=_BYTES_OF_A_CODE_SMOOTHED * max(listed, default=0),
+        seconds=_SMOOTHED_CODE * sum(listed),
     )
 
 

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import PrivacyError
+from synth_engine.privacy.dirichlet_multinomial import MAX_URN_BALLS
 from synth_engine.privacy.events import DirichletMultinomial
 
 UNIT = 1 << 24
 """Parts of one record in which priors are counted: alpha = parts / UNIT."""
-MAX_RESAMPLED_CELLS = 1 << 32
-"""Cells of groups by origins, of which only those drawn are stored."""
+MAX_RESAMPLED_CELLS = 1 << 40
+"""Cells of groups by origins, of which only those drawn are stored: those of two columns of a million codes."""
 _MARGIN = 1e-7
 """The part of delta that is left to the arithmetic of the verifier."""
 _STEPS = 60
@@ -81,6 +82,8 @@ def required(
         raise PrivacyError("the prior is for other groups or origins")
     if len(totals) * event.origins > MAX_RESAMPLED_CELLS:
         raise PrivacyError(f"groups by origins have from 1 to {MAX_RESAMPLED_CELLS:,} cells")
+    if largest_urn(event, totals=totals) > MAX_URN_BALLS:
+        raise PrivacyError("the prior is too large to be drawn from")
     epsilon, max_delta = float(event.epsilon), float(event.delta)
     if any(
         delta_of(size, alpha=weight / event.unit, origins=number, epsilon=epsilon)
@@ -91,6 +94,14 @@ def required(
     ):
         raise PrivacyError("the prior is too small for its epsilon and delta")
     return np.array([priors[n][0] if n else 1 for n in totals], dtype=np.int64)
+
+
+def largest_urn(event: DirichletMultinomial, *, totals: Iterable[int]) -> int:
+    """The most balls in an urn: those of n records, of n - 1 earlier draws and of the prior of all origins."""
+    priors = event.by_size
+    return max(
+        (2 * n * event.unit + priors[n][0] * priors[n][1] for n in set(totals) if n), default=0
+    )
 
 
 def groups(totals: Iterable[int]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.domain import Domain
+from synth_engine.domain import MAX_PLACED_CODES, Domain
 from synth_engine.domain.partitions import MAX_NAME_LENGTH
 from synth_engine.domain.resolution import VALUES, named, parting, parting_of, partings_by_size
 from synth_engine.errors import DomainError, SpecError
@@ -26,7 +27,7 @@ from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan, Rule
 from synth_engine.plans.resources import ResourceEstimate
 from synth_engine.privacy import disclosure, resampling
-from synth_engine.privacy.dirichlet_multinomial import Resampled
+from synth_engine.privacy.dirichlet_multinomial import MAX_URN_BALLS, Resampled
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.loss import Basic, Price, Pure
 from synth_engine.privacy.unit import Relation
@@ -34,6 +35,8 @@ from synth_engine.spec import Spec
 
 MIN_EPSILON_WITH_DELTA = Fraction(1, 2)
 AUTO = "auto"
+_WEIGHED = 9e-7
+"""Seconds of one group and one part in the filter."""
 MAX_DENSE_CELLS = 1 << 20
 """Cells of a model that are all written down; of more, those that are not empty."""
 Floats = npt.NDArray[np.float64]
@@ -129,6 +132,7 @@ class OnTheMap(Mechanism):
         "additionalProperties": False,
     }
     relations: ClassVar[tuple[Relation, ...]] = (Relation.REPLACE_ONE,)
+    most_codes: ClassVar[int] = MAX_PLACED_CODES
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
     takes_open: ClassVar[bool] = (
@@ -175,6 +179,7 @@ class OnTheMap(Mechanism):
         clique = (totals.column, origin)
         name, event = self._resolution(domain, spec, clique)
         cells = domain.sizes[clique[0]] * event.origins
+        _require_drawable(event, clique, cells=cells, totals=totals.counts)
         if domain.cells(clique) > MAX_DENSE_CELLS and domain.constraints:
             raise SpecError(
                 f"constraints are not kept in more than {MAX_DENSE_CELLS:,} cells",
@@ -411,8 +416,16 @@ class OnTheMapPlan(Plan):
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Of the cells only those with records are held."""
         records = self._guess(rows)
-        return resources.of_table(records, attributes=2) + resources.of_groups(
-            records, [(2 * records,)], in_memory_at_once=True
+        placed = set(self.clique) <= {points.column for points in self.domain.points}
+        # The filter weighs every part for every group that lies somewhere.
+        weighed = sum(map(bool, self._totals)) * self.event.origins if placed else 0
+        filtering = ResourceEstimate(
+            memory_bytes=0, seconds=_WEIGHED * weighed * bool(self.config.filter)
+        )
+        return (
+            resources.of_table(records, sizes=self.domain.sizes)
+            + resources.of_groups(records, [(2 * records,)], in_memory_at_once=True)
+            + filtering
         )
 
     @property
@@ -465,6 +478,25 @@ class OnTheMapPlan(Plan):
                 "Choose a smaller one."
             )
         return statement
+
+
+def _require_drawable(
+    event: DirichletMultinomial, clique: tuple[str, str], *, cells: int, totals: Sequence[int]
+) -> None:
+    """Errors: DomainError where the room would refuse to draw, which it does only after the charge."""
+    group, origin = clique
+    if cells > resampling.MAX_RESAMPLED_CELLS:
+        raise DomainError(
+            f"{cells:,} cells of {group} by parts of {origin}, more than {resampling.MAX_RESAMPLED_CELLS:,}",
+            repair="merge values into larger areas, or set parts to a partition with fewer parts",
+            column=origin,
+        )
+    if resampling.largest_urn(event, totals=totals) > MAX_URN_BALLS:
+        raise DomainError(
+            f"the prior of {event.origins:,} parts of {origin} is too large to be drawn from at this epsilon",
+            repair="raise epsilon, or set parts to a partition with fewer parts",
+            column=origin,
+        )
 
 
 def _public_totals(domain: Domain) -> tuple[int, ...]:

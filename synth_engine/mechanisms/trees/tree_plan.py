@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from synth_engine.codec import prefixes
-from synth_engine.domain import Domain, Undeclared
+from synth_engine.domain import MAX_PLACED_CODES, Domain, Undeclared
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.hierarchy import MAX_CELLS, Growth, Hierarchy, NodeSet, Rule, StringHierarchy
 from synth_engine.hierarchy.estimate import LeafEstimates
@@ -44,6 +44,7 @@ class TreeMechanism(Mechanism):
     """What all methods that grow trees are stated for."""
 
     relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    most_codes: ClassVar[int] = MAX_PLACED_CODES
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
     has_columns: ClassVar[bool] = False

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from synth_engine.errors import InputError
+from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models import conditional
 from synth_engine.models.weights import WHOLE, Weights
 from synth_engine.strict_json import JsonObject
-
-Codes = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +73,7 @@ class Covariates:
         """Codes of records that lie in these cells of the tree."""
         # The area acts as a parent in a network: given it, the columns do not depend on where
         # in the area a record lies.
-        areas = self.areas[cells].astype(np.uint16)
+        areas = self.areas[cells].astype(code_dtype(int(self.areas.max()) + 1))
         codes: dict[str, Codes] = {}
         for one in self.columns:
             given = [areas] if one.given is None else [areas, codes[one.given]]

@@ -13,6 +13,7 @@ from synth_engine.codec import gazetteers, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError
 from synth_engine.hierarchy import GazetteerHierarchy, Prefixes, SpatialHierarchy, Support
+from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.weights import WHOLE, Weights, dealt
 from synth_engine.strict_json import JsonObject
@@ -75,7 +76,7 @@ class SpatialTree:
 
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes of the columns of `rows` records, a random part of a `population`, in random order."""
         order = np.argsort(self.cells, kind="stable")
         chosen = dealt(self.weights, rows, order=order, population=population, rng=rng)
@@ -85,17 +86,17 @@ class SpatialTree:
 
     def within(
         self, chosen: npt.NDArray[np.int64], *, domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes of records in the cells of these places."""
         return self._anywhere(chosen, self._at_points(chosen, domain, rng), domain, rng)
 
     def _anywhere(
         self,
         chosen: npt.NDArray[np.int64],
-        codes: dict[str, npt.NDArray[np.uint16]],
+        codes: dict[str, Codes],
         domain: Domain,
         rng: np.random.Generator,
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes with those of the coordinates that are not among them."""
         points = self.hierarchy
         first = points.positions(self.cells[chosen])
@@ -112,14 +113,14 @@ class SpatialTree:
             low, high = (
                 prefixes.first_bins(points, ends, size=size) for ends in (first[:, axis], last)
             )
-            codes[name] = rng.integers(low, high).astype(np.uint16)
+            codes[name] = rng.integers(low, high).astype(code_dtype(size))
         return codes
 
     def _at_points(
         self, chosen: npt.NDArray[np.int64], domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes of the columns of public points, for records in the chosen cells."""
-        codes: dict[str, npt.NDArray[np.uint16]] = {}
+        codes: dict[str, Codes] = {}
         points = self.hierarchy
         if not isinstance(points, GazetteerHierarchy):
             return codes
@@ -131,7 +132,7 @@ class SpatialTree:
                 # longitude would not belong together.
                 points_of_records = support.order[self._picked(points, support, chosen, rng)]
                 codes |= {
-                    name: of[points_of_records].astype(np.uint16)
+                    name: of[points_of_records].astype(code_dtype(domain.sizes[name]))
                     for name, of in site.codes.items()
                 }
         return codes

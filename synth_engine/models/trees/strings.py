@@ -15,6 +15,7 @@ from synth_engine.domain import Domain, Text, Weak
 from synth_engine.hierarchy import Prefixes, StringHierarchy
 from synth_engine.kinds import text as lengths
 from synth_engine.kinds.completions import Completions
+from synth_engine.kinds.reading import Codes
 from synth_engine.kinds.text import CLASSES, Class
 from synth_engine.models.trees.covariates import Covariates
 from synth_engine.models.trees.spatial import malformed
@@ -221,7 +222,7 @@ class StringTree:
 
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Samples codes of the column, by length and first character, and of its covariates."""
         chosen = self.chosen(rows, population=population, rng=rng)
         codes = self.within(chosen, domain=domain, rng=rng)
@@ -229,7 +230,7 @@ class StringTree:
 
     def within(
         self, chosen: npt.NDArray[np.int64], *, domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes of the column of records in these nodes."""
         (name,) = self.hierarchy.columns
         attribute = domain.attribute(name)

@@ -21,6 +21,7 @@ from synth_engine.hierarchy import (
 )
 from synth_engine.hierarchy.base import PathHierarchy
 from synth_engine.kinds.completions import Completions
+from synth_engine.kinds.reading import Codes, code_dtype
 from synth_engine.models.trees.spatial import Placement, SpatialTree, check, malformed
 from synth_engine.models.trees.strings import IncompletePrefixes, StringTree
 from synth_engine.models.weights import Weights, dealt
@@ -70,11 +71,11 @@ class ProductTree:
 
     def sample(
         self, rows: int, *, population: int, domain: Domain, rng: np.random.Generator
-    ) -> dict[str, npt.NDArray[np.uint16]]:
+    ) -> dict[str, Codes]:
         """Codes of the columns of `rows` records, a random part of a `population`, in random order."""
         chosen = self._chosen(rows, population=population, rng=rng)
         # texts before all else, as in `draw_strings`
-        codes: dict[str, npt.NDArray[np.uint16]] = {}
+        codes: dict[str, Codes] = {}
         if self.texts is not None:
             codes = self.texts.within(chosen, domain=domain, rng=rng)
         for index, component in enumerate(self.hierarchy.components):
@@ -83,7 +84,8 @@ class ProductTree:
                 first, last = component.inside(cells, levels)
                 # Uniform within the node: below it the tree has measured nothing.
                 values = component.order[rng.integers(first[chosen], last[chosen])]
-                codes[component.columns[0]] = values.astype(np.uint16)
+                name = component.columns[0]
+                codes[name] = values.astype(code_dtype(domain.sizes[name]))
             elif isinstance(component, SpatialHierarchy):
                 tree = SpatialTree(
                     hierarchy=component,
