@@ -299,7 +299,7 @@ def test_an_unsound_set_of_items_is_refused_by_its_rule(
 
 
 def test_a_column_called_like_an_item_is_refused() -> None:
-    with pytest.raises(DomainError, match="an item and a column"):
+    with pytest.raises(DomainError, match="an item, or markers, and a column"):
         Domain(attributes=(KNOWN, Integer(name="items=beer", low=0, high=1)))
 
 

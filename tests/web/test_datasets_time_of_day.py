@@ -39,6 +39,8 @@ def test_bins_and_width_together_are_refused() -> None:
 
 
 def test_the_editor_shows_every_input_of_the_kind() -> None:
-    line = grid.ColumnLine(index=0, name="left", suggested=None, typed=typed(step="5"))
+    # Markers can be separate where there are two of them.
+    column = typed(step="5", missing="?, NA")
+    line = grid.ColumnLine(index=0, name="left", suggested=None, typed=column)
     keys = [shown.key for shown in line.inputs]
     assert keys == [key for key in draft.FIELDS["time"] if key != "unordered"]

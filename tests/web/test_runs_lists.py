@@ -60,7 +60,9 @@ def copies(run: SynthesisRun, number: int) -> None:
 
 
 def codes_in(page: str) -> list[str]:
-    return re.findall(r'data-name="(?:Run|Release)"><span>\s*<a href="/\w+/(\w+)/"', page)
+    return re.findall(
+        r'data-name="(?:Run|Release)"><span>\s*<a\s+href="/\w+/(\w+)/(?:look/)?"', page
+    )
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
