@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.errors import SynthError
+from synth_engine.evaluation.distances import shares, total_variation
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
 from synth_engine.measurement import (
     Answers,
@@ -228,8 +229,8 @@ def _distance(
         both = np.unique(np.concatenate(cells), return_inverse=True)[1]
         cells = [both[: cells[0].size], both[cells[0].size :]]
     most = 1 + max(int(cell.max()) for cell in cells)
-    first, second = (np.bincount(cell, minlength=most) / cell.size for cell in cells)
-    return float(np.abs(first - second).sum() / 2)
+    first, second = (shares(np.bincount(cell, minlength=most)) for cell in cells)
+    return total_variation(first, second)
 
 
 def to_json(errors: ExpectedErrors | None) -> dict[str, object] | None:

@@ -157,26 +157,8 @@ def posterior_mean(coefficients: Floats, *, sigma: float) -> tuple[Floats, float
     of the observations, less a constant."""
     if coefficients.size > _MANY:
         return _posterior_mean_of_many(coefficients, sigma=sigma)
-    prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])
-    variances = prior + sigma**2
-    logs = -0.5 * coefficients[:, None] ** 2 / variances - 0.5 * np.log(variances)
-    largest = logs.max(axis=1, keepdims=True)
-    likelihood = np.exp(logs - largest)
-    weights = np.full(prior.size, 1 / prior.size)
-    for _ in range(_ROUNDS):
-        # EM for the mixture weights of the prior (E-step and M-step in one product).
-        weights = weights * (
-            (1 / (likelihood @ weights)) @ likelihood
-        )  # the sum over observations of their shares
-        # One pseudo-observation for a true zero stabilises short sequences.
-        weights[0] += (
-            1.0  # one observation in favour of "nothing here" steadies short sequences
-        )
-        weights /= weights.sum()
-    share = likelihood * weights
-    evidence = float((np.log(share.sum(axis=1)) + largest[:, 0]).sum())
-    share /= share.sum(axis=1, keepdims=True)
-    estimate: Floats = coefficients * (share * (prior / variances)).sum(axis=1)
+    shrinkage, evidence = _shrinkage(coefficients, np.ones(coefficients.size), sigma=sigma)
+    estimate: Floats = coefficients * shrinkage
     return estimate, evidence
 
 
@@ -189,26 +171,36 @@ def _posterior_mean_of_many(coefficients: Floats, *, sigma: float) -> tuple[Floa
     below = np.minimum(scaled.astype(np.int64), _MAGNITUDES - 1)
     beyond = scaled - below
     nodes = _MAGNITUDES + 1
-    counts = np.bincount(below, 1 - beyond, minlength=nodes)
+    counts = np.zeros(nodes)
+    counts += np.bincount(below, 1 - beyond, minlength=nodes)
     counts += np.bincount(below + 1, beyond, minlength=nodes)
     magnitudes = sigma * np.expm1(np.arange(nodes) * step)
+    shrinkage, evidence = _shrinkage(magnitudes, counts, sigma=sigma)
+    estimate: Floats = coefficients * (shrinkage[below] + beyond * np.diff(shrinkage)[below])
+    return estimate, evidence
 
+
+def _shrinkage(observations: Floats, counts: Floats, *, sigma: float) -> tuple[Floats, float]:
+    """By which factor the posterior mean shrinks each observation, shape (observations,), and the logarithm of the likelihood,
+    less a constant. counts: as how many observations each of them counts."""
     prior = np.concatenate([[0.0], (sigma * _SPREADS) ** 2])
     variances = prior + sigma**2
-    logs = -0.5 * magnitudes[:, None] ** 2 / variances - 0.5 * np.log(variances)
+    logs = -0.5 * observations[:, None] ** 2 / variances - 0.5 * np.log(variances)
     largest = logs.max(axis=1, keepdims=True)
     likelihood = np.exp(logs - largest)
     weights = np.full(prior.size, 1 / prior.size)
     for _ in range(_ROUNDS):
+        # EM for the mixture weights of the prior: E-step and M-step in one product, the sum
+        # over observations of their shares.
         weights = weights * ((counts / (likelihood @ weights)) @ likelihood)
+        # One observation in favour of a true zero steadies short sequences.
         weights[0] += 1.0
         weights /= weights.sum()
     share = likelihood * weights
-    evidence = float(counts @ (np.log(share.sum(axis=1)) + largest[:, 0]))
+    evidence = float((counts * (np.log(share.sum(axis=1)) + largest[:, 0])).sum())
     share /= share.sum(axis=1, keepdims=True)
-    shrinkage = (share * (prior / variances)).sum(axis=1)
-    estimate: Floats = coefficients * (shrinkage[below] + beyond * np.diff(shrinkage)[below])
-    return estimate, evidence
+    shrinkage: Floats = (share * (prior / variances)).sum(axis=1)
+    return shrinkage, evidence
 
 
 def estimate_rows(measurements: Sequence[Measurement]) -> int:

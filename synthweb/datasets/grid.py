@@ -29,7 +29,7 @@ from synthweb.datasets.kinds.form import Fields
 from synthweb.datasets.kinds.typed import CHECKED, TypedFields
 from synthweb.datasets.learned import is_learned, may_be_found, may_be_learned
 from synthweb.datasets.pictures import Bars, ColumnForecast
-from synthweb.lib.number_format import grouped
+from synthweb.lib.number_format import grouped, shortened
 
 EXAMPLES = 4
 LineLight = Light | Literal["kept"]
@@ -570,4 +570,4 @@ def first_rows(payload: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _cell(text: str, *, most: int) -> str:
-    return (text if len(text) <= most else f"{text[: most - 1]}…") or "∅"
+    return shortened(text, most=most) or "∅"

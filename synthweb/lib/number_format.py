@@ -35,6 +35,16 @@ def short(number: str) -> str:
     )
 
 
+def share(value: float) -> str:
+    """A distance as a share of records: two significant digits of a per cent."""
+    return f"{float(f'{100 * value:.2g}'):g} %"
+
+
+def shortened(text: str, *, most: int) -> str:
+    """A text of at most so many characters: the end of a longer one becomes an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def delta(amount: str | Fraction) -> str:
     """An exact delta as people read it: `1e-9`, `5e-7`, `0.01`."""
     return short(receipt.scientific(Fraction(amount)))

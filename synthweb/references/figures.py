@@ -8,6 +8,7 @@ from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import Card, CardTable
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.references import Reference, ReferenceSheet
+from synthweb.lib.number_format import shortened
 
 MAX_POINTS = 6_000  # points; beyond it every so many-th
 MAX_ROWS = 12
@@ -64,17 +65,13 @@ def table_of_records(sheet: ReferenceSheet) -> CardTable:
     """The first records, in the first columns."""
     columns = sheet.names[:MAX_SHOWN_COLUMNS]
     rows = [
-        tuple(_shortened(sheet.cells[name][line]) for name in columns)
+        tuple(shortened(sheet.cells[name][line], most=MAX_CELL_CHARACTERS) for name in columns)
         for line in range(min(MAX_ROWS, len(sheet)))
     ]
     caption = f"The first {len(rows)} of {grouped(len(sheet))} records"
     if len(columns) < len(sheet.names):
         caption += f", the first {len(columns)} of {len(sheet.names)} columns"
     return CardTable(caption, columns, tuple(False for _ in columns), rows)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_CELL_CHARACTERS else f"{text[: MAX_CELL_CHARACTERS - 1]}…"
 
 
 def _trace(reference: Reference, step: int) -> dict[str, object]:

@@ -41,21 +41,27 @@ def reference_for(user: people.Person, code: str) -> ReferenceTable:
 
 def of_records(user: people.Person) -> list[ReferenceVersion]:
     """The newest version of every table of records of `user`'s organisation, by name; their content stays in the database."""
-    newest = (next(iter(table.versions.all()), None) for table in references_of(user))
-    return [version for version in newest if version is not None and version.has_records]
+    newest = (version for table in references_of(user) for version in table.versions.all()[:1])
+    return [version for version in newest if version.has_records]
 
 
 def of_codes(user: people.Person) -> list[ReferenceTable]:
     """Every reference table of `user`'s organisation that has codes, by name."""
-    others = {version.reference_id for version in of_records(user)}
-    return [table for table in references_of(user) if table.pk not in others]
+    # The versions of a table have all codes or all records.
+    return [
+        table
+        for table in references_of(user)
+        if not any(version.has_records for version in table.versions.all())
+    ]
 
 
 def version_for(user: people.Person, code: str, number: int | None = None) -> ReferenceVersion:
-    """One version with its content, the newest unless a number is given; or 404."""
-    versions = ReferenceVersion.objects.filter(
-        reference=reference_for(user, code)
-    ).select_related("reference")
+    """One version, the newest unless a number is given; or 404. Its content stays in the database until somebody reads it."""
+    versions = (
+        ReferenceVersion.objects.filter(reference=reference_for(user, code))
+        .defer("content")
+        .select_related("reference")
+    )
     version = (
         versions.order_by("-number").first()
         if number is None

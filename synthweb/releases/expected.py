@@ -20,6 +20,7 @@ from synth_engine.evaluation.figure_origins import ExpectedRange
 from synth_engine.evaluation.scale_text import is_moment, number_text, span_text, text_of
 from synth_engine.evaluation.thousands import grouped
 from synth_engine.models.model import Model
+from synthweb.lib.number_format import share
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import ExpectedRanges, Release
 
@@ -156,20 +157,15 @@ def error_lines(release: Release) -> tuple[FigureLine, ...]:
     return tuple(
         FigureLine(
             label=label,
-            estimate=_error(band.estimate.value),
-            low=_error(band.low),
-            high=_error(band.high),
+            estimate=share(band.estimate.value),
+            low=share(band.low),
+            high=share(band.high),
         )
         for label, band in (
             (gettext("Single columns"), errors.columns),
             (gettext("Pairs of columns"), errors.pairs),
         )
     )
-
-
-def _error(distance: float) -> str:
-    """A distance as a share of the records: two significant digits of a per cent."""
-    return f"{float(f'{100 * distance:.2g}'):g} %"
 
 
 def _line(attribute: Attribute, figure: ExpectedFigure) -> FigureLine:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synthweb.lib.number_format import share
 from synthweb.releases.models import Release
 
 
@@ -32,12 +33,7 @@ def triples(release: Release) -> TriplesLooked | None:
         candidates=search["candidates"],
         measured=search["measured"],
         columns=" × ".join(search["largest"]["columns"]),
-        largest=_share(search["largest"]["distance"]),
-        noise=_share(search["noise"]),
-        by_noise=_share(search["by_noise"]),
+        largest=share(search["largest"]["distance"]),
+        noise=share(search["noise"]),
+        by_noise=share(search["by_noise"]),
     )
-
-
-def _share(value: float) -> str:
-    """Two significant digits of a per cent."""
-    return f"{float(f'{100 * value:.2g}'):g} %"

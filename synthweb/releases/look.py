@@ -23,13 +23,14 @@ from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
 from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
 from synth_engine.models.model import Model
 from synth_engine.tables import Drawing
+from synthweb.lib.number_format import shortened
 from synthweb.releases import expected, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = "look/1"
-"""Of what is stored: another one is drawn again."""
+VERSION = f"look/1, sampler {mechanisms.SAMPLER}"
+"""Of what is stored: rows of another version, or of another sampler, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100
 """Columns of one page: a table with more has further pages."""
@@ -182,13 +183,9 @@ def _first_rows(model: Model, *, seed: str) -> pd.DataFrame:
 def _cells(texts: pd.Series, values: pd.Series) -> list[str | None]:
     """Texts of a column as a file has them, the longest cut; None where a value is missing."""
     return [
-        None if missing else _shortened(str(text), MAX_CELL_CHARACTERS)
+        None if missing else shortened(str(text), most=MAX_CELL_CHARACTERS)
         for text, missing in zip(texts.tolist(), values.isna().tolist(), strict=True)
     ]
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _ranks(attribute: Attribute, column: pd.Series) -> list[int]:
@@ -216,7 +213,7 @@ def _column(
     return {
         "name": attribute.name,
         "kind": described["kind"],
-        "values": _shortened(str(described["values"]), MAX_VALUES_CHARACTERS),
+        "values": shortened(str(described["values"]), most=MAX_VALUES_CHARACTERS),
         "missing": described["missing"],
         "unit": " ".join(attribute.written.units),
         "number": domain.written_like(attribute).holds_numbers,

@@ -22,6 +22,7 @@ from synth_engine.plans import forecast as engine
 from synth_engine.plans.forecast import Point
 from synth_engine.plans.plan import Rule
 from synth_engine.spec import Spec
+from synthweb.lib.number_format import share
 from synthweb.runs import methods
 
 Measure = Literal["oneway", "pairs"]
@@ -386,11 +387,6 @@ def _down(value: float, top: int) -> float:
     """Where a distance stands, on a scale of powers of ten."""
     part = math.log10(min(1.0, max(LOWEST, value))) / math.log10(LOWEST)
     return round(top + part * PANEL, 1)
-
-
-def share(value: float) -> str:
-    """A distance as a share of records: two significant digits of a per cent."""
-    return f"{float(f'{100 * value:.2g}'):g} %"
 
 
 def _words(lines: tuple[ForecastLine, ...], epsilon: str) -> str:

@@ -37,9 +37,8 @@ from synthweb.releases.models import Release
 
 MAX_SAMPLE_ROWS = 50_000
 """Of a table drawn from an earlier release: more records change what it says by less than the noise of most runs."""
-NUMBER = re.compile(
-    "[0-9]{1,6}"
-)  # of a version: a longer one might not fit into an integer of the database
+# Of a version: a longer one might not fit into an integer of the database.
+NUMBER = re.compile("[0-9]{1,6}")
 OFFERED_RELEASES = 50
 MAX_RENAMED = 1_000
 SAMPLED_TABLES = 2  # in the memory of a process

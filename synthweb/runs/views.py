@@ -278,9 +278,10 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         return redirect("runs:ranges", code)
     asking_again = bool(request.headers.get("HX-Request"))
     by_look = asking_again and request.GET.get("by") == "look"
-    if by_look and expected.columns_of(release) is not None:
+    is_ready = expected.columns_of(release) is not None
+    if is_ready and by_look:
         return HttpResponseClientRefresh()  # the page is loaded again with what it said
-    if expected.columns_of(release) is not None:
+    if is_ready:
         return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
     errand = selectors.latest_ranges_errand(release)
     if errand is None or errand.state == RangesErrand.State.FINISHED:

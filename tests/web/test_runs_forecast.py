@@ -17,7 +17,8 @@ from synth_engine.mechanisms import REGISTRY, forecast_curve
 from synth_engine.plans import forecast as engine
 from synth_engine.spec import Spec
 from synthweb.datasets.models import Dataset
-from synthweb.runs.forecast import CLEARLY, GRID, LABEL, _Drawing, forecast, share
+from synthweb.lib.number_format import share
+from synthweb.runs.forecast import CLEARLY, GRID, LABEL, _Drawing, forecast
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
