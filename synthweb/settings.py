@@ -93,6 +93,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "synthweb.api.version.state_version",  # before whatever refuses, because refusals state it, too
     "synthweb.lib.request_guards.refuse_nul",
     "synthweb.lib.bodies.refuse_too_large",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -253,10 +254,11 @@ REST_PER_MINUTE = {
 IDEMPOTENCY_HOURS = env.int(
     "SYNTHWEB_IDEMPOTENCY_HOURS", default=24
 )  # how long the answer to a key is kept
+REST_VERSION = "1.0"  # stated in every answer (synthweb/api/version.py)
 SPECTACULAR_SETTINGS = {
     "TITLE": "synthweb",
     "DESCRIPTION": "Synthetic data under differential privacy. Errors are problem documents (RFC 9457).",
-    "VERSION": "1",
+    "VERSION": REST_VERSION,
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,

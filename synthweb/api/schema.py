@@ -116,7 +116,8 @@ class Schema(AutoSchema):
 
     def get_description(self) -> str:  # type: ignore[override]
         scope = scope_of(self.view, self.method)
-        text = super().get_description() or ""
+        # One view may answer at several addresses, each with a sentence of its own.
+        text = getattr(self.view, "about", "") or super().get_description() or ""
         # `reference.SCOPE` reads this sentence: change both together.
         return f"{text}\n\nA token needs the scope `{scope}`.".strip()
 

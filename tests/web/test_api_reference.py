@@ -39,6 +39,41 @@ def test_the_types_of_all_fields_are_understood() -> None:
     assert not GENERATOR_STATS, [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache]
 
 
+def test_every_address_has_a_sentence_of_its_own() -> None:
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    sentences = {
+        f"{verb} {path}": reference.SCOPE.sub("", operation["description"]).strip()
+        for path, verbs in document["paths"].items()
+        for verb, operation in verbs.items()
+    }
+    assert len(sentences) > 60
+    assert [
+        name for name, text in sentences.items() if not re.match(r"(?s)[A-Z`].{10,}\.$", text)
+    ] == []
+    repeated = [
+        name for name, text in sentences.items() if list(sentences.values()).count(text) > 1
+    ]
+    assert repeated == []
+
+
+def test_every_answer_states_the_version_and_so_does_the_document(
+    steward: User, browser: Callable[..., Client]
+) -> None:
+    client = browser(steward)
+    answered = [
+        client.get("/api/v1/me/"),
+        client.get("/api/v1/nowhere/"),
+        client.get("/api/v9/me/"),
+        client.get("/api/v1/me/", {"a": "\0"}),
+        browser().get("/api/v1/me/"),
+    ]
+    assert [answer.status_code for answer in answered] == [200, 404, 404, 400, 401]
+    assert {answer["Synthweb-API-Version"] for answer in answered} == {"1.0"}
+    document = json.loads(client.get("/api/v1/schema/", {"format": "json"}).content)
+    assert document["info"]["version"] == "1.0"
+    assert "Synthweb-API-Version" not in client.get("/docs/")
+
+
 def test_every_link_to_an_object_leads_to_it(
     steward: User, browser: Callable[..., Client]
 ) -> None:

@@ -75,6 +75,14 @@ class AuditHeadView(APIView):
         return Response(checkpoints.of_audit_log())
 
 
+PARTS = {
+    "whole": "The whole audit log, newest first: who did what; for auditors.",
+    "me": "What you did, and what was done to your account, newest first.",
+    "dataset": "Who did what with one dataset, newest first.",
+    "real-rows": "Who opened what was computed from real rows, newest first.",
+}
+
+
 class AuditViewSet(Filtered, ListModelMixin, GenericViewSet[AuditEntry]):
     """Who did what, newest first."""
 
@@ -82,6 +90,11 @@ class AuditViewSet(Filtered, ListModelMixin, GenericViewSet[AuditEntry]):
     serializer_class = DeedSerializer
     query = filters.AuditQuery
     part = "whole"
+
+    @property
+    def about(self) -> str:
+        """What the reference says of this address."""
+        return PARTS[self.part]
 
     def get_queryset(self) -> Any:
         user, part = caller(self.request), self.part
