@@ -56,6 +56,11 @@ def releases_for(
     return releases.defer(*HEAVY).order_by("-created_at", "-pk")
 
 
+def to_draw_from(user: User) -> QuerySet[Release]:
+    """The releases that `user` may draw samples from, newest first."""
+    return with_sharing(releases_for(user), user).filter(may_sample=True)
+
+
 def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
     """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
     matching = Release.objects.filter(_visible(user), code=code)

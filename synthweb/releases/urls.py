@@ -10,6 +10,7 @@ app_name = "releases"
 urlpatterns = [
     path("", views.index, name="index"),
     path("verify_receipt.py", downloads.verifier, name="verifier"),
+    path("side-by-side/", views.side_by_side, name="side-by-side"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/look/", views.look, name="look"),
     path("<slug:code>/network/", views.network, name="network"),

@@ -21,6 +21,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.lib.errors import Refused
 from synthweb.releases import (
+    beside,
     chain,
     citation,
     evidence,
@@ -53,6 +54,14 @@ def index(request: SignedInRequest) -> HttpResponse:
     releases = selectors.releases_for(request.user, **asked)
     context = screens.release_list(request.user, releases, request.GET)
     return render(request, "releases/index.html", context)
+
+
+@login_required
+@require_GET
+def side_by_side(request: SignedInRequest) -> HttpResponse:
+    """Two to four releases that this person may draw from, one line a column, from stored documents of models alone."""
+    page = beside.page_of(request.user, request.GET)
+    return render(request, "releases/side_by_side.html", {"page": page, "most": beside.MOST})
 
 
 @login_required

@@ -77,6 +77,19 @@ def test_an_analyst_looks_sorts_filters_and_downloads(
         wider = "return document.documentElement.scrollWidth > window.innerWidth"
         assert not chrome.execute_script(wider)
 
+    element(chrome, "a[href*='side-by-side']").send_keys(Keys.ENTER)
+    until(chrome, lambda page: len(page.find_elements(By.CSS_SELECTOR, ".beside-point")) == 1)
+    for theme, width in (("light", 1440), ("dark", 390)):
+        chrome.set_window_size(width, 900)
+        prefer(chrome, theme)
+        chrome.refresh()
+        until(
+            chrome, lambda page: page.find_elements(By.CSS_SELECTOR, ".beside-table tbody tr")
+        )
+        assert judged(chrome) == []
+        assert not chrome.execute_script(wider)
+    chrome.back()
+
     prefer(chrome, "")
     element(chrome, "[data-draw]").send_keys(Keys.ENTER)
     until(chrome, lambda page: "/samples/" in page.current_url)

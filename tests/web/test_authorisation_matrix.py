@@ -105,6 +105,7 @@ GET    references/<slug:code>/delete/                                405    405 
 POST   references/<slug:code>/delete/                                302    404    404    404    302    403    403    403
 GET    releases/                                                     302    200    200    200    200    200    200    200
 GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
+GET    releases/side-by-side/                                        302    200    200    200    200    200    200    200
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/look/                                    302    404    404    200    200    403    403    403

@@ -1,0 +1,341 @@
+"""Two to four releases side by side: one line a column with the histograms of their models, and expected error against ε.
+
+Everything comes from stored first looks and expected ranges, which are made from models and receipts alone. Nothing is compared
+with real data here, so whoever may draw from all of these releases may see the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.urls import reverse
+
+from synth_engine import mechanisms
+from synth_engine.evaluation import expected as ranges
+from synth_engine.evaluation.expected_quality import ExpectedQuality, deviation_of
+from synth_engine.evaluation.model_histograms import ModelHistogram
+from synth_engine.evaluation.thumbnails import model_thumbnail
+from synthweb.accounts.models import User
+from synthweb.lib import codes, number_format
+from synthweb.releases import chain, look, selectors
+from synthweb.releases.look import ColumnError, LookColumn
+from synthweb.releases.models import ExpectedRanges, Release
+
+MOST = 4
+LETTERS = "ABCD"
+"""What the releases are called on the page: their names are too long for the heads of narrow columns."""
+CHOICES = 100
+"""Releases that a list offers, the newest first."""
+COLUMNS_A_PAGE = 50
+MOST_POINTS = 50
+WIDTH, HEIGHT = 560, 220
+LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 32
+"""Margins of the chart, for its axes."""
+_LISTED = ("boolean", "categorical")
+"""Kinds of columns whose bars are values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of the releases. error: the mean expected deviation of its columns, empty before it is computed. looked: a choice was
+    made after a look at real data."""
+
+    letter: str
+    release: Release
+    method: str
+    columns: int
+    quality: ExpectedQuality | None
+    error: str
+    looked: bool
+    without: str
+    """The query of the page without this release."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideCell:
+    """A column in one release. picture: its histogram as SVG, empty without one. span: from where to where its bars go."""
+
+    letter: str
+    column: LookColumn
+    picture: str
+    span: str
+
+    @property
+    def error(self) -> ColumnError | None:
+        return self.column.error
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideRow:
+    """A column in every release: None where a release does not have it. differs: the releases describe it differently."""
+
+    name: str
+    cells: tuple[SideCell | None, ...]
+    differs: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartPoint:
+    """A release in the chart. letter: empty for one that is not on the page. x, y: its place in the picture."""
+
+    letter: str
+    name: str
+    address: str
+    epsilon: str
+    error: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """A mark of an axis: its place in the picture, and what is written there."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorChart:
+    """Expected error against ε, of the releases on the page and the others of the same tables."""
+
+    points: tuple[ChartPoint, ...]
+    across: tuple[Tick, ...]
+    upward: tuple[Tick, ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+    bottom: int = HEIGHT - BOTTOM
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideBySide:
+    """What the page shows.
+
+    unknown: codes that name no release which this person may draw from. too_many: more than four were asked for. choices: code
+    and name of releases to choose from. query: of the releases on the page, for links to further columns.
+    """
+
+    sides: tuple[Side, ...]
+    page: Page[SideRow] | None
+    differing: tuple[str, ...]
+    partial: tuple[str, ...]
+    chart: ErrorChart | None
+    unknown: tuple[str, ...]
+    too_many: bool
+    choices: tuple[tuple[str, str], ...]
+    chosen: tuple[str, ...]
+    query: str
+
+
+def page_of(user: User, query: QueryDict) -> SideBySide:
+    """The page for an address: `release` once for each release, `page` for further columns."""
+    asked = tuple(dict.fromkeys(code for code in query.getlist("release") if code))
+    allowed = selectors.to_draw_from(user)
+    wanted = [codes.of_text(code) for code in asked]
+    allowed_by_code = {each.code: each for each in allowed.filter(code__in=wanted)}
+    releases = [allowed_by_code[code] for code in asked if code in allowed_by_code][:MOST]
+    chosen = tuple(each.code for each in releases)
+    looks = [look.look_of(each) for each in releases]
+    rows = _rows([shown.columns for shown in looks])
+    errors = _mean_errors(releases)
+    sides = tuple(
+        _side(
+            letter,
+            release,
+            columns=len(shown.columns),
+            quality=shown.quality,
+            error=errors.get(release.code),
+            chosen=chosen,
+        )
+        for letter, release, shown in zip(LETTERS, releases, looks, strict=False)
+    )
+    return SideBySide(
+        sides=sides,
+        page=Paginator(rows, COLUMNS_A_PAGE).get_page(query.get("page")) if rows else None,
+        differing=tuple(row.name for row in rows if row.differs),
+        partial=tuple(row.name for row in rows if None in row.cells),
+        chart=_chart(allowed, sides),
+        unknown=tuple(code for code in asked if code not in allowed_by_code),
+        too_many=len(allowed_by_code) > MOST,
+        choices=tuple(
+            (each.code, f"{each.name} · {each.code}") for each in _offered(allowed, releases)
+        ),
+        chosen=chosen + ("",) * (MOST - len(chosen)),
+        query=_query(chosen),
+    )
+
+
+def _offered(allowed: QuerySet[Release], releases: Sequence[Release]) -> Iterable[Release]:
+    """The newest ones, and those on the page wherever they stand."""
+    newest = list(allowed[:CHOICES])
+    known = {each.code for each in newest}
+    return [*newest, *(each for each in releases if each.code not in known)]
+
+
+def _side(
+    letter: str,
+    release: Release,
+    *,
+    columns: int,
+    quality: ExpectedQuality | None,
+    error: float | None,
+    chosen: Sequence[str],
+) -> Side:
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    return Side(
+        letter=letter,
+        release=release,
+        method=titles.get(release.mechanism, release.mechanism),
+        columns=columns,
+        quality=quality,
+        error="" if error is None else number_format.share(error),
+        looked=chain.is_after_looking(release),
+        without=_query([code for code in chosen if code != release.code]),
+    )
+
+
+def _query(chosen: Iterable[str]) -> str:
+    query = QueryDict(mutable=True)
+    query.setlist("release", list(chosen))
+    return query.urlencode()
+
+
+def _rows(sides: Sequence[Sequence[LookColumn]]) -> list[SideRow]:
+    """Every column of any side, in the order of the first side that has it."""
+    by_name = [{column.name: column for column in columns} for columns in sides]
+    names = dict.fromkeys(column.name for columns in sides for column in columns)
+    return [_row(name, [columns.get(name) for columns in by_name]) for name in names]
+
+
+def _row(name: str, columns: Sequence[LookColumn | None]) -> SideRow:
+    present = [column for column in columns if column is not None]
+    facts = {(column.kind, column.values, column.unit, column.missing) for column in present}
+    order = _order_of_values(present)
+    return SideRow(
+        name=name,
+        cells=tuple(
+            None if column is None else _cell(letter, column, order)
+            for letter, column in zip(LETTERS, columns, strict=False)
+        ),
+        differs=len(facts) > 1,
+    )
+
+
+def _order_of_values(columns: Sequence[LookColumn]) -> tuple[str, ...]:
+    """The labels of all bars in one order, so that a bar stands for the same value in each picture; none for scales, whose
+    bars are intervals of each model's own."""
+    if any(column.kind not in _LISTED for column in columns):
+        return ()
+    histograms = [column.histogram for column in columns if column.histogram is not None]
+    return tuple(dict.fromkeys(bar.label for each in histograms for bar in each.bars))
+
+
+def _cell(letter: str, column: LookColumn, order: Sequence[str]) -> SideCell:
+    histogram = column.histogram
+    if histogram is None or not histogram.bars:
+        return SideCell(letter=letter, column=column, picture="", span="")
+    return SideCell(
+        letter=letter,
+        column=column,
+        picture=model_thumbnail(
+            _shares(histogram, order), words=f"{letter}, {column.name}: {histogram.words}"
+        ),
+        span="" if order else _span(histogram),
+    )
+
+
+def _shares(histogram: ModelHistogram, order: Sequence[str]) -> list[float]:
+    shares = {bar.label: bar.share.value for bar in histogram.bars}
+    return [shares.get(label, 0.0) for label in order or shares]
+
+
+def _span(histogram: ModelHistogram) -> str:
+    first, last = histogram.bars[0].label, histogram.bars[-1].label
+    start, end = first.split(" to ")[0], last.split(" to ")[-1]
+    return start if start == end else f"{start} – {end}"
+
+
+def _mean_errors(releases: Iterable[Release]) -> dict[str, float]:
+    """The mean expected deviation of the columns of each release that has one, by code."""
+    stored = ExpectedRanges.objects.filter(release__in=releases, version=ranges.VERSION)
+    errors = {}
+    for each in stored.select_related("release").only("columns", "release__code"):
+        deviations = [deviation_of(column) for column in ranges.from_json(each.columns)]
+        known = [deviation for deviation in deviations if deviation is not None]
+        if known:
+            errors[each.release.code] = fmean(known)
+    return errors
+
+
+def _chart(allowed: QuerySet[Release], sides: Sequence[Side]) -> ErrorChart | None:
+    """The chart of the newest releases of the tables on the page; None before one of those on the page has a figure."""
+    letters = {side.release.code: side.letter for side in sides}
+    tables = {side.release.dataset_id for side in sides}
+    others = allowed.filter(dataset__in=tables, expected_ranges__version=ranges.VERSION)
+    known = {each.code: each for each in others[:MOST_POINTS]}
+    known |= {side.release.code: side.release for side in sides}
+    errors = _mean_errors(known.values())
+    if not errors.keys() & letters.keys():
+        return None
+    return _plotted([(known[code], error) for code, error in errors.items()], letters)
+
+
+def _plotted(measured: Sequence[tuple[Release, float]], letters: dict[str, str]) -> ErrorChart:
+    """Points on a logarithmic axis of ε and a linear one of the error, which begins at 0."""
+    epsilons = [release.epsilon / 1e9 for release, _error in measured]
+    low, high = _decades(min(epsilons), max(epsilons))
+    top = _round_top(max(error for _release, error in measured))
+
+    def across(epsilon: float) -> float:
+        return round(
+            LEFT + (math.log10(epsilon) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1
+        )
+
+    def upward(error: float) -> float:
+        return round(HEIGHT - BOTTOM - error / top * (HEIGHT - TOP - BOTTOM), 1)
+
+    points = [
+        ChartPoint(
+            letter=letters.get(release.code, ""),
+            name=release.name,
+            address=reverse("releases:look", args=[release.code]),
+            epsilon=f"{epsilon:.3g}",
+            error=number_format.share(error),
+            x=across(epsilon),
+            y=upward(error),
+        )
+        for (release, error), epsilon in zip(measured, epsilons, strict=True)
+    ]
+    return ErrorChart(
+        # Those on the page are drawn last, over the others.
+        points=tuple(sorted(points, key=lambda point: (bool(point.letter), point.letter))),
+        across=tuple(
+            Tick(at=across(10.0**power), text=f"{10.0**power:g}")
+            for power in range(low, high + 1)
+        ),
+        upward=tuple(
+            Tick(at=upward(top * part), text=number_format.share(top * part))
+            for part in (0.0, 0.5, 1.0)
+        ),
+    )
+
+
+def _decades(least: float, most: float) -> tuple[int, int]:
+    """The powers of ten around all ε, at least one decade apart."""
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    return (low, high) if high > low else (low, low + 1)
+
+
+def _round_top(error: float) -> float:
+    """The end of the axis: the next 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(max(error, 1e-6)))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= error)

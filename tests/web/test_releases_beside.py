@@ -1,0 +1,134 @@
+"""Releases side by side: one line a column from stored documents of models, for whoever may draw from all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from django.http import QueryDict
+from django.test import Client
+
+from synthweb.datasets.models import Dataset
+from synthweb.releases import beside, expected, look, services
+from synthweb.releases.models import Release
+from synthweb.runs import worker
+from tests.cast import Cast
+from tests.web import scene
+from tests.web.html import html_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Open = Callable[..., Client]
+ADDRESS = "/releases/side-by-side/"
+
+
+@pytest.fixture
+def pair(cast: Cast) -> tuple[Release, Release]:
+    coarse, fine = released_at(cast, "0.5", "4")
+    return coarse, fine
+
+
+def released_at(cast: Cast, *epsilons: str) -> list[Release]:
+    """Releases of one table, a run each."""
+    dataset = scene.funded(cast, epsilon=8)
+    return [released_once(cast, dataset, epsilon) for epsilon in epsilons]
+
+
+def released_once(cast: Cast, dataset: Dataset, epsilon: str) -> Release:
+    run = scene.submit(steward=cast.steward, dataset=dataset, epsilon=epsilon)
+    worker.synthesize(code=run.code)
+    release = Release.objects.get(run_code=run.code)
+    release.name = f"At {epsilon}"
+    release.save()
+    return release
+
+
+def compute(release: Release) -> None:
+    """What a worker stores when somebody asks for expected ranges."""
+    computed = expected.compute(release, progress=lambda share: None)
+    expected.store(release, computed)
+    look.store(look.prepare(release, computed.columns))
+
+
+def asked(*codes: str) -> QueryDict:
+    query = QueryDict(mutable=True)
+    query.setlist("release", list(codes))
+    return query
+
+
+def test_an_analyst_sees_what_is_shared_and_no_word_of_the_rest(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    first, second = pair
+    services.share(actor=cast.steward, release=first, analyst=cast.analyst)
+    query = {"release": [first.code, second.code]}
+    page = html_of(browser(cast.analyst).get(ADDRESS, query))
+    assert "At 0.5" in page and "At 4" not in page
+    assert f"{second.code} is not a release that you may draw from" in page
+    services.share(actor=cast.steward, release=second, analyst=cast.analyst)
+    page = html_of(browser(cast.analyst).get(ADDRESS, query))
+    assert "At 4" in page and "is not a release" not in page
+    # Nobody who may not draw samples sees what models hold.
+    page = html_of(browser(cast.auditor).get(ADDRESS, query))
+    assert "At 4" not in page and "<svg" not in re.sub(r"<header.*?</header>", "", page)
+
+
+def test_a_bar_stands_for_the_same_value_in_every_picture(
+    cast: Cast, pair: tuple[Release, Release]
+) -> None:
+    page = beside.page_of(cast.steward, asked(pair[0].code, pair[1].code))
+    assert [side.letter for side in page.sides] == ["A", "B"]
+    region = next(row for row in page.page.object_list if row.name == "region")
+    order = beside._order_of_values([cell.column for cell in region.cells])
+    assert set(order) >= {"north", "south"}
+    for cell in region.cells:
+        shares = {bar.label: bar.share.value for bar in cell.column.histogram.bars}
+        assert beside._shares(cell.column.histogram, order) == [shares[each] for each in order]
+    # Bars of numbers are intervals of each model's own: the picture says from where to where.
+    age = next(row for row in page.page.object_list if row.name == "age")
+    assert all(re.fullmatch(r"\d+ – \d+", cell.span) for cell in age.cells)
+    assert not page.differing and not page.partial
+
+
+def test_columns_that_differ_are_named(cast: Cast, pair: tuple[Release, Release]) -> None:
+    other = look.look_of(pair[0]).columns
+    narrower = SimpleNamespace(**(vars(other[1]) | {"values": "0 to 9"}))
+    (_region, age, works) = beside._rows([other, (other[0], narrower)])
+    assert age.differs and works.cells[1] is None
+    assert not works.differs
+
+
+def test_the_chart_has_every_release_with_a_figure(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    coarse, fine = pair
+    query = asked(coarse.code)
+    assert beside.page_of(cast.steward, query).chart is None
+    compute(coarse)
+    compute(fine)
+    chart = beside.page_of(cast.steward, query).chart
+    # The release on the page comes last, over the other one of the same table.
+    assert [point.letter for point in chart.points] == ["", "A"]
+    other, shown = chart.points
+    assert shown.x < other.x and shown.y < other.y  # a smaller ε, and a larger error (y falls)
+    assert chart.left <= shown.x <= chart.right and chart.top <= shown.y <= chart.bottom
+    page = html_of(browser(cast.steward).get(f"{ADDRESS}?{query.urlencode()}"))
+    assert page.count("<circle") == 2
+
+
+def test_what_an_address_says_wrongly_is_named_and_changes_nothing_else(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    wrong = ["", "no-code", "<b>", pair[0].code, pair[0].code]
+    answer = browser(cast.steward).get(ADDRESS, {"release": wrong, "page": "x"})
+    page = html_of(answer)
+    assert answer.status_code == 200
+    assert "&lt;b&gt;" in page and "<b>" not in page
+    assert "At 0.5" in page
+
+
+def test_five_releases_are_four(cast: Cast) -> None:
+    released = released_at(cast, *["1"] * 5)
+    page = beside.page_of(cast.steward, asked(*(each.code for each in released)))
+    assert page.too_many and len(page.sides) == 4
