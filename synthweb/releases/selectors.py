@@ -58,7 +58,7 @@ def releases_for(
 
 def to_draw_from(user: User) -> QuerySet[Release]:
     """The releases that `user` may draw samples from, newest first."""
-    return with_sharing(releases_for(user), user).filter(may_sample=True)
+    return releases_for(user).filter(_drawable(user))
 
 
 def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
@@ -153,12 +153,11 @@ def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]
     grants = ReleaseGrant.objects.filter(release=OuterRef("pk"), revoked_at=None)
     # Counted in a query of its own: a join would group by every column.
     counted = grants.order_by().values("release").annotate(count=Count("pk")).values("count")
-    drawing = _memberships(user).filter(role__in=Need.SAMPLE.roles).values("organisation")
     return releases.annotate(
         shared_by=Subquery(own.values("granted_by__username")[:1]),
         readers=Coalesce(Subquery(counted), 0),
         may_sample=Case(
-            When(Q(shared_by__isnull=False) | Q(dataset__organisation__in=drawing), then=True),
+            When(_drawable(user), then=True),
             default=False,
             output_field=BooleanField(),
         ),
@@ -203,6 +202,12 @@ def _visible(user: Person) -> Q:
     # A grant counts as long as its holder is an analyst of that organisation.
     shared = Q(pk__in=_open_grants(user).values("release"), dataset__organisation__in=analyst)
     return Q(dataset__organisation__in=insider) | shared
+
+
+def _drawable(user: Person) -> Q:
+    """Of the releases that `user` may view, those that samples may be drawn from."""
+    drawing = _memberships(user).filter(role__in=Need.SAMPLE.roles).values("organisation")
+    return Q(pk__in=_open_grants(user).values("release")) | Q(dataset__organisation__in=drawing)
 
 
 def _memberships(user: Person) -> QuerySet[Membership]:
