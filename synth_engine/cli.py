@@ -229,7 +229,9 @@ def _read_argument(sub: argparse.ArgumentParser) -> None:
 
 
 def _verify_arguments(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("receipt", metavar="RECEIPT.json", type=Path)
+    sub.add_argument(
+        "receipt", metavar="RECEIPT.json", type=Path, help="a receipt, or a bundle (.zip)"
+    )
     sub.add_argument(
         "--head", metavar="HEAD.json", type=Path, help="the latest signed head of its marks"
     )

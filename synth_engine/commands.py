@@ -272,15 +272,18 @@ def describe(options: argparse.Namespace) -> None:
 
 
 def verify(options: argparse.Namespace) -> None:
-    """Prints what a receipt proves."""
+    """Prints what a receipt proves, or a bundle with all its files."""
     from synth_engine import verifier
 
-    verified = verifier.verify(
-        _read_json(options.receipt, name="receipt"),
-        head=None if options.head is None else _read_json(options.head, name="head"),
-        key=None if options.key is None else verifier.read_key(options.key),
-        core=options.digest,
-    )
+    head = None if options.head is None else _read_json(options.head, name="head")
+    key = None if options.key is None else verifier.read_key(options.key)
+    if verifier.is_bundle(options.receipt):
+        verified = verifier.verify_bundle(
+            options.receipt, head=head, key=key, core=options.digest
+        )
+    else:
+        receipt = _read_json(options.receipt, name="receipt")
+        verified = verifier.verify(receipt, head=head, key=key, core=options.digest)
     sys.stdout.write(verifier.report(verified))
 
 

@@ -4,7 +4,17 @@ A package of its own, so that an auditor can read it by itself: it imports the s
 error, and shares no code with what writes receipts. `standalone` writes all of it as one file.
 """
 
+from synth_engine.verifier.bundle import is_bundle, verify_bundle
 from synth_engine.verifier.program import read, read_key, report
 from synth_engine.verifier.receipt import KINDS, Verified, verify
 
-__all__ = ["KINDS", "Verified", "read", "read_key", "report", "verify"]
+__all__ = [
+    "KINDS",
+    "Verified",
+    "is_bundle",
+    "read",
+    "read_key",
+    "report",
+    "verify",
+    "verify_bundle",
+]

@@ -1,4 +1,5 @@
-"""The verifier as a program: `python verify_receipt.py RECEIPT.json`. Exit code 0 if the receipt proves its claim, else 1.
+"""The verifier as a program: `python verify_receipt.py RECEIPT.json`, or `BUNDLE.zip`. Exit code 0 if the receipt proves its
+claim and every file of the bundle is as it was written, else 1.
 
 Standard library only. A name given twice and numbers that JSON does not have are refused, because then a person and
 this program could read two different receipts.
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from synth_engine.errors import VerificationError
+from synth_engine.verifier.bundle import is_bundle, verify_bundle
 from synth_engine.verifier.calls import refuse
 from synth_engine.verifier.receipt import Verified, verify
 from synth_engine.verifier.signature import key_of_pem
@@ -22,6 +24,7 @@ _MAX_KEY_BYTES = 10_000
 
 
 _USAGE = """usage: python verify_receipt.py RECEIPT.json [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
+       python verify_receipt.py BUNDLE.zip   [--head HEAD.json] [--key PUBLIC.pem] [--digest SHA256]
   --head    the latest signed head of the marks: shows that none is missing
   --key     the public key with which receipt and head have to be signed
   --digest  the digest of the core, as a citation names it
@@ -34,12 +37,14 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(_USAGE)
         return 1
     try:
-        verified = verify(
-            read(Path(options["receipt"])),
-            head=read(Path(options["--head"])) if "--head" in options else None,
-            key=read_key(Path(options["--key"])) if "--key" in options else None,
-            core=options.get("--digest"),
-        )
+        path = Path(options["receipt"])
+        head = read(Path(options["--head"])) if "--head" in options else None
+        key = read_key(Path(options["--key"])) if "--key" in options else None
+        core = options.get("--digest")
+        if is_bundle(path):
+            verified = verify_bundle(path, head=head, key=key, core=core)
+        else:
+            verified = verify(read(path), head=head, key=key, core=core)
     except VerificationError as error:
         sys.stderr.write(f"REFUSED: {error}\n")
         return 1
