@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -31,6 +32,7 @@ FOLD = re.compile(r"<details>\n<summary>(?P<summary>[^<>\n]+)</summary>")
 """How a folded part begins, as a paragraph of its own; `</details>`, again a paragraph, ends it."""
 SEARCHABLE_ROWS = 100
 """A page whose tables have this many rows or more has a search field above them."""
+_HEADING = re.compile(r"#{1,6} ")
 SHORTEST_TEMPLATE = 10
 """Characters of a message apart from its …; shorter ones would match nearly every query."""
 
@@ -64,6 +66,20 @@ class Section:
 class Heading:
     anchor: str
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """What stands below one heading of a page, as Markdown without line breaks."""
+
+    page: DocPage
+    heading: str
+    anchor: str
+    text: str
+
+    @property
+    def address(self) -> str:
+        return f"{self.page.address}#{self.anchor}" if self.anchor else self.page.address
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +149,37 @@ def render(page: DocPage, *, query: str = "") -> Rendered:
         rows=rows,
         shown=_count_rows(tokens),
     )
+
+
+def passages() -> Iterator[Passage]:
+    """Every part of every page, in the order of the side bar: guides, proofs, decisions."""
+    listed = [pages()[INDEX], *(page for section in sections() for page in section.pages)]
+    return itertools.chain.from_iterable(_passages(page) for page in listed)
+
+
+@cache
+def _passages(page: DocPage) -> tuple[Passage, ...]:
+    """The parts of a page, read once a process."""
+    return tuple(_split_at_headings(page))
+
+
+def _split_at_headings(page: DocPage) -> Iterator[Passage]:
+    """The parts of a page between its headings. Lines are split instead of parsed: all pages take milliseconds."""
+    anchors = _Anchors()
+    heading, anchor, is_code = "", "", False
+    lines: list[str] = []
+    for line in page.path.read_text(encoding="utf-8").splitlines():
+        if line.startswith(("```", "~~~")):
+            is_code = not is_code
+        if is_code or not _HEADING.match(line):
+            lines.append(line)
+            continue
+        if lines:
+            yield Passage(page=page, heading=heading, anchor=anchor, text=" ".join(lines))
+        (inline,) = _parser().parseInline(_HEADING.sub("", line).rstrip("# "))
+        heading, lines = _text_of(inline), []
+        anchor = anchors.of(heading)
+    yield Passage(page=page, heading=heading, anchor=anchor, text=" ".join(lines))
 
 
 def _page(path: Path, root: Path) -> DocPage:
@@ -309,19 +356,33 @@ def _resolve(path: PurePosixPath) -> str:
     return "/".join(parts)
 
 
+class _Anchors:
+    """The anchors of one page's headings, in their order."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def of(self, text: str) -> str:
+        anchor = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
+        self._seen[anchor] += 1
+        # An id has to be unique in a page, or links lead to the first of several headings.
+        times = self._seen[anchor]
+        return anchor if times == 1 else f"{anchor}-{times}"
+
+
+def _text_of(inline: Token) -> str:
+    return "".join(child.content for child in inline.children or [])
+
+
 def _headings(tokens: Sequence[Token]) -> list[Heading]:
     """Give every heading an anchor and list those of the second level."""
-    seen: dict[str, int] = {}
+    anchors = _Anchors()
     listed = []
     for token, inline in itertools.pairwise(tokens):
         if token.type != "heading_open":
             continue
-        text = "".join(child.content for child in inline.children or [])
-        anchor = re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
-        seen[anchor] = seen.get(anchor, 0) + 1
-        if seen[anchor] > 1:
-            # An id has to be unique in a page, or links lead to the first of several headings.
-            anchor = f"{anchor}-{seen[anchor]}"
+        text = _text_of(inline)
+        anchor = anchors.of(text)
         token.attrSet("id", anchor)
         if token.tag == "h2":
             listed.append(Heading(anchor=anchor, text=text))

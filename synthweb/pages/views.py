@@ -6,13 +6,14 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from synthweb.accounts.http import SignedInRequest
 from synthweb.datasets.selectors import dataset_for, refusal_for
 from synthweb.lib import fragments
-from synthweb.pages import docs, selectors
+from synthweb.pages import docs, search_results, selectors
 
 
 @require_safe
@@ -57,6 +58,21 @@ def dataset_runs(request: SignedInRequest, code: str) -> HttpResponse:
     return fragments.render_fragment(
         request, "pages/_runs.html", context, title=f"Runs of {dataset.name}", crumbs=crumbs
     )
+
+
+@require_safe
+@login_required
+def search(request: SignedInRequest) -> HttpResponse:
+    """What contains the words of `q`, among everything that this person may see; the part alone for a page that asks."""
+    words = request.GET.get("q", "").strip()[: search_results.LONGEST_WORDS]
+    context = {"words": words, "groups": search_results.matches(request.user, words)}
+    template = (
+        "pages/_matches.html" if fragments.asked_by_page(request) else "pages/search.html"
+    )
+    response = render(request, template, context)
+    # One address has two answers: a cache must not give the part to whoever asks for the page.
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 @require_safe

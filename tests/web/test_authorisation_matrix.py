@@ -48,6 +48,7 @@ GET    datasets/<code:code>/delete/                                  302    404 
 POST   datasets/<code:code>/delete/                                  302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/                                         302    404    404    404    200    200    200    200
 GET    datasets/<code:code>/runs/                                    302    404    404    404    200    200    200    200
+GET    search/                                                       302    200    200    200    200    200    200    200
 GET    docs/                                                         302    200    200    200    200    200    200    200
 GET    docs/<path:slug>/                                             302    200    200    200    200    200    200    200
 GET    account/login/                                                200    302    302    302    302    302    302    302
