@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ WITHIN = 1.5
 LEVEL = 0.9
 MAX_SECONDS = 600.0
 """Forecast of the time of a run above which it is not simulated."""
+Step = Literal["ask", "fit", "compare"]
+Progress = Callable[[Step, float], None]
+"""Is told the step and the share of it that is done; fitting does not say how far it is."""
 _SEED = "expected-errors/1"
 _DENSE = 1 << 22
 """Cells of a table up to which all of them are counted, instead of those that hold records."""
@@ -88,7 +91,9 @@ def plan_of(domain: Domain, receipt: Receipt) -> Plan | None:
     return None
 
 
-def simulated(model: Model, plan: Plan) -> ExpectedErrors | None:
+def simulated(
+    model: Model, plan: Plan, *, progress: Progress = lambda _step, _share: None
+) -> ExpectedErrors | None:
     """Return the expected errors; None for a method that does not look at every pair of columns, whose model says too little of
     what it misses, for a plan of several stages, and for a run that takes too long. The same documents give the same errors."""
     if not plan.config.looks_at_all_pairs or isinstance(plan, MultiStagePlan):
@@ -98,22 +103,29 @@ def simulated(model: Model, plan: Plan) -> ExpectedErrors | None:
     names = plan.domain.names
     if len(names) < 2 or model.rows < 1:
         return None
+    progress("ask", 0.0)
     rng = generator(_SEED, purpose=("records",))
     records = model.sample(model.rows, seed=f"{_SEED}/model")
     # Records drawn with replacement differ from the model by chance, as real ones do.
     chosen = rng.integers(0, model.rows, model.rows)
     table = {name: np.asarray(records[name], dtype=np.int64)[chosen] for name in names}
-    session = SimulatedSession(domain=plan.domain, table=table, rng=rng)
-    again = plan.fit(plan.run(cast(Session, session)))
+    session = SimulatedSession(
+        domain=plan.domain, table=table, rng=rng, asked=lambda share: progress("ask", share)
+    )
+    answers = plan.run(cast(Session, session))
+    progress("fit", 0.0)
+    again = plan.fit(answers)
     synthetic = again.sample(again.rows, seed=f"{_SEED}/again")
     sizes = plan.domain.sizes
-
-    def mean(cliques: Sequence[Clique]) -> float:
-        return fmean(_distance(table, synthetic, clique, sizes) for clique in cliques)
-
+    pairs = list(itertools.combinations(names, 2))
+    cliques: list[Clique] = [*[(name,) for name in names], *pairs]
+    distances = []
+    for number, clique in enumerate(cliques):
+        progress("compare", number / len(cliques))
+        distances.append(_distance(table, synthetic, clique, sizes))
     return ExpectedErrors(
-        columns=_band(mean([(name,) for name in names])),
-        pairs=_band(mean(list(itertools.combinations(names, 2)))),
+        columns=_band(fmean(distances[: len(names)])),
+        pairs=_band(fmean(distances[len(names) :])),
     )
 
 
@@ -129,11 +141,19 @@ def _band(estimate: float) -> ExpectedRange:
 class SimulatedSession:
     """Answers the questions of a plan that measures and selects tables, from records that are not real.
 
-    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans use."""
+    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans use. asked: is
+    given the share of the current question that is answered."""
 
-    def __init__(self, *, domain: Domain, table: Codes, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        *,
+        domain: Domain,
+        table: Codes,
+        rng: np.random.Generator,
+        asked: Callable[[float], None] = lambda _: None,
+    ) -> None:
         self.domain = domain
-        self._table, self._rng = table, rng
+        self._table, self._rng, self._asked = table, rng, asked
         self._answered: list[AnsweredCall] = []
 
     @property
@@ -143,6 +163,7 @@ class SimulatedSession:
     def measure(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None
     ) -> Measurement:
+        self._asked(0.0)
         counts = self._counts(clique, merged)
         answer = Measurement(clique=clique, noise=noise, values=self._noisy(counts, noise))
         return self._record(Query(verb="measure", clique=clique, cells=counts.size), answer)
@@ -178,11 +199,11 @@ class SimulatedSession:
         return answer
 
     def _scores(self, candidates: Sequence[Candidate]) -> NDArray[np.int64]:
-        distances = [
-            int(np.abs(self._counts(one.clique, one.merged) - one.reference).sum())
-            - one.penalty
-            for one in candidates
-        ]
+        distances = []
+        for number, one in enumerate(candidates):
+            self._asked(number / len(candidates))
+            counts = self._counts(one.clique, one.merged)
+            distances.append(int(np.abs(counts - one.reference).sum()) - one.penalty)
         return np.array(distances, dtype=np.int64)
 
     def _counts(self, clique: Clique, merged: Merged | None) -> NDArray[np.int64]:

@@ -184,6 +184,11 @@ urlpatterns = [
         name="release-expected",
     ),
     path(
+        "releases/<slug:code>/expected-errors/",
+        releases.ReleaseViewSet.as_view({"get": "expected_errors"}, **WHOLE),
+        name="release-expected-errors",
+    ),
+    path(
         "releases/<slug:code>/first-rows/",
         releases.ReleaseViewSet.as_view({"get": "first_rows"}, **WHOLE),
         name="release-first-rows",

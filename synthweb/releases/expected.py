@@ -24,8 +24,6 @@ from synthweb.lib.number_format import share
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import ExpectedRanges, Release
 
-_SHARE_OF_COLUMNS = 0.5
-"""Share of the progress that columns have; the simulation of the run has the rest."""
 _LABELS = {
     "mean": "Mean",
     "standard_deviation": "Standard deviation",
@@ -59,20 +57,13 @@ class ColumnLines:
 @dataclass(frozen=True, kw_only=True)
 class ExpectedPage:
     """Columns with bands, and the names of those without. errors: of single columns and of pairs, none where they are not
-    estimated."""
+    estimated. pending: whether a worker is to estimate them."""
 
     columns: tuple[ColumnLines, ...]
     without: tuple[str, ...]
     level: int
     errors: tuple[FigureLine, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Computed:
-    """What a worker computes, from two released documents."""
-
-    columns: Sequence[ExpectedColumn]
-    errors: ExpectedErrors | None
+    pending: bool
 
 
 def shows(release: Release) -> bool:
@@ -83,30 +74,42 @@ def shows(release: Release) -> bool:
     )
 
 
-def compute(release: Release, *, progress: Callable[[float], None]) -> Computed:
-    """The expected ranges of every column and the expected errors, from two released documents. It takes seconds, or as long as
-    the run of the release: for a worker alone."""
-    model = Model.from_json(release.model)
-    columns = expected.expected_columns(
-        model,
-        release.receipt["calls"],
-        progress=lambda share: progress(share * _SHARE_OF_COLUMNS),
+def compute_columns(
+    release: Release, *, progress: Callable[[float], None]
+) -> list[ExpectedColumn]:
+    """The expected ranges of every column, from two released documents. It takes seconds: for a worker alone."""
+    return expected.expected_columns(
+        Model.from_json(release.model), release.receipt["calls"], progress=progress
     )
-    progress(_SHARE_OF_COLUMNS)
+
+
+def compute_errors(
+    release: Release, *, progress: expected_errors.Progress
+) -> ExpectedErrors | None:
+    """The expected errors, from two released documents; None where they are not estimated. It takes as long as the run of the
+    release: for a worker alone."""
+    model = Model.from_json(release.model)
     plan = expected_errors.plan_of(model.domain, release.receipt)
-    errors = None if plan is None else expected_errors.simulated(model, plan)
-    return Computed(columns=columns, errors=errors)
+    return None if plan is None else expected_errors.simulated(model, plan, progress=progress)
 
 
-def store(release: Release, computed: Computed) -> None:
-    """Keep what was computed."""
+def store_columns(release: Release, columns: Sequence[ExpectedColumn]) -> None:
+    """Keep the ranges; the errors are still to come."""
     ExpectedRanges.objects.update_or_create(
         release=release,
         defaults={
             "version": expected.VERSION,
-            "columns": expected.to_json(computed.columns),
-            "errors": expected_errors.to_json(computed.errors),
+            "columns": expected.to_json(columns),
+            "errors": None,
+            "errors_pending": True,
         },
+    )
+
+
+def store_errors(release: Release, errors: ExpectedErrors | None) -> None:
+    """Keep the errors beside the ranges."""
+    ExpectedRanges.objects.filter(release=release, version=expected.VERSION).update(
+        errors=expected_errors.to_json(errors), errors_pending=False
     )
 
 
@@ -126,6 +129,12 @@ def errors_of(release: Release) -> ExpectedErrors | None:
     return None if stored is None else expected_errors.from_json(stored.errors)
 
 
+def are_errors_pending(release: Release) -> bool:
+    """Whether the ranges are stored, and the errors beside them are not yet. The caller authorised."""
+    stored = _stored(release)
+    return stored is not None and stored.errors_pending
+
+
 def page(release: Release) -> ExpectedPage | None:
     """What the tab shows; None before a worker has computed it."""
     columns = columns_of(release)
@@ -141,6 +150,7 @@ def page(release: Release) -> ExpectedPage | None:
         without=tuple(column.name for column in columns if not column.figures),
         level=round(100 * expected.LEVEL),
         errors=error_lines(release),
+        pending=are_errors_pending(release),
     )
 
 

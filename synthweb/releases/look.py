@@ -1,7 +1,7 @@
 """The first page of a release: a hundred synthetic rows, and what is in each column, from the model alone.
 
-Everybody sees the same rows: their seed is public and follows from the release. They are drawn once, when somebody first opens
-the page, and stored with the histograms, so that no page reads the model again.
+Everybody sees the same rows: their seed is public and follows from the release. A worker draws them once, when the release is
+published or when somebody first opens the page of an older one, and stores them with the histograms: no page reads the model.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -26,7 +26,6 @@ from synth_engine.tables import Drawing
 from synthweb.lib.number_format import shortened
 from synthweb.releases import expected, tables
 from synthweb.releases.expected import FigureLine
-from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import FirstLook, Release
 
 VERSION = f"look/1, sampler {mechanisms.SAMPLER}"
@@ -36,6 +35,8 @@ MAX_COLUMNS = 100
 """Columns of one page: a table with more has further pages."""
 MAX_CELL_CHARACTERS = 200
 MAX_VALUES_CHARACTERS = 400
+Prepared = Literal["nothing", "rows", "all"]
+"""rows: without the expected errors beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,7 @@ class LookSummary:
 
 
 def summary_of(release: Release) -> LookSummary | None:
-    """None before somebody opened the first page. The release comes from a selector, which has this at hand."""
+    """None before a worker prepared the first page. The release comes from a selector, which has this at hand."""
     stored = getattr(release, "first_look", None)
     if stored is None:
         return None
@@ -96,36 +97,23 @@ def seed_of(release: Release) -> str:
     return f"first rows of {release.code}"
 
 
-def look_of(release: Release) -> Look:
-    """What the page shows, drawn and stored when it is first asked for. The caller authorised."""
-    stored = FirstLook.objects.filter(release=release, version=VERSION).first()
+def look_of(release: Release) -> Look | None:
+    """What the page shows; None before a worker has drawn it. The caller authorised."""
+    stored = _stored(release)
+    return None if stored is None else _read(stored)
+
+
+def prepared(release: Release) -> Prepared:
+    """How much of the page a worker has stored."""
+    stored = _stored(release)
     if stored is None:
-        stored = store(_draw(release, Model.from_json(release.model)))
-    if stored.ranges_version != ranges.VERSION:
-        columns = expected.columns_of(release)
-        if columns is not None:
-            stored = store(_with_errors(stored, columns, model_of(release.code)))
-    return _read(stored)
+        return "nothing"
+    return "all" if stored.ranges_version == ranges.VERSION else "rows"
 
 
-def prepare(release: Release, columns: Sequence[ExpectedColumn]) -> FirstLook:
-    """All of it for `store`, before somebody opens the page. columns: the expected ranges. It takes a second: for a worker."""
+def draw(release: Release) -> FirstLook:
+    """The first rows and the histograms for `store`. It takes a second: for a worker alone."""
     model = Model.from_json(release.model)
-    stored = FirstLook.objects.filter(release=release, version=VERSION).first()
-    return _with_errors(stored or _draw(release, model), columns, model)
-
-
-def store(first_look: FirstLook) -> FirstLook:
-    """Keep what was drawn; whoever draws it at the same time has the same."""
-    fields = ("version", "columns", "document", "errors", "quality", "ranges_version")
-    stored, _ = FirstLook.objects.update_or_create(
-        release=first_look.release,
-        defaults={name: getattr(first_look, name) for name in fields},
-    )
-    return stored
-
-
-def _draw(release: Release, model: Model) -> FirstLook:
     document = _document(model, seed=seed_of(release))
     return FirstLook(
         release=release,
@@ -135,23 +123,47 @@ def _draw(release: Release, model: Model) -> FirstLook:
     )
 
 
-def _with_errors(
-    first_look: FirstLook, columns: Sequence[ExpectedColumn], model: Model
-) -> FirstLook:
-    first_look.errors = {
+def store(first_look: FirstLook) -> None:
+    """Keep what was drawn."""
+    FirstLook.objects.update_or_create(
+        release=first_look.release,
+        defaults={
+            "version": first_look.version,
+            "columns": first_look.columns,
+            "document": first_look.document,
+            "errors": None,
+            "quality": None,
+            "ranges_version": "",
+        },
+    )
+
+
+def store_errors(release: Release, columns: Sequence[ExpectedColumn]) -> None:
+    """Keep the expected ranges in words beside the rows."""
+    domain = Domain.from_json(release.model["domain"])
+    FirstLook.objects.filter(release=release, version=VERSION).update(
+        errors=_errors(columns, domain),
+        quality=dataclasses.asdict(ExpectedQuality.of(columns)),
+        ranges_version=ranges.VERSION,
+    )
+
+
+def _stored(release: Release) -> FirstLook | None:
+    return FirstLook.objects.filter(release=release, version=VERSION).first()
+
+
+def _errors(columns: Sequence[ExpectedColumn], domain: Domain) -> dict[str, Any]:
+    return {
         column.name: {
             "closeness": expected_quality.closeness_of(column),
             "deviation": _deviation(expected_quality.deviation_of(column)),
             "lines": [
                 dataclasses.asdict(line)
-                for line in expected.lines_of(model.domain.attribute(column.name), column)
+                for line in expected.lines_of(domain.attribute(column.name), column)
             ],
         }
         for column in columns
     }
-    first_look.quality = dataclasses.asdict(ExpectedQuality.of(columns))
-    first_look.ranges_version = ranges.VERSION
-    return first_look
 
 
 def _deviation(deviation: float | None) -> str:

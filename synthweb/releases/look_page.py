@@ -55,9 +55,12 @@ class LookPage:
     quality: ExpectedQuality | None
 
 
-def page_of(release: Release, query: QueryDict) -> LookPage:
-    """What the page shows for an address; what the address says wrongly changes nothing. The caller authorised."""
+def page_of(release: Release, query: QueryDict) -> LookPage | None:
+    """What the page shows for an address; what the address says wrongly changes nothing. None before a worker has drawn the
+    rows. The caller authorised."""
     shown = look.look_of(release)
+    if shown is None:
+        return None
     count = len(shown.columns)
     words = query.get("q", "")[:LONGEST_WORDS].strip()
     within = _place(query.get("in", ""), count)

@@ -119,6 +119,8 @@ class ExpectedRanges(models.Model):
     columns = models.JSONField()
     # Of the whole release (synth_engine.evaluation.expected_errors); null where they are not estimated.
     errors = models.JSONField(null=True)
+    # The columns are stored, and the simulation of the run is still to come.
+    errors_pending = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -262,7 +262,6 @@ def look(release: Release) -> dict[str, object]:
         "protects": _protects(release.receipt),
         "told": trees.warning(release),
         "looked": chain.is_after_looking(release),
-        "has_ranges": expected.shows(release),
     }
 
 

@@ -1,4 +1,4 @@
-"""What the default worker does for expected ranges: it reads a model and a receipt, which are released, and nothing else.
+"""What the default worker does for the pages Look and Expected: it reads a model and a receipt, which are released, and nothing else.
 
 It runs where no key of a table is, and imports neither the room nor what opens the vault (an import contract).
 """
@@ -6,6 +6,8 @@ It runs where no key of a table is, and imports neither the room nor what opens 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
@@ -18,6 +20,7 @@ from synthweb.runs.progress import Progress
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
+_STEPS = {"ask": stages.ASK, "fit": stages.REFIT, "compare": stages.MATCH}
 GAVE_UP = {
     "code": "gave-up",
     "text": "The worker was lost again and again on this, probably for lack of memory.",
@@ -56,25 +59,46 @@ def compute(*, code: str) -> None:
 
 
 def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
-    progress = Progress(grip)
-    computed = expected.compute(
-        errand.release, progress=lambda share: progress(stages.SIMULATE.name, share)
-    )
-    # The rows of the first page as well: whoever opens it need not wait for them.
-    prepared = look.prepare(errand.release, computed.columns)
-    progress.check()
-    with transaction.atomic():
-        # The fence first: a worker that was overtaken stores nothing.
-        lease.write(
-            grip,
-            states=errand.OPEN,
-            state=RangesErrand.State.FINISHED,
-            progress=1.0,
-            finished_at=Now(),
-            lease_held=False,
+    """Each part is stored as soon as it is there, so that pages show it while the next one is computed, and a worker that takes
+    over goes on after it: the rows, the ranges of columns, the errors of the release."""
+    progress, release = Progress(grip), errand.release
+    if look.prepared(release) == "nothing":
+        progress(stages.DRAW.name, 0.0)
+        drawn = look.draw(release)
+        with _fenced(grip):
+            look.store(drawn)
+    columns = expected.columns_of(release)
+    if columns is None:
+        columns = expected.compute_columns(
+            release, progress=lambda share: progress(stages.SIMULATE.name, share)
         )
-        expected.store(errand.release, computed)
-        look.store(prepared)
+        with _fenced(grip):
+            expected.store_columns(release, columns)
+    if look.prepared(release) != "all":
+        with _fenced(grip):
+            look.store_errors(release, columns)
+    if expected.are_errors_pending(release):
+        errors = expected.compute_errors(
+            release, progress=lambda step, share: progress(_STEPS[step].name, share)
+        )
+        with _fenced(grip):
+            expected.store_errors(release, errors)
+    lease.write(
+        grip,
+        states=errand.OPEN,
+        state=RangesErrand.State.FINISHED,
+        progress=1.0,
+        finished_at=Now(),
+        lease_held=False,
+    )
+
+
+@contextmanager
+def _fenced(grip: lease.Lease) -> Iterator[None]:
+    """A transaction that begins with a write under the fence: a worker that was overtaken stores nothing."""
+    with transaction.atomic():
+        lease.write(grip, states=RangesErrand.OPEN, progress=1.0)
+        yield
 
 
 def _fail(grip: lease.Lease, failure: dict[str, str]) -> None:

@@ -21,6 +21,7 @@ from synthweb.ledger.models import Rule
 from synthweb.ledger.selectors import Balance
 from synthweb.lib import number_format
 from synthweb.lib.pagination import SortColumn, listing
+from synthweb.releases import expected, look
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
 from synthweb.runs import public_tables, selectors, stages
@@ -260,6 +261,34 @@ def report(user: User, release: Release, errand: TableErrand | None) -> dict[str
         "expired": errand is not None and errand.state == TableErrand.State.FINISHED,
         "ask_url": reverse("runs:report", args=[release.code]),
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """What a page of a release waits for: rows, errors of its columns, or the errors of the whole release."""
+
+    lacks: str
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Waiting | None:
+        """As the page's address says; None for the page that waits for everything."""
+        lacks = query.get("lacks", "")
+        return cls(lacks=lacks) if lacks in ("rows", "ranges", "errors") else None
+
+    @classmethod
+    def whole(cls) -> Waiting:
+        """For rows and ranges; the page that opens then waits for the rest by itself."""
+        return cls(lacks="ranges")
+
+    def has_arrived(self, release: Release) -> bool:
+        """Whether a worker has stored it. The caller authorised."""
+        if self.lacks == "rows":
+            return look.prepared(release) != "nothing"
+        if expected.columns_of(release) is None:
+            return False
+        if self.lacks == "errors":
+            return not expected.are_errors_pending(release)
+        return look.prepared(release) == "all"
 
 
 def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, object]:

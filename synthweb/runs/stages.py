@@ -60,10 +60,28 @@ SIMULATE = Stage(
     title="Simulate the noise",
     text="The answers about each column are simulated from the model and the receipt.",
 )
-RANGES = (WAIT, SIMULATE)
+DRAW = Stage(
+    name="draw",
+    title="Draw the first rows",
+    text="A hundred rows are drawn from the model, the same for everybody.",
+)
+ASK = Stage(
+    name="ask",
+    title="Repeat the run on generated records",
+    text="The questions of the run are asked of records that the model generates.",
+)
+REFIT = Stage(
+    name="refit", title="Fit them again", text="A model is fitted to the simulated answers."
+)
+MATCH = Stage(
+    name="match",
+    title="Measure the distance",
+    text="Its records are compared with those that the questions were asked of.",
+)
+RANGES = (WAIT, DRAW, SIMULATE, ASK, REFIT, MATCH)
 NAMES = tuple(stage.name for stage in RUN)
 
-TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, SIMULATE)}
+TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, *RANGES)}
 
 
 def position(name: str) -> int:

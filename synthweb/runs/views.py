@@ -25,7 +25,6 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
-from synthweb.releases import expected
 from synthweb.releases import selectors as releases
 from synthweb.runs import (
     errors,
@@ -277,20 +276,21 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         services.request_ranges(release=release)
         return redirect("runs:ranges", code)
     asking_again = bool(request.headers.get("HX-Request"))
-    by_look = asking_again and request.GET.get("by") == "look"
-    is_ready = expected.columns_of(release) is not None
-    if is_ready and by_look:
-        return HttpResponseClientRefresh()  # the page is loaded again with what it said
-    if is_ready:
+    waits = screens.Waiting.of(request.GET) if asking_again else None
+    if waits is not None and waits.has_arrived(release):
+        return HttpResponseClientRefresh()  # the page is loaded again with what it lacked
+    if waits is None and screens.Waiting.whole().has_arrived(release):
         return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
     errand = selectors.latest_ranges_errand(release)
     if errand is None or errand.state == RangesErrand.State.FINISHED:
         errand = services.request_ranges(release=release)
-    if asking_again and not errand.is_open and not by_look:
+    if asking_again and not errand.is_open and waits is None:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/expected_wait.html"
-    page = "releases/_look_waiting.html" if by_look else page
-    return render(request, page, screens.ranges(request.user, release, errand))
+    page = "releases/_look_waiting.html" if waits is not None else page
+    return render(
+        request, page, screens.ranges(request.user, release, errand) | {"waits": waits}
+    )
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

@@ -33,7 +33,17 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
 from synthweb.releases import services as releases
-from synthweb.runs import artefacts, errors, failpoints, lease, planning, reconcile, stages
+from synthweb.releases.models import Release
+from synthweb.runs import (
+    artefacts,
+    errors,
+    failpoints,
+    lease,
+    planning,
+    reconcile,
+    services,
+    stages,
+)
 from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.progress import Progress
 from synthweb.runs.public_tables import StatedTable
@@ -278,6 +288,16 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
         RunEvent.objects.create(
             run=run, stage=stages.PUBLISH.name, text="The release is ready."
         )
+    _ask_for_first_look(release)
+
+
+def _ask_for_first_look(release: Release) -> None:
+    """Have another worker draw the first rows and compute the expected errors. The release is published by now: if this fails,
+    whoever opens its page asks again."""
+    try:
+        services.request_ranges(release=release)
+    except DatabaseError as error:
+        logger.warning("first look at %s not asked for: %s", release.code, type(error).__name__)
 
 
 def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object]) -> None:

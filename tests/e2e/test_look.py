@@ -13,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from synthweb.releases import services
+from synthweb.releases import look, services
 from synthweb.releases.models import Sample
 from synthweb.runs import ranges
 from synthweb.runs.models import RangesErrand
@@ -42,6 +42,7 @@ def test_an_analyst_looks_sorts_filters_and_downloads(
         cast, mechanism="independent", epsilon="4", name="Three columns", table=scene.TABLE
     )
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    look.store(look.draw(release))
     client = Client()
     client.force_login(cast.analyst)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value

@@ -79,6 +79,7 @@ GET    releases/<slug:code>/editions/                read
 POST   releases/<slug:code>/editions/                share
 GET    releases/<slug:code>/editions/<slug:edition>/ read
 GET    releases/<slug:code>/expected/                read
+GET    releases/<slug:code>/expected-errors/         read
 GET    releases/<slug:code>/first-rows/              read
 GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share

@@ -250,6 +250,7 @@ GET    api/v1/releases/                                              401    200 
 GET    api/v1/releases/<slug:code>/                                  401    404    404    200    200    200    200    200
 PATCH  api/v1/releases/<slug:code>/                                  401    404    404    403    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected/                         401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/expected-errors/                  401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/first-rows/                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/network/                          401    404    404    404    404    404    404    404
 GET    api/v1/releases/<slug:code>/verification/                     401    404    404    200    200    200    200    200

@@ -9,6 +9,8 @@ import pytest
 from django.test import Client
 
 from synth_engine.evaluation import expected as ranges
+from synth_engine.evaluation import expected_errors
+from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.model import Model
 from synthweb.releases import expected, screens, services
 from synthweb.releases.models import ExpectedRanges, Release
@@ -38,7 +40,6 @@ def test_an_analyst_sees_them_once_the_release_is_shared(
     address = f"/releases/{release.code}/expected/"
     assert browser(cast.analyst).get(address).status_code == 404
     assert browser(cast.analyst).get(f"{address}making/").status_code == 404
-    assert not RangesErrand.objects.exists()
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     client = browser(cast.analyst)
     waiting = client.get(address, follow=True)
@@ -108,7 +109,7 @@ def test_a_failure_is_said_and_a_person_asks_again(
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(expected, "compute", fails)
+        patched.setattr(expected, "compute_columns", fails)
         errands.compute(code=runs.request_ranges(release=release).code)
     failed = RangesErrand.objects.get()
     assert failed.state == "failed" and failed.failure is not None
@@ -127,14 +128,14 @@ def test_one_worker_computes_them_and_an_overtaken_one_stores_nothing(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     errand = runs.request_ranges(release=release)
-    compute = expected.compute
+    compute = expected.compute_columns
 
-    def overtaken(*given: Any, **named: Any) -> expected.Computed:
+    def overtaken(*given: Any, **named: Any) -> list[ranges.ExpectedColumn]:
         RangesErrand.objects.update(lease_token=errand.lease_token + 2)
         return compute(*given, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(expected, "compute", overtaken)
+        patched.setattr(expected, "compute_columns", overtaken)
         errands.compute(code=errand.code)
     assert not ExpectedRanges.objects.exists()
     errand.refresh_from_db()
@@ -174,7 +175,76 @@ def test_a_method_that_scores_all_pairs_has_its_expected_error_on_the_page(
     assert "Error of this release" in page and page.count("data-errors") == 1
     for line in expected.error_lines(release):
         assert line.label in page and line.estimate in page
+    rest = Caller(cast.steward, "read").get(f"/releases/{release.code}/expected-errors/").json()
+    for name, of_engine in (("single_columns", errors.columns), ("pairs", errors.pairs)):
+        assert rest[name] == {
+            "estimate": of_engine.estimate.value,
+            "low": of_engine.low,
+            "high": of_engine.high,
+            "level": expected_errors.LEVEL,
+        }
+    columns = expected.columns_of(release)
+    assert columns is not None
+    assert [each["name"] for each in rest["columns"]] == [each.name for each in columns]
+    by_closeness = [each["closeness"] for each in rest["columns"]]
+    for level in CLOSENESS_LEVELS:
+        assert rest["quality"][level] == by_closeness.count(level)
+    assert all(each["deviation"] > 0 for each in rest["columns"])
     # Another method says too little of what it misses.
     ExpectedRanges.objects.update(errors=None)
     page = html_of(browser(cast.steward).get(f"/releases/{release.code}/expected/"))
     assert "Error of this release" not in page
+    rest = Caller(cast.steward, "read").get(f"/releases/{release.code}/expected-errors/").json()
+    assert rest["single_columns"] is None and rest["pairs"] is None
+
+
+def test_ranges_are_shown_while_the_run_is_simulated_and_it_says_how_far_it_is(
+    cast: Cast, browser: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = scene.released(
+        cast, mechanism="auto", epsilon="4", name="With errors", table=scene.TABLE
+    )
+    client, address = browser(cast.steward), f"/releases/{release.code}/expected/"
+    making = f"{address}making/?lacks=errors"
+    pages: list[str] = []
+    written: list[tuple[str, float]] = []
+    compute = expected.compute_errors
+
+    def watched(*given: Any, progress: Any) -> Any:
+        def told(step: str, share: float) -> None:
+            progress(step, share)
+            written.append(RangesErrand.objects.values_list("stage", "progress").get())
+            if step == "fit":
+                pages.append(html_of(client.get(address)))
+                waits = client.get(making, headers={"HX-Request": "true"})
+                pages.append(html_of(waits))
+
+        return compute(*given, progress=told)
+
+    monkeypatch.setattr(expected, "compute_errors", watched)
+    errands.compute(code=RangesErrand.objects.get().code)
+    shown, waiting = pages
+    assert shown.count("data-expected") == 3 and making in shown
+    # Fitting does not say how far it is: its bar moves without an end.
+    assert 'id="look-waiting"' in waiting and "stage-unknown" in waiting
+    assert {"ask", "refit", "match"} == {stage for stage, _ in written}
+    assert "data-errors" in html_of(client.get(address))
+    arrived = client.get(making, headers={"HX-Request": "true"})
+    assert arrived.headers["HX-Refresh"] == "true"
+
+
+def test_a_worker_that_takes_over_goes_on_after_what_is_stored(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(expected, "compute_errors", fails)
+        errands.compute(code=RangesErrand.objects.get().code)
+    assert RangesErrand.objects.get().state == "failed"
+    assert expected.columns_of(release) is not None and expected.are_errors_pending(release)
+    with monkeypatch.context() as patched:
+        patched.setattr(expected, "compute_columns", fails)  # which is done already
+        errands.compute(code=runs.request_ranges(release=release).code)
+    assert not expected.are_errors_pending(release)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from synth_engine import codec
+from synth_engine.evaluation.expected import ExpectedColumn
 from synth_engine.models.model import Model
 from synth_engine.tables import Drawing
-from synthweb.releases import look, screens, services
+from synthweb.releases import expected, look, screens, services
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges
 from synthweb.runs import services as runs
-from synthweb.runs.models import RangesErrand
+from synthweb.runs.models import OutboxMessage, RangesErrand
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -28,10 +31,24 @@ TABLE = scene.TABLE + "north,7,\n" * 20
 
 
 @pytest.fixture
-def release(cast: Cast) -> Release:
+def published(cast: Cast) -> Release:
+    """As the worker of the run leaves it: nothing of the page is prepared yet."""
     return scene.released(
         cast, mechanism="independent", epsilon="4", name="Three columns", table=TABLE
     )
+
+
+@pytest.fixture
+def release(published: Release) -> Release:
+    """After the worker that was rung for when it was published."""
+    ranges.compute(code=RangesErrand.objects.get().code)
+    return published
+
+
+def seen(release: Release) -> look.Look:
+    shown = look.look_of(release)
+    assert shown is not None
+    return shown
 
 
 def rows_of(html: str) -> list[list[str]]:
@@ -46,7 +63,6 @@ def test_whoever_may_draw_samples_sees_the_same_hundred_rows(
     address = f"/releases/{release.code}/look/"
     assert browser(cast.analyst).get(address).status_code == 404
     assert browser(cast.auditor).get(address).status_code == 403
-    assert not FirstLook.objects.exists()
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     shown = rows_of(html_of(browser(cast.analyst).get(address)))
     assert len(shown) == look.ROWS and all(len(row) == 3 for row in shown)
@@ -65,11 +81,9 @@ def test_the_rows_are_those_of_the_public_seed(release: Release) -> None:
     )
     (block,) = draw.blocks()
     texts = codec.as_text(draw.model.domain, block)
-    shown = look.look_of(release)
-    expected = [
-        [text or None for text in row] for row in texts.itertuples(index=False, name=None)
-    ]
-    assert [list(row.cells) for row in shown.rows] == expected
+    shown = seen(release)
+    drawn = [[text or None for text in row] for row in texts.itertuples(index=False, name=None)]
+    assert [list(row.cells) for row in shown.rows] == drawn
 
 
 def test_rows_are_sorted_by_a_link_and_missing_values_come_last(
@@ -124,7 +138,7 @@ def test_each_column_has_a_histogram_of_the_model_and_its_dictionary(
     page = html_of(browser(cast.steward).get(f"/releases/{release.code}/look/"))
     assert page.count('class="thumb"') == page.count('class="look-column"') == 3
     assert "0 to 99" in page and "north, south" in page
-    shown = look.look_of(release)
+    shown = seen(release)
     for column in shown.columns:
         assert column.histogram is not None
         assert sum(bar.share.value for bar in column.histogram.bars) == pytest.approx(1)
@@ -132,28 +146,93 @@ def test_each_column_has_a_histogram_of_the_model_and_its_dictionary(
     assert works is not None and works.missing is not None and 0 < works.missing.value < 1
 
 
-def test_rows_of_another_version_are_drawn_again(release: Release) -> None:
-    first = look.look_of(release)
-    FirstLook.objects.update(version="look/0", document={})
-    assert look.look_of(release) == first
-    assert FirstLook.objects.get().version == look.VERSION
+def test_a_run_that_ends_has_a_worker_rung_for_what_the_page_needs(
+    published: Release,
+) -> None:
+    errand = RangesErrand.objects.get()
+    assert errand.release == published and errand.is_open
+    assert OutboxMessage.objects.filter(subject_code=errand.code).exists()
 
 
-def test_expected_errors_stand_beside_the_columns_once_they_are_computed(
+def test_a_release_is_published_although_nobody_can_be_asked_for_its_first_look(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(**_: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(runs, "request_ranges", away)
+    release = scene.released(
+        cast, mechanism="independent", epsilon="4", name="Three columns", table=TABLE
+    )
+    assert release.run.state == "finished"
+    assert not RangesErrand.objects.exists()
+
+
+def test_no_request_draws_the_rows(
+    cast: Cast, published: Release, browser: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, address = browser(cast.steward), f"/releases/{published.code}/look/"
+    making = f"/releases/{published.code}/expected/making/"
+    with monkeypatch.context() as patched:
+        patched.setattr(Model, "from_json", _refused)
+        page = html_of(client.get(address))
+        assert f"{making}?lacks=rows" in page and "<tbody>" not in page
+        waiting = client.get(f"{making}?lacks=rows", headers={"HX-Request": "true"})
+        assert 'id="look-waiting"' in html_of(waiting) and "stage-bar" in html_of(waiting)
+        rest = Caller(cast.steward, "read").get(f"/releases/{published.code}/first-rows/")
+        assert rest.status_code == 202 and rest.headers["Retry-After"]
+    ranges.compute(code=RangesErrand.objects.get().code)
+    arrived = client.get(f"{making}?lacks=rows", headers={"HX-Request": "true"})
+    assert arrived.headers["HX-Refresh"] == "true"
+    with monkeypatch.context() as patched:
+        patched.setattr(Model, "from_json", _refused)
+        assert len(rows_of(html_of(client.get(address)))) == look.ROWS
+
+
+def _refused(*_: object, **__: object) -> None:
+    raise AssertionError("a request read the model")
+
+
+def test_an_older_release_has_its_rows_drawn_when_somebody_opens_it(
     cast: Cast, release: Release, browser: Open
 ) -> None:
+    first = seen(release)
+    FirstLook.objects.update(version="look/0", document={})
     client, address = browser(cast.steward), f"/releases/{release.code}/look/"
-    making = f"/releases/{release.code}/expected/making/?by=look"
-    before = html_of(client.get(address))
-    assert making in before and "data-closeness" not in before
-    waiting = client.get(making, headers={"HX-Request": "true"})
-    assert 'id="look-waiting"' in html_of(waiting)
+    assert "lacks=rows" in html_of(client.get(address))
+    making = f"/releases/{release.code}/expected/making/?lacks=rows"
+    client.get(making, headers={"HX-Request": "true"})
+    ranges.compute(code=RangesErrand.objects.get(state="waiting").code)
+    assert seen(release) == first
+    assert FirstLook.objects.get().version == look.VERSION
+    assert len(rows_of(html_of(client.get(address)))) == look.ROWS
+
+
+def test_rows_stand_on_the_page_before_their_expected_errors(
+    cast: Cast, published: Release, browser: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = published
+    client, address = browser(cast.steward), f"/releases/{release.code}/look/"
+    making = f"/releases/{release.code}/expected/making/?lacks=ranges"
+    pages: list[str] = []
+    compute = expected.compute_columns
+
+    def watched(*given: Any, **named: Any) -> list[ExpectedColumn]:
+        pages.append(html_of(client.get(address)))
+        pages.append(html_of(client.get(making, headers={"HX-Request": "true"})))
+        return compute(*given, **named)
+
+    monkeypatch.setattr(expected, "compute_columns", watched)
     ranges.compute(code=RangesErrand.objects.get().code)
+    before, waiting = pages
+    assert len(rows_of(before)) == look.ROWS and making in before
+    assert "data-closeness" not in before
+    assert 'id="look-waiting"' in waiting and "Simulate the noise" in waiting
     arrived = client.get(making, headers={"HX-Request": "true"})
     assert arrived.headers["HX-Refresh"] == "true"
     page = html_of(client.get(address))
     assert page.count("data-closeness") == 3 and "data-quality" in page and making not in page
-    shown = look.look_of(release)
+    shown = seen(release)
     assert shown.quality is not None
     counts = shown.quality
     assert counts.close + counts.fair + counts.rough == 3
@@ -164,28 +243,28 @@ def test_expected_errors_stand_beside_the_columns_once_they_are_computed(
     )
 
 
-def test_a_worker_that_computes_the_errors_draws_the_rows_too(release: Release) -> None:
-    ranges.compute(code=runs.request_ranges(release=release).code)
-    prepared = FirstLook.objects.get()
-    assert prepared.quality is not None
-    shown = look.look_of(release)
-    FirstLook.objects.all().delete()
-    assert look.look_of(release) == shown  # from the stored ranges
-
-
 def test_a_failure_to_compute_them_is_said_beside_the_rows(
-    cast: Cast, release: Release, browser: Open
+    cast: Cast, published: Release, browser: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs.request_ranges(release=release)
-    RangesErrand.objects.update(state=RangesErrand.State.FAILED)
-    making = f"/releases/{release.code}/expected/making/"
-    answer = browser(cast.steward).get(f"{making}?by=look", headers={"HX-Request": "true"})
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(expected, "compute_columns", fails)
+        ranges.compute(code=RangesErrand.objects.get().code)
+    client, making = browser(cast.steward), f"/releases/{published.code}/expected/making/"
+    answer = client.get(f"{making}?lacks=ranges", headers={"HX-Request": "true"})
     assert "hx-get" not in html_of(answer) and making in html_of(answer)
+    assert len(rows_of(html_of(client.get(f"/releases/{published.code}/look/")))) == look.ROWS
+    client.post(making)
+    ranges.compute(code=RangesErrand.objects.get(state="waiting").code)
+    assert seen(published).quality is not None
 
 
 def test_lists_have_columns_quality_and_who_shared(
-    cast: Cast, release: Release, browser: Open
+    cast: Cast, published: Release, browser: Open
 ) -> None:
+    release = published
     address = f"/releases/{release.code}/look/"
     steward = html_of(browser(cast.steward).get("/releases/"))
     assert address in steward and "with nobody" in steward and "data-quality" not in steward
@@ -201,17 +280,20 @@ def test_lists_have_columns_quality_and_who_shared(
     assert "with nobody" in html_of(browser(cast.steward).get("/releases/"))
 
 
-def test_rest_has_the_same_rows_and_facts(cast: Cast, release: Release) -> None:
+def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> None:
+    release = published
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     calls = Caller(cast.analyst, "read")
     (listed,) = calls.get("/releases/").json()["results"]
     assert (listed["columns"], listed["quality"]) == (None, None)
     assert listed["shared_by"] == cast.steward.username
+    assert calls.get(f"/releases/{release.code}/first-rows/").status_code == 202
+    look.store(look.draw(release))
     first = calls.get(f"/releases/{release.code}/first-rows/").json()
     assert [column["closeness"] for column in first["columns"]] == [None] * 3
     ranges.compute(code=runs.request_ranges(release=release).code)
     answer = calls.get(f"/releases/{release.code}/first-rows/").json()
-    shown = look.look_of(release)
+    shown = seen(release)
     assert answer["rows"] == first["rows"] == [list(row.cells) for row in shown.rows]
     assert answer["seed"] == look.seed_of(release)
     for column, of_page in zip(answer["columns"], shown.columns, strict=True):

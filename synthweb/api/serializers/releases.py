@@ -48,7 +48,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     relation = serializers.SerializerMethodField()
     domain_digest = serializers.CharField(source="domain_version.digest")
     columns = serializers.SerializerMethodField(
-        help_text="Of a sample; null before somebody looked at the release."
+        help_text="Of a sample; null before a worker has drawn the first rows."
     )
     quality = serializers.SerializerMethodField(
         help_text="Expected; null before the expected ranges are computed."
@@ -341,6 +341,41 @@ class ExpectedColumnSerializer(serializers.Serializer[Any]):
         allow_blank=True, help_text="Why there are no figures; empty where there are."
     )
     figures = ExpectedFigureSerializer(many=True)
+
+
+class DistanceSerializer(serializers.Serializer[Any]):
+    """A mean total variation distance to the real table, with the band in which it is expected."""
+
+    estimate = serializers.FloatField(source="estimate.value")
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    level = serializers.FloatField(help_text="The share of releases whose band holds it.")
+
+
+class ColumnErrorSerializer(serializers.Serializer[Any]):
+    """How close one column is expected to be."""
+
+    name = serializers.CharField()
+    closeness = serializers.ChoiceField(choices=CLOSENESS_LEVELS)
+    deviation = serializers.FloatField(
+        allow_null=True,
+        help_text="The farthest end of a band of the column from its estimate: of shares of records as it is, of means in "
+        "standard deviations. null where the column has no bands.",
+    )
+
+
+class ExpectedErrorsSerializer(serializers.Serializer[Any]):
+    """How far a release is expected to be from the real table."""
+
+    single_columns = DistanceSerializer(
+        allow_null=True,
+        help_text="Averaged over all columns. null where the method says too little of what it misses.",
+    )
+    pairs = DistanceSerializer(
+        allow_null=True, help_text="Averaged over all pairs of columns; null as above."
+    )
+    quality = QualitySerializer()
+    columns = ColumnErrorSerializer(many=True)
 
 
 class BarSerializer(serializers.Serializer[Any]):

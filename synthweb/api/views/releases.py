@@ -19,6 +19,8 @@ from rest_framework.viewsets import GenericViewSet
 from synth_engine import mechanisms
 from synth_engine.errors import InputError
 from synth_engine.evaluation import expected as ranges
+from synth_engine.evaluation import expected_quality
+from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synthweb.accounts.models import Role
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import holders_of
@@ -32,6 +34,7 @@ from synthweb.api.serializers.releases import (
     ColumnSerializer,
     EditionSerializer,
     ExpectedColumnSerializer,
+    ExpectedErrorsSerializer,
     FirstRowsSerializer,
     GrantSerializer,
     MarksSerializer,
@@ -146,20 +149,46 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
     @extend_schema(responses={200: ExpectedColumnSerializer(many=True), 202: IN_PROGRESS})
     def expected(self, request: Request, code: str) -> Response:
         """Figures of each column of the real table, as the model has them, with the band that the noise leaves. From the
-        model and the receipt alone: it costs no budget. The first request has a worker compute them and is answered by 202:
-        ask the same address again."""
+        model and the receipt alone: it costs no budget. 202 before a worker has computed them, which it does when the release
+        is published: ask the same address again."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         columns = expected.columns_of(release)
         if columns is None:
             return _in_progress(request, release)
         return Response(ExpectedColumnSerializer(ranges.to_json(columns), many=True).data)
 
-    @extend_schema(responses=FirstRowsSerializer)
+    @extend_schema(responses={200: ExpectedErrorsSerializer, 202: IN_PROGRESS})
+    def expected_errors(self, request: Request, code: str) -> Response:
+        """How far the release is expected to be from the real table: how close each column is, and the mean distances of
+        single columns and of pairs of columns with their bands. From the model and the receipt alone: it costs no budget."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        columns = expected.columns_of(release)
+        if columns is None or expected.are_errors_pending(release):
+            return _in_progress(request, release)
+        errors = expected.errors_of(release)
+        document = {
+            "single_columns": None if errors is None else errors.columns,
+            "pairs": None if errors is None else errors.pairs,
+            "quality": ExpectedQuality.of(columns),
+            "columns": [
+                {
+                    "name": column.name,
+                    "closeness": expected_quality.closeness_of(column),
+                    "deviation": expected_quality.deviation_of(column),
+                }
+                for column in columns
+            ],
+        }
+        return Response(ExpectedErrorsSerializer(document).data)
+
+    @extend_schema(responses={200: FirstRowsSerializer, 202: IN_PROGRESS})
     def first_rows(self, request: Request, code: str) -> Response:
         """A hundred synthetic rows, and what the model holds of each column: the tab Look. Nothing is charged, and everybody
-        gets the same rows."""
+        gets the same rows. 202 before a worker has drawn them, which it does when the release is published."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         shown = look.look_of(release)
+        if shown is None:
+            return _in_progress(request, release)
         document = {
             "seed": look.seed_of(release),
             "sampler": mechanisms.SAMPLER,
@@ -177,12 +206,12 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
 
 def _in_progress(request: Request, release: Release) -> Response:
-    """202: a worker is asked for the expected ranges; 409 if it failed on them."""
+    """202: a worker is asked for the first rows, expected ranges and errors; 409 if it failed on them."""
     errand = run_selectors.latest_ranges_errand(release)
     if errand is not None and errand.state == RangesErrand.State.FAILED:
         raise Conflict(
-            "The expected ranges of this release could not be computed",
-            repair="ask for them again on the tab Expected of the release",
+            "The first rows or the expected ranges and errors of this release could not be computed",
+            repair="ask for them again on the tab Look or Expected of the release",
         )
     errand = run_services.request_ranges(release=release)
     return Response(
