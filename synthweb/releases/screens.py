@@ -102,8 +102,11 @@ COLUMNS = (
     SortColumn(key="method", title="Method", order=("mechanism",)),
     SortColumn(key="promise", title="Guarantee", order=("epsilon", "delta"), number=True),
     SortColumn(key="rows", title="Rows", order=("rows",), number=True, falls=True),
-    SortColumn(key="quality", title="Expected"),
-    SortColumn(key="shared", title="Shared"),
+    SortColumn(
+        key="columns", title="Columns", order=("column_count",), number=True, falls=True
+    ),
+    SortColumn(key="quality", title="Expected", order=("closeness",)),
+    SortColumn(key="shared", title="Shared", order=("shared_by", "readers")),
     SortColumn(key="published", title="Published (UTC)", order=("created_at",), falls=True),
 )
 
@@ -160,7 +163,10 @@ def release_list(
     """The list of releases with its filter, as `user` sees them."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
     listed = listing(
-        selectors.with_sharing(releases, user), query, columns=COLUMNS, usual="-published"
+        selectors.with_quality(selectors.with_sharing(releases, user)),
+        query,
+        columns=COLUMNS,
+        usual="-published",
     )
     return {
         "list": listed,

@@ -13,13 +13,16 @@ from django.db.models import (
     Case,
     Count,
     Exists,
+    F,
+    IntegerField,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
     When,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
 from django.http import Http404
 
 from synthweb.accounts.models import Membership, Role, User
@@ -161,6 +164,30 @@ def with_sharing(releases: QuerySet[Release], user: Person) -> QuerySet[Release]
             default=False,
             output_field=BooleanField(),
         ),
+    )
+
+
+def with_quality(releases: QuerySet[Release]) -> QuerySet[Release]:
+    """The same releases, each with `column_count`, 0 before the first look is prepared, and `closeness`, the place of its word of
+    quality: 0 close, 1 fair, 2 rough, 3 not known, 4 before it is computed (`ExpectedQuality.word`)."""
+    close, fair, rough = (
+        Cast(KeyTextTransform(level, "first_look__quality"), IntegerField())
+        for level in ("close", "fair", "rough")
+    )
+    return releases.annotate(
+        column_count=Coalesce("first_look__columns", 0),
+        close_columns=close,
+        fair_columns=close + fair,
+        known_columns=close + fair + rough,
+    ).annotate(
+        closeness=Case(
+            When(known_columns=None, then=4),
+            When(known_columns=0, then=3),
+            When(known_columns__lte=F("close_columns") * 2, then=0),
+            When(known_columns__lte=F("fair_columns") * 2, then=1),
+            default=2,
+            output_field=IntegerField(),
+        )
     )
 
 

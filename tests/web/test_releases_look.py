@@ -12,9 +12,10 @@ from django.test import Client
 
 from synth_engine import codec
 from synth_engine.evaluation.expected import ExpectedColumn
+from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.model import Model
 from synth_engine.tables import Drawing
-from synthweb.releases import expected, look, screens, services
+from synthweb.releases import expected, look, screens, selectors, services
 from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges
 from synthweb.runs import services as runs
@@ -271,13 +272,56 @@ def test_lists_have_columns_quality_and_who_shared(
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     ranges.compute(code=runs.request_ranges(release=release).code)
     steward = html_of(browser(cast.steward).get("/releases/"))
-    assert "with 1" in steward and "data-quality" in steward and "3 columns" in steward
+    assert "with 1" in steward and "data-quality" in steward
+    assert '<td class="number" data-name="Columns"> 3 </td>' in " ".join(steward.split())
     analyst = html_of(browser(cast.analyst).get("/releases/"))
     assert address in analyst and "by steward" in analyst
     auditor = html_of(browser(cast.auditor).get("/releases/"))
     assert address not in auditor and f"/releases/{release.code}/" in auditor
     services.revoke(actor=cast.steward, grant=release.grants.get())
     assert "with nobody" in html_of(browser(cast.steward).get("/releases/"))
+
+
+def test_lists_are_sorted_by_quality_columns_and_sharing(
+    cast: Cast, release: Release, browser: Open
+) -> None:
+    qualities = {
+        "rough": {"close": 1, "fair": 0, "rough": 2, "unknown": 0},
+        "not known": {"close": 0, "fair": 0, "rough": 0, "unknown": 3},
+        "fair": {"close": 1, "fair": 1, "rough": 1, "unknown": 1},
+        "not computed yet": None,
+        "close": {"close": 2, "fair": 1, "rough": 1, "unknown": 9},
+    }
+    first = FirstLook.objects.get()
+    for number, (name, quality) in enumerate(qualities.items()):
+        Release.objects.filter(pk=release.pk).update(name=name)
+        copied = Release.objects.get(pk=release.pk)
+        copied.pk, copied.code, copied.run_code = None, f"copy{number}", f"run{number}"
+        copied.save()
+        FirstLook.objects.create(
+            release=copied,
+            version=first.version,
+            columns=10 - number,
+            document=first.document,
+            quality=quality,
+        )
+    Release.objects.filter(pk=release.pk).update(name="the first")
+    shared = Release.objects.get(name="fair")
+    services.share(actor=cast.steward, release=shared, analyst=cast.analyst)
+    client = browser(cast.steward)
+
+    def listed(sort: str) -> list[str]:
+        page = html_of(client.get("/releases/", {"sort": sort}))
+        names = re.findall(r'/look/"[^>]*>([^<]+)</a>', page)
+        return [name.strip() for name in names if name.strip() != "the first"]
+
+    order = ["close", "fair", "rough", "not known", "not computed yet"]
+    assert listed("quality") == order and listed("-quality") == order[::-1]
+    assert listed("-columns") == list(qualities)
+    assert listed("-shared")[0] == "fair"
+    for release in selectors.with_quality(Release.objects.all()):
+        word = look.quality_of(release.first_look)
+        assert release.closeness == (4 if word is None else CLOSENESS_LEVELS.index(word.word))
 
 
 def test_rest_has_the_same_rows_and_facts(cast: Cast, published: Release) -> None:

@@ -29,7 +29,12 @@ from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import Release
 from synthweb.runs import errors, lease, planning, queue, reconcile, services, worker
-from synthweb.runs.models import OutboxMessage, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    OutboxMessage,
+    RangesErrand,
+    SynthesisRun,
+    TableErrand,
+)
 from tests.cast import Cast
 from tests.web import doorbell, scene
 from tests.web.rest import Caller
@@ -405,6 +410,7 @@ def unpublish(run: SynthesisRun) -> None:
     SynthesisRun.objects.filter(pk=run.pk).update(
         state=State.MEASURED, release=None, lease_held=False
     )
+    RangesErrand.objects.filter(release__run_code=run.code).delete()
     Release.objects.filter(run_code=run.code).delete()
 
 
