@@ -273,7 +273,7 @@ def test_lists_have_columns_quality_and_who_shared(
     ranges.compute(code=runs.request_ranges(release=release).code)
     steward = html_of(browser(cast.steward).get("/releases/"))
     assert "with 1" in steward and "data-quality" in steward
-    assert '<td class="number" data-name="Columns"> 3 </td>' in " ".join(steward.split())
+    assert re.search(r'data-name="Columns">\s*3\s*<', steward)
     analyst = html_of(browser(cast.analyst).get("/releases/"))
     assert address in analyst and "by steward" in analyst
     auditor = html_of(browser(cast.auditor).get("/releases/"))

@@ -1,0 +1,138 @@
+"""Stored samples stay byte for byte: a model of each schema, drawn by each sampler, gives the file that it has always given.
+
+A change of a digest breaks samples that people have cited. A new way of drawing is a new version of the sampler
+(docs/adr/0057-samples-are-drawn-in-blocks.md), with digests of its own here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from synth_engine.domain import Categorical, Domain, Integer, Weak
+from synth_engine.hierarchy import StringHierarchy
+from synth_engine.hierarchy.estimate import LeafEstimates
+from synth_engine.mechanisms.trees import columns
+from synth_engine.models.model import SCHEMAS, WHOLE, Model, Table, whole_weights
+from synth_engine.models.sparse_table import SparseTable
+from synth_engine.models.trees import factory
+from synth_engine.tables import Drawing, csv_pieces
+from tests.engine import test_targets, test_triple_mixture
+from tests.engine.test_published_trees import SIGNS
+
+
+def of_network() -> Model:
+    """Tables along a chain, without targets."""
+    return replace(test_targets.model(), targets=(), merged=(), tables=_chain().tables)
+
+
+def _chain() -> Model:
+    """The chain of the model with targets, its price by codes and not by bins."""
+    whole = test_targets.model()
+    *others, last = whole.tables
+    spread = np.repeat(last.weights / 50, 50, axis=1)
+    table = Table(clique=last.clique, weights=whole_weights(spread))
+    return replace(whole, targets=(), merged=(), tables=(*others, table))
+
+
+def of_independent_tables() -> Model:
+    return replace(test_triple_mixture.model(), targets=(), mixture=None)
+
+
+def of_texts() -> Model:
+    """A tree of four beginnings of texts, one of them ended and one completed by public texts."""
+    public = {"set": "list", "values": ["caba", "cabb", "cc"], "weights": [6, 2, 5]}
+    document = {
+        "name": "word",
+        "kind": "weak",
+        "values": SIGNS.to_json(),
+        "completions": public,
+    }
+    domain = Domain.from_json({"schema": "synth_engine/domain/1", "attributes": [document]})
+    words = StringHierarchy(columns=("word",), alphabet="abcdefghij", shortest=1, longest=6)
+    leaves = LeafEstimates(
+        levels=np.array([2, 2, 2, 1]),
+        prefixes=words.encode(["ca", "cb", "d", "e"]),
+        counts=np.array([100.0, 400.0, 250.0, 250.0]),
+    )
+    attribute = domain.attribute("word")
+    assert isinstance(attribute, Weak)
+    return Model(
+        mechanism="adaptive",
+        domain=columns.resolve_domain(domain),
+        rows=8_000,
+        tables=(),
+        tree=factory.tree(words, leaves, completions=attribute.completions),
+    )
+
+
+def of_cells() -> Model:
+    """Three cells of two columns, and a table of another."""
+    places = tuple(f"w{number:04}" for number in range(900))
+    domain = Domain(
+        attributes=(
+            Categorical(name="work", values=places, outside="clamp"),
+            Categorical(name="home", values=places, outside="clamp"),
+            Integer(name="jobs", low=0, high=3, width=1),
+        )
+    )
+    weights = np.array([WHOLE // 2, WHOLE // 4, WHOLE // 4], dtype=np.int64)
+    return Model(
+        mechanism="on-the-map",
+        domain=domain,
+        rows=5_000,
+        tables=(Table(clique=("jobs",), weights=whole_weights(np.arange(1.0, 5.0))),),
+        cells=SparseTable(
+            clique=("work", "home"),
+            cells=np.array([7, 3 * 900 + 899, 800 * 900], dtype=np.int64),
+            weights=weights,
+        ),
+    )
+
+
+MODELS: dict[str, tuple[Callable[[], Model], str, str, str]] = {
+    "independent": (
+        of_independent_tables,
+        "synth_engine/model/1",
+        "3a8145fd71b2008a",
+        "3a8145fd71b2008a",
+    ),
+    "network": (of_network, "synth_engine/model/1", "893a296583b6ce27", "893a296583b6ce27"),
+    "targets": (
+        test_targets.model,
+        "synth_engine/model/2",
+        "d7c868271a6d321b",
+        "e653ce775012cec0",
+    ),
+    "tree": (of_texts, "synth_engine/model/3", "7a36654cd37788f8", "7a36654cd37788f8"),
+    "cells": (of_cells, "synth_engine/model/4", "7d90077a3f7ef3a9", "7d90077a3f7ef3a9"),
+    "mixture": (
+        test_triple_mixture.model,
+        "synth_engine/model/5",
+        "c2b202ebd1dae8a1",
+        "b0b7aeff996952b0",
+    ),
+}
+"""Model, schema, and the digests of 9,000 rows by the first and by the second sampler."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stored_sample_stays_byte_for_byte(name: str) -> None:
+    build, schema, first, second = MODELS[name]
+    document = json.loads(json.dumps(build().to_json()))
+    assert document["schema"] == schema
+    model = Model.from_json(document)
+    for sampler, digest in ((1, first), (2, second)):
+        draw = Drawing(model=model, rows=9_000, seed="stored", sampler=sampler)
+        text = b"".join(csv_pieces(draw))
+        assert text.count(b"\n") == 9_001
+        assert hashlib.sha256(text).hexdigest()[:16] == digest, sampler
+
+
+def test_every_schema_is_pinned() -> None:
+    assert {schema for _, schema, *_ in MODELS.values()} == set(SCHEMAS)
