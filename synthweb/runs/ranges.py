@@ -64,9 +64,9 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
     progress, release = Progress(grip), errand.release
     if look.prepared(release) == "nothing":
         progress(stages.DRAW.name, 0.0)
-        drawn = look.draw(release)
+        first_look = look.draw(release)
         with _fenced(grip):
-            look.store(drawn)
+            look.store(first_look)
     columns = expected.columns_of(release)
     if columns is None:
         columns = expected.compute_columns(
