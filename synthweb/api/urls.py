@@ -7,7 +7,12 @@ from typing import Any
 from django.urls import path, re_path
 
 from synthweb.api import problems
-from synthweb.api.renderers import CsvRenderer, ParquetRenderer, WorkbookRenderer
+from synthweb.api.renderers import (
+    CsvRenderer,
+    ParquetRenderer,
+    PythonRenderer,
+    WorkbookRenderer,
+)
 from synthweb.api.views import (
     audit,
     budget,
@@ -192,6 +197,18 @@ urlpatterns = [
         "releases/<slug:code>/first-rows/",
         releases.ReleaseViewSet.as_view({"get": "first_rows"}, **WHOLE),
         name="release-first-rows",
+    ),
+    path(
+        "releases/<slug:code>/model/",
+        releases.ReleaseViewSet.as_view({"get": "model"}),
+        name="release-model",
+    ),
+    path(
+        "releases/<slug:code>/recreate.py",
+        releases.ReleaseViewSet.as_view(
+            {"get": "recreate"}, renderer_classes=[PythonRenderer], **WHOLE
+        ),
+        name="release-recreate",
     ),
     path(
         "releases/<slug:code>/network/",

@@ -25,7 +25,17 @@ from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
-from synthweb.releases import chain, groups, maps, selectors, services, spool, tables, trees
+from synthweb.releases import (
+    chain,
+    groups,
+    maps,
+    recreation,
+    selectors,
+    services,
+    spool,
+    tables,
+    trees,
+)
 from synthweb.releases.models import Release, Sample
 from synthweb.releases.slots import TooManyDrawings
 from synthweb.releases.table_writers import FileFormat
@@ -214,6 +224,18 @@ def verifier(_request: SignedInRequest) -> HttpResponseBase:
     return _attached(
         HttpResponse(standalone.text(), content_type="text/x-python; charset=utf-8"),
         standalone.NAME,
+    )
+
+
+@login_required
+@require_GET
+def recreate(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """The program that draws the first rows again."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    text = recreation.program(release, server=f"{request.scheme}://{request.get_host()}")
+    return _attached(
+        HttpResponse(text, content_type="text/x-python; charset=utf-8"),
+        recreation.file_name(release),
     )
 
 

@@ -13,6 +13,7 @@ urlpatterns = [
     path("side-by-side/", views.side_by_side, name="side-by-side"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/look/", views.look, name="look"),
+    path("<slug:code>/recreate.py", downloads.recreate, name="recreate"),
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/measured/", views.measured, name="measured"),
     path("<slug:code>/expected/", views.expected_ranges, name="expected"),

@@ -85,6 +85,8 @@ GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
 GET    releases/<slug:code>/marks/                   read
+GET    releases/<slug:code>/model/                  read
+GET    releases/<slug:code>/recreate.py             read
 GET    releases/<slug:code>/network/                 read
 GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read

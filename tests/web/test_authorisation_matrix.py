@@ -110,6 +110,7 @@ GET    releases/side-by-side/                                        302    200 
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/look/                                    302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/recreate.py                              302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/expected/                                302    404    404    200    200    403    403    403
@@ -252,6 +253,8 @@ PATCH  api/v1/releases/<slug:code>/                                  401    404 
 GET    api/v1/releases/<slug:code>/expected/                         401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected-errors/                  401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/first-rows/                       401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/model/                            401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/recreate.py                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/network/                          401    404    404    404    404    404    404    404
 GET    api/v1/releases/<slug:code>/verification/                     401    404    404    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/receipt/                          401    404    404    200    200    200    200    200

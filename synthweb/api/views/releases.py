@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.db.models import F
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -28,7 +28,7 @@ from synthweb.api import filters
 from synthweb.api.authentication import caller
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent
-from synthweb.api.renderers import ParquetRenderer, WorkbookRenderer
+from synthweb.api.renderers import ParquetRenderer, PythonRenderer, WorkbookRenderer
 from synthweb.api.serializers.datasets import NameSerializer
 from synthweb.api.serializers.releases import (
     ColumnSerializer,
@@ -49,7 +49,16 @@ from synthweb.api.serializers.releases import (
     VerificationSerializer,
 )
 from synthweb.lib.errors import Conflict
-from synthweb.releases import chain, expected, look, selectors, services, spool, tables
+from synthweb.releases import (
+    chain,
+    expected,
+    look,
+    recreation,
+    selectors,
+    services,
+    spool,
+    tables,
+)
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
@@ -196,6 +205,21 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             "rows": [row.cells for row in shown.rows],
         }
         return Response(FirstRowsSerializer(document).data)
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def model(self, request: Request, code: str) -> Response:
+        """The model as the document that `python -m synth_engine sample` draws tables from, the same bytes as here for the same
+        rows, seed and sampler."""
+        return Response(selectors.release_for(caller(request), code, Need.SAMPLE).model)
+
+    @extend_schema(responses={(200, PythonRenderer.media_type): OpenApiTypes.STR})
+    def recreate(self, request: Request, code: str) -> HttpResponse:
+        """A program that draws the first rows again on your own machine: it downloads receipt and model, verifies the receipt, and
+        uses the public seed."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        text = recreation.program(release, server=f"{request.scheme}://{request.get_host()}")
+        media_type = f"{PythonRenderer.media_type}; charset=utf-8"
+        return HttpResponse(text, content_type=media_type)
 
     @extend_schema(responses=VerificationSerializer)
     def verification(self, request: Request, code: str) -> Response:

@@ -1,0 +1,69 @@
+"""Reads releases of a synthweb server: facts, first rows, estimates with intervals, samples, and receipts verified on
+arrival.
+
+    from synthweb_client import Client
+
+    with Client("https://synthetic.example.org", token="synthweb_…") as client:
+        for release in client.releases():
+            print(release.code, release.name, release.facts.guarantee)
+"""
+
+from synthweb_client.client import Client
+from synthweb_client.documents import (
+    Bar,
+    Column,
+    ColumnLook,
+    Estimate,
+    EstimatedColumn,
+    FirstRows,
+    Me,
+    Quality,
+    ReleaseFacts,
+    SampleFacts,
+)
+from synthweb_client.downloads import Progress
+from synthweb_client.errors import (
+    Busy,
+    ConnectionFailed,
+    IncompatibleServer,
+    NewerServer,
+    NotReady,
+    ReceiptRefused,
+    ReleaseUnavailable,
+    ServerRefused,
+    SynthwebError,
+    TokenRefused,
+)
+from synthweb_client.receipts import Receipt
+from synthweb_client.releases import Release, Sample
+from synthweb_client.transport import API_VERSION, Retries
+
+__all__ = [
+    "API_VERSION",
+    "Bar",
+    "Busy",
+    "Client",
+    "Column",
+    "ColumnLook",
+    "ConnectionFailed",
+    "Estimate",
+    "EstimatedColumn",
+    "FirstRows",
+    "IncompatibleServer",
+    "Me",
+    "NewerServer",
+    "NotReady",
+    "Progress",
+    "Quality",
+    "Receipt",
+    "ReceiptRefused",
+    "Release",
+    "ReleaseFacts",
+    "ReleaseUnavailable",
+    "Retries",
+    "Sample",
+    "SampleFacts",
+    "ServerRefused",
+    "SynthwebError",
+    "TokenRefused",
+]

@@ -1,0 +1,170 @@
+"""What the server answers, as dataclasses. Fields that a newer server adds are ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+
+from synthweb_client.errors import Fault, IncompatibleServer
+
+Document = TypeVar("Document")
+
+
+def read(content: bytes, kind: type[Document]) -> Document:
+    """An answer as an object of `kind`. Errors: IncompatibleServer where a field is missing or has another type."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IncompatibleServer(
+            f"the answer is not what this client expects: {error}"
+        ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Me:
+    """Whose token this is, and what it allows; scopes: None for other ways to sign in."""
+
+    username: str
+    organisation: str
+    roles: tuple[str, ...]
+    scopes: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """How close a release is expected to be to the real table: columns by closeness."""
+
+    word: str
+    close: int
+    fair: int
+    rough: int
+    unknown: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseFacts:
+    """One release: what it is called, how it was made, and its guarantee.
+
+    rows: the noisy (or public) number of records. columns, quality: None before they are computed.
+    """
+
+    code: str
+    name: str
+    description: str
+    dataset: str
+    mechanism: str
+    epsilon: Decimal
+    delta: Decimal
+    relation: str
+    guarantee: str
+    rows: int
+    domain_digest: str
+    created_at: datetime
+    columns: int | None = None
+    quality: Quality | None = None
+    shared_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A bar of a histogram of the model. share: of the records that have a value, 0 to 1."""
+
+    values: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnLook:
+    """What the model and the description hold of one column; nothing here is exact, and all of it may be shown."""
+
+    name: str
+    kind: str
+    values: str
+    unit: str
+    closeness: str | None
+    missing_share: float | None
+    histogram: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstRows:
+    """A hundred synthetic rows, the same for everybody. seed, sampler: public; they draw the same rows again."""
+
+    seed: str
+    sampler: int
+    columns: tuple[ColumnLook, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A figure of the real table as the noisy answers have it, with the interval that the noise leaves.
+
+    figure: mean, median, share, …; value: of a share, the value that these records have. level: the share of releases whose
+    interval holds the figure of the real table.
+    """
+
+    figure: str
+    value: str
+    estimate: float
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimatedColumn:
+    """The estimates of one column. note: why there are none; empty where there are."""
+
+    name: str
+    kind: str
+    note: str
+    figures: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One line of the data dictionary."""
+
+    column: str
+    kind: str
+    values: str
+    missing: str
+    outside: str
+    provenance: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleFacts:
+    """One table drawn from a release. seed: shown to whoever asked for the sample, and a secret unless you gave it."""
+
+    code: str
+    release: str
+    edition: str | None
+    rows: int
+    seed: str | None
+    sampler: int
+    commitment: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """An error of the server (RFC 9457)."""
+
+    type: str = "about:blank"
+    title: str = ""
+    detail: str = ""
+    errors: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Some rows of a list, and whether there are more."""
+
+    next: str | None
+    results: tuple[Any, ...]

@@ -1,0 +1,227 @@
+"""A release and the samples drawn from it. Everything here is computed from noisy answers: reading costs no budget."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+
+import httpx
+
+from synthweb_client import documents, downloads, receipts
+from synthweb_client.downloads import Report
+from synthweb_client.errors import NotReady, ReleaseUnavailable, ServerRefused
+from synthweb_client.receipts import Claim, Receipt
+from synthweb_client.transport import Transport
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+Format = Literal["csv", "parquet", "xlsx"]
+Kind = TypeVar("Kind")
+NOT_FOUND = 404
+ACCEPTED = 202
+PATIENCE = 600.0
+"""Seconds that a worker is waited for."""
+
+
+class Release:
+    """A release that is shared with you. facts: what lists say of it, as of when it was fetched."""
+
+    def __init__(
+        self, transport: Transport, facts: documents.ReleaseFacts, *, key: bytes | None
+    ) -> None:
+        self.facts = facts
+        self._transport = transport
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"Release({self.code!r}, {self.name!r})"
+
+    @property
+    def code(self) -> str:
+        """What addresses name it by."""
+        return self.facts.code
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.facts.name
+
+    def first_rows(self) -> documents.FirstRows:
+        """A hundred synthetic rows, the same for everybody, and what the model holds of each column."""
+        return documents.read(self._get("first-rows").content, documents.FirstRows)
+
+    def dictionary(self) -> tuple[documents.Column, ...]:
+        """What the columns mean, from the public description."""
+        return documents.read(self._get("dictionary").content, tuple[documents.Column, ...])
+
+    def estimates(self) -> tuple[documents.EstimatedColumn, ...]:
+        """Figures of each column from the noisy answers, each with the interval that the noise leaves. Waits for the worker
+        that computes them at the first request. Errors: NotReady."""
+        waited = 0.0
+        while True:
+            response = self._get("expected")
+            if response.status_code != ACCEPTED:
+                kind = tuple[documents.EstimatedColumn, ...]
+                return documents.read(response.content, kind)
+            seconds = float(response.headers.get("Retry-After", "2"))
+            if waited + seconds > PATIENCE:
+                raise NotReady(
+                    f"the estimates of {self.code} are not computed yet: ask again later"
+                )
+            waited += seconds
+            self._transport.retries.wait(seconds)
+
+    def receipt(self, *, digest: str | None = None) -> Receipt:
+        """The receipt, verified: epsilon and delta are recomputed from the listed calls and compared with those that the server
+        lists. digest: of its core, if a citation names it. Errors: ReceiptRefused."""
+        # The head first: a mark that comes between the two is then in the receipt.
+        marks = documents.read(self._get("marks").content, dict[str, Any])
+        claim = self._claim(digest=digest or str(marks["core"]), head=marks["head"])
+        return receipts.verified(self._get("receipt").content, claim)
+
+    def model(self) -> bytes:
+        """The model as the JSON document that `python -m synth_engine sample` draws tables from, on any machine."""
+        return self._get("model").content
+
+    def sample(
+        self,
+        rows: int,
+        *,
+        seed: str | None = None,
+        sampler: int | None = None,
+        key: str | None = None,
+    ) -> Sample:
+        """Ask for a table of so many rows; it is drawn at each download, the same bytes each time.
+
+        seed: None for your own secret one of this release, the same each time. sampler: the version that draws, None for the
+        newest. key: makes the request harmless to repeat, also from another process; each call has a fresh one by default.
+        """
+        body = {"rows": rows, "seed": seed, "sampler": sampler}
+        given = {name: value for name, value in body.items() if value is not None}
+        with self._named():
+            answer = self._transport.post("releases", self.code, "samples", body=given, key=key)
+        facts = documents.read(answer.content, documents.SampleFacts)
+        return Sample(self._transport, facts, release=self)
+
+    def _claim(self, *, digest: str, head: Mapping[str, Any] | None) -> Claim:
+        return Claim(
+            epsilon=self.facts.epsilon,
+            delta=self.facts.delta,
+            digest=digest,
+            head=head,
+            key=self._key,
+        )
+
+    def _get(self, what: str) -> httpx.Response:
+        with self._named():
+            return self._transport.get("releases", self.code, what)
+
+    def _named(self) -> Any:
+        return naming(self.code, self.name)
+
+
+class Sample:
+    """A table drawn from a release. facts: its rows, seed and sampler."""
+
+    def __init__(
+        self, transport: Transport, facts: documents.SampleFacts, *, release: Release
+    ) -> None:
+        self.facts = facts
+        self.release = release
+        self._transport = transport
+
+    def __repr__(self) -> str:
+        return f"Sample({self.facts.code!r}, {self.facts.rows:,} rows of {self.release!r})"
+
+    def receipt(self) -> Receipt:
+        """The receipt of this very table, verified: that of its release with the number of rows and the commitment to the
+        seed. Errors: ReceiptRefused."""
+        with self.release._named():
+            marks = documents.read(self.release._get("marks").content, dict[str, Any])
+            answer = self._transport.get("samples", self.facts.code, "receipt")
+        claim = self.release._claim(digest=str(marks["core"]), head=marks["head"])
+        return receipts.verified(answer.content, claim)
+
+    def save(
+        self, path: str | Path, *, format: Format | None = None, progress: bool | Report = False
+    ) -> Path:
+        """Write the table to a file, which appears whole or not at all. format: None to go by the name of the file. progress:
+        True for a bar (needs the extra `progress`), or a function that is called as pieces arrive."""
+        path = Path(path)
+        wanted = format or _format_of(path)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            temporary = Path(file.name)
+            try:
+                self._download(wanted, to=file, progress=progress)
+                file.flush()
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        return path
+
+    def pandas(self, *, progress: bool | Report = False) -> pandas.DataFrame:
+        """The table as a data frame of pandas, with natural types; needs the extra `pandas`."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("install pandas: pip install 'synthweb-client[pandas]'") from None
+        return self._read(pandas.read_parquet, progress)
+
+    def polars(self, *, progress: bool | Report = False) -> polars.DataFrame:
+        """The table as a data frame of Polars, with natural types; needs the extra `polars`."""
+        try:
+            import polars
+        except ImportError:
+            raise ImportError("install Polars: pip install 'synthweb-client[polars]'") from None
+        return self._read(polars.read_parquet, progress)
+
+    def _read(self, reader: Callable[..., Kind], progress: bool | Report) -> Kind:
+        # Through a file: the bytes of a large table never stand in memory beside its frame.
+        with tempfile.TemporaryFile() as file:
+            self._download("parquet", to=file, progress=progress)
+            file.seek(0)
+            return reader(file)
+
+    def _download(self, format: Format, *, to: IO[bytes], progress: bool | Report) -> None:
+        path = ("samples", self.facts.code, f"table.{format}")
+        with self.release._named(), downloads.shown(progress) as report:
+            downloads.download(
+                self._transport, path, to=to, rows=self.facts.rows, report=report
+            )
+
+
+@contextmanager
+def naming(code: str, name: str = "") -> Iterator[None]:
+    """A 404 of an address of a release says what that means."""
+    try:
+        yield
+    except ServerRefused as error:
+        if error.status != NOT_FOUND:
+            raise
+        known = f"{name} ({code})" if name else code
+        was = (
+            "it was shared with you, and is no longer"
+            if name
+            else "it does not exist or is not shared with you"
+        )
+        raise ReleaseUnavailable(
+            f"The release {known} is not available: {was}. Ask its data steward. Tables that you have stay yours.",
+            status=NOT_FOUND,
+        ) from None
+
+
+def _format_of(path: Path) -> Format:
+    """The format that the name of a file ends in."""
+    match path.suffix:
+        case ".csv":
+            return "csv"
+        case ".parquet":
+            return "parquet"
+        case ".xlsx":
+            return "xlsx"
+    raise ValueError("end the name in .csv, .parquet or .xlsx, or give the format")
