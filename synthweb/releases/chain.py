@@ -52,8 +52,13 @@ def receipt_of_sample(sample: Sample) -> receipts.Receipt:
         after_looking=edition is not None and edition.after_looking,
         sampler=sample.sampler,
     )
-    document = receipts.with_marks(sample.release.receipt, marks_of(sample.release))
-    return _signed(receipts.with_sample(document, drawn_sample))
+    return receipt_of_table(sample.release, drawn_sample)
+
+
+def receipt_of_table(release: Release, sample: receipts.Sample) -> receipts.Receipt:
+    """The receipt of a table that is drawn from a release, with its marks, signed."""
+    document = receipts.with_marks(release.receipt, marks_of(release))
+    return _signed(receipts.with_sample(document, sample))
 
 
 def head_of(release: Release) -> SignedDocument | None:

@@ -46,7 +46,8 @@ _MEDIA: dict[FileFormat, tuple[str, str]] = {
 }
 
 
-def _attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
+def attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
+    """The response as a download of this name."""
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
@@ -68,14 +69,19 @@ def _download(
         raise Http404(error.rule) from None
     # Raised before the first byte goes out; afterwards there could be no page that says why.
     except TooManyDrawings as busy:
-        page = render(
-            request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS
-        )
-        page["Retry-After"] = str(busy.wait)
-        return page
+        return busy_page(request, busy)
     kind, ending = _MEDIA.get(format, (tables.csv_media_type(sample, format), "csv"))
     response = StreamingHttpResponse(pieces, content_type=kind)
-    return _attached(response, file_name(sample.release, what=sample.code, ending=ending))
+    return attached(response, file_name(sample.release, what=sample.code, ending=ending))
+
+
+def busy_page(request: SignedInRequest, busy: TooManyDrawings) -> HttpResponse:
+    """The page that says that too many tables are being drawn, and when to come back."""
+    page = render(
+        request, "releases/busy.html", {"busy": busy}, status=HTTPStatus.TOO_MANY_REQUESTS
+    )
+    page["Retry-After"] = str(busy.wait)
+    return page
 
 
 @login_required
@@ -112,7 +118,7 @@ def sample_xlsx(request: SignedInRequest, code: str, sample_code: str) -> HttpRe
 @cache_control(private=True, no_store=True)
 def sample_receipt(request: SignedInRequest, code: str, sample_code: str) -> HttpResponseBase:
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
-    return _json(
+    return json_file(
         chain.receipt_of_sample(sample),
         file_name(sample.release, what=f"{sample.code}-receipt", ending="json"),
     )
@@ -131,7 +137,7 @@ def tree_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
     response = StreamingHttpResponse(
         tables.stream_lines(lines), content_type="text/csv; charset=utf-8"
     )
-    return _attached(response, file_name(release, what=f"tree-{what}", ending="csv"))
+    return attached(response, file_name(release, what=f"tree-{what}", ending="csv"))
 
 
 @login_required
@@ -146,7 +152,7 @@ def groups_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
     response = StreamingHttpResponse(
         tables.stream_lines(lines), content_type="text/csv; charset=utf-8"
     )
-    return _attached(response, file_name(release, what="groups", ending="csv"))
+    return attached(response, file_name(release, what="groups", ending="csv"))
 
 
 @login_required
@@ -179,7 +185,7 @@ def _sheet(
         raise Http404("no such table, or it has expired")
     rows = tables.stream_lines(maps.lines(page.sheets[sheet]))
     response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
-    return _attached(response, file_name(release, what=f"{what}-{sheet}", ending="csv"))
+    return attached(response, file_name(release, what=f"{what}-{sheet}", ending="csv"))
 
 
 @login_required
@@ -195,14 +201,16 @@ def compare_json(request: SignedInRequest, code: str) -> HttpResponseBase:
         raise Http404("no comparison, or it has expired")
     for entry in report.get("commutes", ()):
         entry.pop("cells", None)  # the real table itself, but for its names
-    return _json(report, file_name(release, what="NOT-PRIVATE-comparison", ending="json"))
+    return json_file(report, file_name(release, what="NOT-PRIVATE-comparison", ending="json"))
 
 
 @login_required
 @require_GET
 def receipt_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(request.user, code)
-    return _json(chain.receipt_of(release), file_name(release, what="receipt", ending="json"))
+    return json_file(
+        chain.receipt_of(release), file_name(release, what="receipt", ending="json")
+    )
 
 
 @login_required
@@ -214,14 +222,14 @@ def marks_head(request: SignedInRequest, code: str) -> HttpResponseBase:
     head = chain.head_of(release)
     if head is None:
         raise Http404("this installation has no key to sign with")
-    return _json(head, file_name(release, what="marks-head", ending="json"))
+    return json_file(head, file_name(release, what="marks-head", ending="json"))
 
 
 @login_required
 @require_GET
 def verifier(_request: SignedInRequest) -> HttpResponseBase:
     """The program that recomputes receipts with nothing but Python."""
-    return _attached(
+    return attached(
         HttpResponse(standalone.text(), content_type="text/x-python; charset=utf-8"),
         standalone.NAME,
     )
@@ -248,7 +256,7 @@ def description_json(request: SignedInRequest, code: str) -> HttpResponseBase:
         document = services.description_of(release)
     except InputError as error:  # a model without columns that could be described one by one
         raise Http404(str(error)) from error
-    return _json(document, file_name(release, what="description", ending="json"))
+    return json_file(document, file_name(release, what="description", ending="json"))
 
 
 @login_required
@@ -257,14 +265,14 @@ def edition_json(request: SignedInRequest, code: str, edition: str) -> HttpRespo
     """One that somebody edited."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     document = services.description_of(selectors.edition_for(release, edition))
-    return _json(document, file_name(release, what="EDITED-description", ending="json"))
+    return json_file(document, file_name(release, what="EDITED-description", ending="json"))
 
 
 @login_required
 @require_GET
 def dictionary_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     release = selectors.release_for(request.user, code)
-    return _json(
+    return json_file(
         tables.data_dictionary(release), file_name(release, what="dictionary", ending="json")
     )
 
@@ -276,9 +284,10 @@ def dictionary_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
     response = HttpResponse(
         tables.dictionary_csv(release), content_type="text/csv; charset=utf-8"
     )
-    return _attached(response, file_name(release, what="dictionary", ending="csv"))
+    return attached(response, file_name(release, what="dictionary", ending="csv"))
 
 
-def _json(document: Any, name: str) -> HttpResponseBase:
+def json_file(document: Any, name: str) -> HttpResponseBase:
+    """A document as a JSON file of this name."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    return _attached(HttpResponse(text, content_type="application/json"), name)
+    return attached(HttpResponse(text, content_type="application/json"), name)

@@ -23,6 +23,7 @@ from synthweb.datasets.selectors import table_of_run
 from synthweb.lib import number_format
 from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import (
+    call_sums,
     chain,
     citation,
     evidence,
@@ -58,21 +59,6 @@ VERBS = {
     "intervals": "Counted intervals of",
 }
 
-KINDS = {
-    "measure": "tables counted",
-    "interaction": "interactions measured",
-    "select": "choices among groups of columns",
-    "refine": "choices of a column to divide by",
-    "score": "rounds of scores",
-    "group-sizes": "tables of rows per person",
-    "discover": "searches for frequent values",
-    "grow": "trees grown",
-    "items": "tables of items",
-    "resample": "draws within public totals",
-    "leaves": "tables of the ends of a tree",
-    "intervals": "tables of intervals",
-}  # what the calls of one verb are, in the plural
-
 TABS = (
     ("look", "Look", Need.SAMPLE),
     ("release", "Overview", Need.VIEW),
@@ -85,6 +71,7 @@ TABS = (
     ("compare", "Compare", Need.COMPARE),
     ("samples", "Samples", Need.SAMPLE),
     ("description", "Description", Need.SAMPLE),
+    ("files", "Files", Need.SAMPLE),
     ("share", "Share", Need.SHARE),
     ("receipt", "Receipt", Need.VIEW),
 )
@@ -129,15 +116,6 @@ class CallLine:
     cells: int
     noise: str
     sensitivity: str
-    cost: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sum:
-    """Calls of one kind, and what they cost together."""
-
-    kind: str
-    count: int
     cost: str
 
 
@@ -287,6 +265,7 @@ def receipt(user: User, release: Release) -> dict[str, object]:
     document = chain.receipt_of(release)
     guarantee = document["guarantee"]
     pure = Fraction(guarantee["delta"]) == 0
+    sums = call_sums.of_receipt(document)
     return {
         "receipt": document,
         "calls": [
@@ -301,38 +280,12 @@ def receipt(user: User, release: Release) -> dict[str, object]:
         "looked": receipts.is_after_looking(document),
         "signed": document["seal"],
         "evidence": evidence.of(user, release),
-        "sums": sums(document["calls"], pure=pure),
+        "sums": sums,
+        "bar": call_sums.bar(sums),
         "facts": ", ".join(
             f"{count} {origin}" for origin, count in document["domain_facts"].items()
         ),
     }
-
-
-def sums(calls: list[receipts.CallDocument], *, pure: bool) -> list[Sum]:
-    """The calls by kind: how many there are and what they cost together, the dearest first."""
-    groups_of: dict[str, list[receipts.CallDocument]] = {}
-    for call in calls:
-        groups_of.setdefault(
-            KINDS.get(call["query"]["verb"], call["query"]["verb"]), []
-        ).append(call)
-    # Costs are added in one currency: ρ only if every call has one.
-    currency = "epsilon" if pure or any("rho" not in call["cost"] for call in calls) else "rho"
-    totals = [
-        (
-            sum((Fraction(call["cost"].get(currency, "0")) for call in group), Fraction(0)),
-            kind,
-            len(group),
-        )
-        for kind, group in groups_of.items()
-    ]
-    return [
-        Sum(
-            kind=kind,
-            count=count,
-            cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {float(cost):.3g}",
-        )
-        for cost, kind, count in sorted(totals, key=lambda each: (-each[0], each[1]))
-    ]
 
 
 def _protects(document: receipts.Receipt) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.releases import downloads, views
+from synthweb.releases import carried, downloads, views
 
 app_name = "releases"
 urlpatterns = [
@@ -66,6 +66,13 @@ urlpatterns = [
     path("<slug:code>/share/<int:grant>/revoke/", views.revoke, name="revoke"),
     path("<slug:code>/receipt/", views.receipt, name="receipt"),
     path("<slug:code>/receipt/verification/", views.verification, name="verification"),
+    path("<slug:code>/receipt/loss.csv", carried.loss_csv, name="loss-csv"),
+    path("<slug:code>/receipt/loss.svg", carried.loss_svg, name="loss-svg"),
+    path("<slug:code>/files/", carried.files, name="files"),
+    path("<slug:code>/report.html", carried.report_html, name="report-html"),
+    path("<slug:code>/report.json", carried.report_json, name="report-json"),
+    path("<slug:code>/datacite.json", carried.datacite_json, name="datacite"),
+    path("<slug:code>/bundle.zip", carried.bundle_zip, name="bundle"),
     path("<slug:code>/receipt.json", downloads.receipt_json, name="receipt-json"),
     path("<slug:code>/marks-head.json", downloads.marks_head, name="marks-head"),
 ]

@@ -1,0 +1,106 @@
+"""What a reader carries away of a release: the page of its files, the report, metadata, the bundle, figures of the receipt."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_GET
+
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
+from synthweb.releases import (
+    bundle,
+    call_sums,
+    expected,
+    metadata,
+    report,
+    screens,
+    selectors,
+    tables,
+)
+from synthweb.releases.downloads import attached, busy_page, file_name, json_file
+from synthweb.releases.slots import TooManyDrawings
+
+
+@login_required
+@require_GET
+def files(request: SignedInRequest, code: str) -> HttpResponse:
+    """Everything that can be carried away, with a word on each; expected errors are computed meanwhile, if they are not yet."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    waits = expected.shows(release) and expected.columns_of(release) is None
+    context = screens.frame(request.user, release, tab="files") | {
+        "waits": waits,
+        "seed": bundle.seed_of(release),
+        "rows": release.sample_rows,
+        "core": release.receipt["digest"],
+    }
+    return render(request, "releases/files.html", context)
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def report_html(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """The report as one file that opens without a network."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    response = HttpResponse(
+        report.html(report.of(release)), content_type="text/html; charset=utf-8"
+    )
+    return attached(response, file_name(release, what="report", ending="html"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def report_json(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """The facts of the report for programs."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    document = report.of(release).to_json()
+    return json_file(document, file_name(release, what="report", ending="json"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def datacite_json(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """The fields that a DOI is registered with."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    document = metadata.datacite(report.of(release))
+    return json_file(document, file_name(release, what="datacite", ending="json"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def bundle_zip(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """Table, receipt, model, report and metadata as one archive that the verifier checks as a whole."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    name = file_name(release, what="bundle", ending="zip")
+    try:
+        pieces = bundle.Bundle(release, user=request.user, archive=name, request=request)
+    except TooManyDrawings as busy:
+        return busy_page(request, busy)
+    return attached(StreamingHttpResponse(pieces, content_type="application/zip"), name)
+
+
+@login_required
+@require_GET
+def loss_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """What the calls cost by kind, as a table."""
+    release = selectors.release_for(request.user, code)
+    rows = tables.stream_lines(call_sums.lines(call_sums.of_receipt(release.receipt)))
+    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
+    return attached(response, file_name(release, what="privacy-loss", ending="csv"))
+
+
+@login_required
+@require_GET
+def loss_svg(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """What the calls cost by kind, as a figure."""
+    release = selectors.release_for(request.user, code)
+    response = HttpResponse(
+        call_sums.bar(call_sums.of_receipt(release.receipt)), content_type="image/svg+xml"
+    )
+    return attached(response, file_name(release, what="privacy-loss", ending="svg"))
