@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
@@ -21,7 +22,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib import number_format
-from synthweb.lib.pagination import SortColumn, listing
+from synthweb.lib.pagination import SortColumn, listing, query_with
 from synthweb.releases import (
     call_sums,
     chain,
@@ -77,6 +78,8 @@ TABS = (
 )
 
 
+CALLS = 25  # on a page
+LONGEST_WORDS = 200
 OVERVIEW = "release"  # its address is that of the release itself
 FILTERS = (
     ("search", "q"),
@@ -117,6 +120,19 @@ class CallLine:
     noise: str
     sensitivity: str
     cost: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenCalls:
+    """A page of the calls that an address asks for. kinds: of all calls. filters: what links of the page keep. total: of all calls."""
+
+    page: Page[CallLine]
+    kinds: tuple[str, ...]
+    kind: str
+    words: str
+    is_narrowed: bool
+    filters: str
+    total: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,18 +276,15 @@ def compare(release: Release) -> dict[str, object]:
     }
 
 
-def receipt(user: User, release: Release) -> dict[str, object]:
-    """The receipt in words and numbers."""
+def receipt(user: User, release: Release, query: QueryDict) -> dict[str, object]:
+    """The receipt in words and numbers. query: of the address, by which its calls are filtered and paged."""
     document = chain.receipt_of(release)
     guarantee = document["guarantee"]
     pure = Fraction(guarantee["delta"]) == 0
     sums = call_sums.of_receipt(document)
     return {
         "receipt": document,
-        "calls": [
-            call_line(number, call, pure=pure)
-            for number, call in enumerate(document["calls"], start=1)
-        ],
+        "calls": _chosen_calls(document["calls"], query, pure=pure),
         "epsilon": short(guarantee["epsilon"]),
         "delta": number_format.delta(guarantee["delta"]),
         "rho": short(guarantee["rho"]) if guarantee.get("rho") else "",
@@ -286,6 +299,31 @@ def receipt(user: User, release: Release) -> dict[str, object]:
             f"{count} {origin}" for origin, count in document["domain_facts"].items()
         ),
     }
+
+
+def _chosen_calls(
+    calls: Sequence[receipts.CallDocument], query: QueryDict, *, pure: bool
+) -> ChosenCalls:
+    kind, words = query.get("kind", ""), query.get("q", "").strip()[:LONGEST_WORDS]
+    kinds = sorted({call_sums.kind_of(call) for call in calls})
+    kind = kind if kind in kinds else ""
+    lines = [
+        call_line(number, call, pure=pure)
+        for number, call in enumerate(calls, start=1)
+        if not kind or call_sums.kind_of(call) == kind
+    ]
+    wanted = words.casefold()
+    lines = [line for line in lines if wanted in line.what.casefold()]
+    filters = query_with(query, {})
+    return ChosenCalls(
+        page=Paginator(lines, CALLS).get_page(query.get("page")),
+        kinds=tuple(kinds),
+        kind=kind,
+        words=words,
+        is_narrowed=bool(kind or words or query.get("page")),
+        filters=f"{filters}&" if filters else "",
+        total=len(calls),
+    )
 
 
 def _protects(document: receipts.Receipt) -> str:

@@ -337,7 +337,7 @@ def receipt(request: SignedInRequest, code: str) -> HttpResponse:
     """The receipt in words and numbers."""
     release = selectors.release_for(request.user, code)
     context = screens.frame(request.user, release, tab="receipt") | screens.receipt(
-        request.user, release
+        request.user, release, request.GET
     )
     return render(request, "releases/receipt.html", context)
 
@@ -355,6 +355,6 @@ def verification(request: SignedInRequest, code: str) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return render(request, "releases/_verdict.html", context)
     context |= screens.frame(request.user, release, tab="receipt") | screens.receipt(
-        request.user, release
+        request.user, release, request.GET
     )
     return render(request, "releases/receipt.html", context)

@@ -56,6 +56,8 @@ def pages(client: Client, cast: Cast, played: Scene) -> Iterator[str]:
         whole = (
             answer.status_code == 200
             and not answer.streaming
+            and "Content-Disposition"
+            not in answer.headers  # a browser saves it, and shows none
             and b"<html" in answer.content[:500]
         )
         if whole and answer.headers["Content-Type"].startswith("text/html"):

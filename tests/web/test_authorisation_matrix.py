@@ -143,6 +143,13 @@ GET    releases/<slug:code>/share/<int:grant>/revoke/                302    405 
 POST   releases/<slug:code>/share/<int:grant>/revoke/                302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/receipt/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt/verification/                    302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/receipt/loss.csv                          302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/receipt/loss.svg                          302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/files/                                    302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/report.html                               302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/report.json                               302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/datacite.json                             302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/bundle.zip                                302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/receipt.json                             302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/marks-head.json                          302    404    404    200    200    200    200    200
 GET    runs/                                                         302    200    403    403    200    200    200    200

@@ -23,6 +23,7 @@ from synth_engine import cli, verifier
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.ledger.models import LedgerEntry
+from synthweb.lib import signatures
 from synthweb.releases import bundle, call_sums, citation, report, services
 from synthweb.releases.models import Release
 from synthweb.runs import ranges, worker
@@ -59,6 +60,10 @@ def saved(client: Client, release: Release, folder: Path) -> Path:
     path = folder / "bundle.zip"
     path.write_bytes(b"".join(answer.streaming_content))
     return path
+
+
+def sha256_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # --- the report ---------------------------------------------------------------------------------------------------
@@ -195,7 +200,9 @@ def test_a_bundle_verifies_with_its_own_verifier_and_python_alone(
         "verify_receipt.py",
         "bundle.json",
     ]
-    public = str(settings.SIGNING_PUBLIC_KEY_FILE)
+    public = str(tmp_path / "signing.pub")
+    key = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE))
+    Path(public).write_bytes(signatures.public_pem(key))
     command = [sys.executable, "-I", "-S", "verify_receipt.py", "bundle.zip"]
     answer = subprocess.run(
         [*command, "--key", public, "--digest", release.receipt["digest"]],
@@ -232,7 +239,7 @@ def test_the_table_of_a_bundle_is_drawn_again_from_what_is_in_it(
     place = {"model.json": tmp_path / "model.json", "table.csv": tmp_path / "again.csv"}
     assert cli.main([str(place.get(word, word)) for word in arguments]) == 0
     drawn_again = (tmp_path / "again.csv").read_bytes()
-    assert drawn_again == (tmp_path / "tables" / "table.csv").read_bytes()
+    assert sha256_of(tmp_path / "again.csv") == sha256_of(tmp_path / "tables" / "table.csv")
     receipt = json.loads((tmp_path / "receipt.json").read_text())
     assert receipt["sample"]["table_sha256"] == hashlib.sha256(drawn_again).hexdigest()
     assert receipt["sample"]["seed"] == bundle.seed_of(release)
@@ -242,9 +249,9 @@ def test_a_bundle_is_the_same_for_everybody_and_its_core_whatever_becomes_of_the
     release: Release, cast: Cast, tmp_path: Path, browser: Open
 ) -> None:
     first = verifier.verify_bundle(saved(browser(cast.steward), release, tmp_path))
-    content = (tmp_path / "bundle.zip").read_bytes()
+    content = sha256_of(tmp_path / "bundle.zip")
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    assert saved(browser(cast.analyst), release, tmp_path).read_bytes() == content
+    assert sha256_of(saved(browser(cast.analyst), release, tmp_path)) == content
     edited = services.description_of(release) | {"rows": 9}
     services.keep_edition(actor=cast.steward, release=release, document=edited, note="Nine.")
     marked = verifier.verify_bundle(saved(browser(cast.analyst), release, tmp_path))
@@ -391,3 +398,60 @@ def test_datacite_has_the_mandatory_properties(
     assert release.receipt["digest"] in json.dumps(document["alternateIdentifiers"])
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**document, "titles": []}, KERNEL)
+
+
+# --- the page of the receipt --------------------------------------------------------------------------------------
+def long_receipt(release: Release, calls: int) -> None:
+    """The same receipt with its calls again and again: what the page makes of a long one."""
+    document = release.receipt
+    few = document["calls"]
+    document["calls"] = [few[number % len(few)] for number in range(calls)]
+    Release.objects.filter(pk=release.pk).update(receipt=document)
+
+
+def test_calls_are_paged_and_filtered_and_the_rest_is_folded(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    long_receipt(release, 60)
+    client, address = browser(cast.steward), f"/releases/{release.code}/receipt/"
+
+    def numbers(**query: str) -> list[int]:
+        page = html_of(client.get(address, query))
+        return [int(text) for text in re.findall(r'data-name="No\.">(\d+)<', page)]
+
+    assert numbers() == list(range(1, 26))
+    assert numbers(page="3") == list(range(51, 61))
+    ages = numbers(q="AGE")
+    assert ages and ages != list(range(1, 26))
+    assert numbers(kind="tables counted") == list(range(1, 26))
+    assert numbers(kind="no such kind") == list(range(1, 26))
+    assert numbers(q="no such column") == []
+    page = html_of(client.get(address))
+    assert re.search(r'<details id="calls"\s*>', page)
+    assert re.search(r'<details id="calls"\s+open', html_of(client.get(address, {"q": "age"})))
+    page = html_of(client.get(address, {"q": "region", "page": "1"}))
+    assert "q=region&amp;page=2" in page or "Next" not in page
+
+
+def test_the_verdict_comes_first_and_is_asked_for_by_the_page(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    address = f"/releases/{release.code}/receipt/"
+    page = html_of(browser(cast.auditor).get(address))
+    assert re.findall(r"<h2>\s*([^<]+?)\s*</h2>", page)[0] == "Verdict"
+    assert f'hx-get="{address}verification/"' in page and 'hx-trigger="load"' in page
+    assert "#entry-" in page  # the ledger's entry that holds the plan's digest
+    checked = html_of(browser(cast.auditor).get(f"{address}verification/"))
+    assert "Verified." in checked and 'hx-trigger="load"' not in checked
+
+
+def test_a_choice_after_a_look_is_amber(release: Release, cast: Cast, browser: Open) -> None:
+    address = f"/releases/{release.code}/receipt/"
+    assert "alert-warning" not in html_of(browser(cast.steward).get(address))
+    worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
+    assert datasets.preview_for(
+        cast.steward, release.dataset, Preview.Kind.REPORT, release.code
+    )
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    page = html_of(browser(cast.steward).get(address))
+    assert "alert-warning" in page and "mark-looked" in page
