@@ -99,7 +99,7 @@ def bar(sums: Sequence[CallSum]) -> str:
         left += width
     words = "; ".join(f"{each.kind} {each.percent}" for each in sums)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="loss-bar" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="loss-bar" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" '
         f"aria-label={quoteattr(words)}><title>{escape(words)}</title>{''.join(parts)}</svg>"
     )
 
