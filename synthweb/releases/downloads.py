@@ -241,7 +241,7 @@ def recreate(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The program that draws the first rows again."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     text = recreation.program(release, server=f"{request.scheme}://{request.get_host()}")
-    return _attached(
+    return attached(
         HttpResponse(text, content_type="text/x-python; charset=utf-8"),
         recreation.file_name(release),
     )
