@@ -12,6 +12,7 @@
   // Figures come in the light tones of these tokens and are drawn in those of the page's theme (tones.css, tokens.css).
   const TOKENS = [
     "real", "synthetic", "synthetic-soft", "ink", "grid", "faint", "red-words",
+    "difference-low", "difference-lower", "difference-zero", "difference-higher", "difference-high",
     "budget-held", "budget-charged", "budget-free", "budget-free-edge",
   ];
   const CONFIG = {

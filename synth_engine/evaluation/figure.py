@@ -20,7 +20,8 @@ from synth_engine.evaluation.wording import Explanation, FigureVerdict, Json
 
 @dataclass(frozen=True)
 class FigureSection:
-    """A part of the page. `links`: anchor and label of its entries in the list of sections; `layout`: how cards are placed."""
+    """A part of the page. `links`: anchor and label of its entries in the list of sections; `layout`: how cards are placed;
+    of "maps" a page shows one at a time, beside the first rows of the last one's table."""
 
     key: str
     title: str

@@ -35,16 +35,24 @@ def pair_map(
     words: str,
     entries: PairEntries | None = None,
 ) -> Figure:
-    """A field of every pair as colours; `words` describes the map to those who cannot see it."""
+    """A field of every pair as colours, a triangle below the diagonal: each pair and each name once. `words` describes the
+    map to those who cannot see it."""
     shown = entries or PairEntries(
         names=report["columns"],
         pairs=report["pairs"],
         hover=lambda pair: _hover_text(pair, field),
     )
     names, pairs = shown.names, shown.pairs
-    # The map is symmetric and a report has each pair once, in either order.
+    # A report has each pair once, in either order.
     by_pair = {frozenset(pair["attributes"]): pair for pair in pairs}
-    cells = [[by_pair.get(frozenset((a, b))) for b in names] for a in names]
+    across, down = names[:-1], names[1:]
+    cells = [
+        [
+            by_pair.get(frozenset((a, b))) if place <= row else None
+            for place, a in enumerate(across)
+        ]
+        for row, b in enumerate(down)
+    ]
     ends = sorted(pairs, key=lambda pair: -abs(pair[field]))[:3]
     words += (
         " Strongest: "
@@ -53,9 +61,9 @@ def pair_map(
     )
     trace = {
         "type": "heatmap",
-        "x": [escape(name) for name in names],
-        "y": [escape(name) for name in names],
-        # The diagonal and pairs that were left out have no entry, and no colour.
+        "x": [escape(name) for name in across],
+        "y": [escape(name) for name in down],
+        # What lies above the diagonal and pairs that were left out have no colour.
         "z": [[cell[field] if cell else None for cell in row] for row in cells],
         "text": [[shown.hover(cell) if cell else "" for cell in row] for row in cells],
         "hovertemplate": "%{text}<extra></extra>",

@@ -22,6 +22,12 @@ TONES = {
     "grid": Tone("#d9dee5", "#313a46"),
     "faint": Tone("#f2f4f7", "#202731"),
     "red-words": Tone("#b3202c", "#ff8b94"),
+    # Of differences: zero is the surface of the page, and both ends are as far from it.
+    "difference-low": Tone("#2166ac", "#67a9cf"),
+    "difference-lower": Tone("#92c5de", "#345a75"),
+    "difference-zero": Tone("#ffffff", "#191f27"),
+    "difference-higher": Tone("#f4a582", "#7a4a38"),
+    "difference-high": Tone("#b2182b", "#ef8a62"),
 }
 REAL = TONES["real"].light
 SYNTHETIC = TONES["synthetic"].light
@@ -36,13 +42,13 @@ Scale = list[list[float | str]]
 MAGNITUDE: Scale = [[0.0, FAINT], [1.0, INK]]
 DENSITY: Scale = [[0.0, SYNTHETIC_SOFT], [1.0, SYNTHETIC]]
 DIVERGING: Scale = [
-    [0.0, "#2166ac"],
-    [0.25, "#92c5de"],
-    [0.5, "#ffffff"],
-    [0.75, "#f4a582"],
-    [1.0, "#b2182b"],
+    [0.0, TONES["difference-low"].light],
+    [0.25, TONES["difference-lower"].light],
+    [0.5, TONES["difference-zero"].light],
+    [0.75, TONES["difference-higher"].light],
+    [1.0, TONES["difference-high"].light],
 ]
-DISTANCE: Scale = [[0.0, "#ffffff"], [0.5, "#f4a582"], [1.0, "#b2182b"]]
+DISTANCE: Scale = [[2 * float(place) - 1, tone] for place, tone in DIVERGING[2:]]
 
 FONT = {
     "family": 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", Arial, sans-serif',

@@ -31,14 +31,14 @@ class Dependence(ComparisonFigure):
         ),
         "nmi_synthetic": Explanation(
             title="Dependence in the synthetic table",
-            what="The same measure as beside it, computed from the synthetic table.",
+            what="The same measure as of the real table, computed from the synthetic one.",
             how="A square fainter than in the real map is a dependence that was weakened or lost; a stronger one was "
             "invented. Columns with many rare values look slightly dependent in any small table.",
         ),
         "nmi_difference": Explanation(
             title="Dependence: synthetic minus real",
-            what="The difference of the two maps beside it, square by square.",
-            how="White means kept. Blue means weaker in the synthetic table than in the real one, red means stronger. "
+            what="The difference of the maps of both tables, square by square.",
+            how="The colour of the page means preserved. Blue means weaker in the synthetic table than in the real one, red means stronger. "
             "Do not use the synthetic table to study a pair of columns whose square is strongly coloured.",
         ),
     }
