@@ -47,8 +47,8 @@ class RankCorrelations(ComparisonFigure):
         ),
         "rank_difference": Explanation(
             title="Rank correlation: synthetic minus real",
-            what="The difference of the two maps beside it, square by square.",
-            how="White means kept. By chance is the mean difference between two samples of unrelated columns of these sizes. "
+            what="The difference of the maps of both tables, square by square.",
+            how="The colour of the page means preserved. By chance is the mean difference between two samples of unrelated columns of these sizes. "
             "Do not use the synthetic table to study the order of two columns whose square is strongly coloured.",
         ),
     }
