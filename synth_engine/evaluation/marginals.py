@@ -237,18 +237,24 @@ def asked_of(domain: Domain, query: MarginalQuery) -> AskedCells:
         each = np.zeros((chosen.size, codes.size), dtype=np.bool_)
         each[np.arange(chosen.size), chosen] = True
         groups.append(each)
-        labels = domain_labels(domain, name)
+        labels = labels_of(domain, name)
         listed.append(tuple(labels[code] for code in chosen))
     return AskedCells(clique=tuple(names), groups=tuple(groups), listed=tuple(listed))
 
 
-def domain_labels(domain: Domain, name: str) -> tuple[str, ...]:
+def labels_of(domain: Domain, name: str) -> tuple[str, ...]:
     """The text of every code of a modelled column. Errors: InputError for a column that is not modelled."""
     return _attribute(domain, name).labels
 
 
 def _attribute(domain: Domain, name: str) -> Attribute:
     for attribute in domain.modelled:
+        if attribute.name == name and attribute.size > MAX_CELLS:
+            raise InputError(
+                f"the column has {grouped(attribute.size)} codes, and columns of up to {grouped(MAX_CELLS)} are counted by",
+                repair="leave it out",
+                column=name,
+            )
         if attribute.name == name:
             return attribute
     raise InputError(

@@ -23,11 +23,11 @@ class Pages(LimitOffsetPagination):
 
     def get_limit(self, request: Request) -> int:
         return min(
-            _number(request, LIMIT, least=1, otherwise=self.default_limit), self.max_limit
+            number_of(request, LIMIT, least=1, otherwise=self.default_limit), self.max_limit
         )
 
     def get_offset(self, request: Request) -> int:
-        return _number(request, OFFSET, least=0, otherwise=0)
+        return number_of(request, OFFSET, least=0, otherwise=0)
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, object]]:
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
@@ -40,7 +40,8 @@ class Pages(LimitOffsetPagination):
         return parameters
 
 
-def _number(request: Request, name: str, *, least: int, otherwise: int) -> int:
+def number_of(request: Request, name: str, *, least: int, otherwise: int) -> int:
+    """The whole number that a parameter gives. Errors: ValidationError."""
     text = request.query_params.get(name)
     if text is None:
         return otherwise

@@ -17,6 +17,7 @@ from synthweb.api.views import (
     audit,
     budget,
     datasets,
+    marginals,
     people,
     reference,
     references,
@@ -209,6 +210,11 @@ urlpatterns = [
             {"get": "recreate"}, renderer_classes=[PythonRenderer], **WHOLE
         ),
         name="release-recreate",
+    ),
+    path(
+        "releases/<slug:code>/marginals/",
+        marginals.MarginalsView.as_view(),
+        name="release-marginals",
     ),
     path(
         "releases/<slug:code>/network/",

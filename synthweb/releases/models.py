@@ -130,6 +130,25 @@ class ExpectedRanges(models.Model):
         return f"Expected ranges of {self.release}"
 
 
+class ReleasedCounts(models.Model):
+    """What tables of counts of a release are computed from, as a worker brought it together: its noisy counts, which were paid
+    for, and records of its model."""
+
+    release = models.OneToOneField(
+        Release, on_delete=models.PROTECT, related_name="released_counts"
+    )
+    # Of the content (synth_engine.evaluation.marginals): what has another one is made again.
+    version = models.CharField(max_length=32)
+    content = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "released counts"
+
+    def __str__(self) -> str:
+        return f"Counts of {self.release}"
+
+
 class FirstLook(models.Model):
     """The first rows of a release and what its model holds of each column, drawn once and shown to everybody alike."""
 

@@ -16,6 +16,7 @@ urlpatterns = [
     path("<slug:code>/recreate.py", downloads.recreate, name="recreate"),
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/measured/", views.measured, name="measured"),
+    path("<slug:code>/marginals/", views.marginals, name="marginals"),
     path("<slug:code>/expected/", views.expected_ranges, name="expected"),
     path("<slug:code>/groups/", views.groups, name="groups"),
     path("<slug:code>/groups.csv", downloads.groups_csv, name="groups-csv"),

@@ -39,6 +39,7 @@ from synthweb.releases import (
 )
 from synthweb.releases import compare as comparison
 from synthweb.releases import groups as published
+from synthweb.releases import marginals as counts
 from synthweb.releases import network as networks
 from synthweb.releases import workload_report as purposes
 from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
@@ -134,6 +135,20 @@ def expected_ranges(request: SignedInRequest, code: str) -> HttpResponse:
         return redirect("runs:ranges", code)
     context = screens.frame(request.user, release, tab="expected") | {"expected": page}
     return render(request, "releases/expected.html", context)
+
+
+@login_required
+@require_GET
+def marginals(request: SignedInRequest, code: str) -> HttpResponse:
+    """Any table of counts of up to eight columns with intervals, from noisy answers and the model alone."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    try:
+        page = counts.page_of(release, request.GET)
+    except LookupError:
+        making = reverse("runs:counts", args=[code])
+        return redirect(f"{making}?{request.GET.urlencode()}")
+    context = screens.frame(request.user, release, tab="marginals") | {"page": page}
+    return render(request, "releases/marginals.html", context)
 
 
 @login_required

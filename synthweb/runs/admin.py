@@ -5,7 +5,13 @@ from __future__ import annotations
 from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
-from synthweb.runs.models import OutboxMessage, RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    CountsErrand,
+    OutboxMessage,
+    RangesErrand,
+    SynthesisRun,
+    TableErrand,
+)
 
 
 @admin.register(SynthesisRun)
@@ -47,6 +53,15 @@ class TableErrandAdmin(ReadOnlyAdmin):
 
 @admin.register(RangesErrand)
 class RangesErrandAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["code", "release", "state", "attempts", "created_at"]
+    list_filter = ["state"]
+    list_select_related = ["release"]
+    ordering = ["-created_at"]
+
+
+@admin.register(CountsErrand)
+class CountsErrandAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["code", "release", "state", "attempts", "created_at"]
     list_filter = ["state"]

@@ -171,6 +171,7 @@ def expire(watch: Watch) -> list[str]:
         models.SynthesisRun,
         models.TableErrand,
         models.RangesErrand,
+        models.CountsErrand,
     )
     return [code for kind in kinds for code in _expire(kind, watch)]
 

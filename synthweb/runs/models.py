@@ -204,7 +204,37 @@ class RangesErrand(Leased):
         return f"Expected ranges: {self.release}"
 
 
-Subject = SynthesisRun | TableErrand | RangesErrand
+class CountsErrand(Leased):
+    """Bringing together what tables of counts of a release are computed from. It opens no table: it reads the stored noisy
+    answers, which the confidential worker alone has, and the model."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting for a worker"
+        FINISHED = "finished", "Finished"
+        FAILED = "failed", "Failed"
+
+    OPEN = (State.WAITING,)
+
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="counts_errands"
+    )
+    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_held"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["release"],
+                condition=Q(state="waiting"),
+                name="one_waiting_counts_errand",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Counts: {self.release}"
+
+
+Subject = SynthesisRun | TableErrand | RangesErrand | CountsErrand
 """What a message rings for."""
 
 

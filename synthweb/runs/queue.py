@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 SYNTHESIZE = "runs.synthesize"
 TABLE_ERRAND = "runs.table_errand"
 EXPECTED_RANGES = "runs.expected_ranges"
+COUNTS = "runs.counts"
 RECONCILE = "runs.reconcile"
 CONFIDENTIAL = "confidential"
 DEFAULT = "default"

@@ -18,6 +18,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import (
+    CountsErrand,
     OutboxMessage,
     RangesErrand,
     Subject,
@@ -181,6 +182,7 @@ _SUBJECTS: dict[str, type[Subject]] = {
     queue.SYNTHESIZE: SynthesisRun,
     queue.TABLE_ERRAND: TableErrand,
     queue.EXPECTED_RANGES: RangesErrand,
+    queue.COUNTS: CountsErrand,
 }
 
 

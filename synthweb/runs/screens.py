@@ -27,7 +27,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
-from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
 from synthweb.runs.public_tables import StatedTable
 
 State = SynthesisRun.State
@@ -302,8 +302,21 @@ def ranges(user: User, release: Release, errand: RangesErrand) -> dict[str, obje
     }
 
 
+def counts(user: User, release: Release, errand: CountsErrand) -> dict[str, object]:
+    """The page that waits for the counts of a release: a tab of it."""
+    return releases.frame(user, release, tab="marginals") | {
+        "errand": errand,
+        "sentence": _(
+            "A worker is gathering the noisy answers of this release, once. This page shows your table as soon as they are ready."
+        ),
+        "stages": errand_lines(errand, of=stages.COUNTS),
+    }
+
+
 def errand_lines(
-    errand: TableErrand | RangesErrand, *, of: tuple[stages.Stage, ...] = stages.REPORT
+    errand: TableErrand | RangesErrand | CountsErrand,
+    *,
+    of: tuple[stages.Stage, ...] = stages.REPORT,
 ) -> list[StageLine]:
     """The stages of a comparison, or of another errand, as far as it has come."""
     names = [stage.name for stage in of]

@@ -13,7 +13,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
 
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
@@ -65,6 +65,12 @@ def latest_errand(
 def latest_ranges_errand(release: Release) -> RangesErrand | None:
     """The newest computation of a release's expected ranges; the caller authorised."""
     errands = RangesErrand.objects.filter(release=release)
+    return errands.order_by("-created_at", "-pk").first()
+
+
+def latest_counts_errand(release: Release) -> CountsErrand | None:
+    """The newest errand for the counts of a release; the caller authorised."""
+    errands = CountsErrand.objects.filter(release=release)
     return errands.order_by("-created_at", "-pk").first()
 
 

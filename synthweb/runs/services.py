@@ -20,7 +20,7 @@ from synthweb.lib import names
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning, queue, stages, timing
-from synthweb.runs.models import RangesErrand, RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.models import CountsErrand, RangesErrand, RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.planning import NO_FACTS, PublicFacts
 from synthweb.runs.public_tables import StatedTable
 
@@ -280,6 +280,20 @@ def request_ranges(*, release: Release) -> RangesErrand:
     )
     if created:
         queue.ring(queue.EXPECTED_RANGES, errand.code, queue.DEFAULT)
+    return errand
+
+
+@transaction.atomic
+def request_counts(*, release: Release) -> CountsErrand:
+    """Have what tables of counts of a release are computed from brought together; asking again while it waits gives the one that
+    waits. Not in the audit log, as `request_ranges`."""
+    errand, created = CountsErrand.objects.get_or_create(
+        release=release,
+        state=CountsErrand.State.WAITING,
+        defaults={"stage": stages.WAIT.name},
+    )
+    if created:
+        queue.ring(queue.COUNTS, errand.code)
     return errand
 
 

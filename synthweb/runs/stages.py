@@ -79,9 +79,15 @@ MATCH = Stage(
     text="Its records are compared with those that the questions were asked of.",
 )
 RANGES = (WAIT, DRAW, SIMULATE, ASK, REFIT, MATCH)
+GATHER = Stage(
+    name="gather",
+    title="Gather the noisy answers",
+    text="The answers that were paid for are brought together with records of the model.",
+)
+COUNTS = (WAIT, GATHER)
 NAMES = tuple(stage.name for stage in RUN)
 
-TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, *RANGES)}
+TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, *RANGES, GATHER)}
 
 
 def position(name: str) -> int:

@@ -34,6 +34,14 @@ def expected_ranges(code: str) -> None:
     ranges.compute(code=code)
 
 
+@app.task(name=queue.COUNTS)
+def counts(code: str) -> None:
+    """Bring together what tables of counts of a release are computed from, where its noisy answers are."""
+    from synthweb.runs import released_counts
+
+    released_counts.compute(code=code)
+
+
 @app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""

@@ -18,4 +18,5 @@ urlpatterns = [
     path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
     path("releases/<slug:code>/report/", views.report, name="report"),
     path("releases/<slug:code>/expected/making/", views.ranges, name="ranges"),
+    path("releases/<slug:code>/marginals/making/", views.counts, name="counts"),
 ]

@@ -25,6 +25,7 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
+from synthweb.releases import marginals
 from synthweb.releases import selectors as releases
 from synthweb.runs import (
     errors,
@@ -38,7 +39,7 @@ from synthweb.runs import (
 )
 from synthweb.runs.estimate import Estimate, estimate
 from synthweb.runs.forms import TABLE_FIELDS, ReleaseForm
-from synthweb.runs.models import RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
 
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 
@@ -291,6 +292,30 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
     return render(
         request, page, screens.ranges(request.user, release, errand) | {"waits": waits}
     )
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@never_cache
+def counts(request: SignedInRequest, code: str) -> HttpResponse:
+    """Have the noisy answers of a release gathered for tables of counts, and watch it; the release's own page shows the table
+    that the address asks for. After a failure a person asks again."""
+    release = releases.release_for(request.user, code, Need.SAMPLE)
+    query = f"?{request.GET.urlencode()}" if request.GET else ""
+    if request.method == "POST":
+        services.request_counts(release=release)
+        return redirect(f"{reverse('runs:counts', args=[code])}{query}")
+    asking_again = bool(request.headers.get("HX-Request"))
+    if marginals.is_ready(release):
+        address = f"{reverse('releases:marginals', args=[code])}{query}"
+        return _go(address, by_htmx=asking_again)
+    errand = selectors.latest_counts_errand(release)
+    if errand is None or errand.state == CountsErrand.State.FINISHED:
+        errand = services.request_counts(release=release)
+    if asking_again and not errand.is_open:
+        return _go(request.get_full_path(), by_htmx=True)
+    page = "releases/_waiting.html" if asking_again else "releases/marginals_wait.html"
+    return render(request, page, screens.counts(request.user, release, errand))
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

@@ -41,7 +41,7 @@ OTHER_TABLES = frozenset(
         "releases/screens.py:NOISE",
         "releases/screens.py:VERBS",
         "runs/methods.py:BEYOND",
-        "runs/ranges.py:GAVE_UP",
+        "runs/derivation.py:GAVE_UP",
         "runs/reconcile.py:INTERRUPTED",
         "runs/worker.py:GAVE_UP",
         "settings.py:SPECTACULAR_SETTINGS",

@@ -20,7 +20,7 @@ from synthweb.references import services as references
 from synthweb.references.models import ReferenceTable
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release, Sample
-from synthweb.runs import ranges, worker
+from synthweb.runs import ranges, released_counts, worker
 from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun
 
@@ -199,6 +199,7 @@ def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene
     releases.share(actor=steward, release=release, analyst=reader)
     worker.table_errand(code=runs.request_report(release=release, actor=steward).code)
     ranges.compute(code=runs.request_ranges(release=release).code)
+    released_counts.compute(code=runs.request_counts(release=release).code)
     fresh = read(
         upload(
             steward=steward,

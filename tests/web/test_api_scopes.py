@@ -84,6 +84,7 @@ GET    releases/<slug:code>/first-rows/              read
 GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
+GET    releases/<slug:code>/marginals/               read
 GET    releases/<slug:code>/marks/                   read
 GET    releases/<slug:code>/model/                  read
 GET    releases/<slug:code>/recreate.py             read
@@ -107,6 +108,7 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "references/"): 400,
     ("POST", "references/<slug:code>/versions/"): 400,
     ("POST", "runs/<slug:code>/resume/"): 409,
+    ("GET", "releases/<slug:code>/marginals/"): 422,
     ("GET", "releases/<slug:code>/network/"): 404,
 }
 NO_SCOPE = {

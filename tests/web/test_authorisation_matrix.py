@@ -114,6 +114,7 @@ GET    releases/<slug:code>/recreate.py                              302    404 
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/expected/                                302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/marginals/                               302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups/                                  302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups.csv                               302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/tree/                                    302    404    404    200    200    403    403    403
@@ -169,6 +170,8 @@ GET    releases/<slug:code>/report/                                  302    404 
 POST   releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/expected/making/                         302    404    404    302    302    403    403    403
 POST   releases/<slug:code>/expected/making/                         302    404    404    302    302    403    403    403
+GET    releases/<slug:code>/marginals/making/                        302    404    404    302    302    403    403    403
+POST   releases/<slug:code>/marginals/making/                        302    404    404    302    302    403    403    403
 GET    ledger/                                                       302    200    403    403    200    200    200    200
 GET    ledger/audit/                                                 302    403    403    403    403    403    200    200
 GET    ledger/audit/chain/                                           302    403    403    403    403    403    200    200
@@ -259,6 +262,7 @@ GET    api/v1/releases/<slug:code>/                                  401    404 
 PATCH  api/v1/releases/<slug:code>/                                  401    404    404    403    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected/                         401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected-errors/                  401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/marginals/                        401    404    404    422    422    403    403    403
 GET    api/v1/releases/<slug:code>/first-rows/                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/model/                            401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/recreate.py                       401    404    404    200    200    403    403    403

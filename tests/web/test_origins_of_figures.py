@@ -12,10 +12,17 @@ from types import UnionType
 import pytest
 
 from synth_engine.domain import Attribute
-from synth_engine.evaluation import column_shapes, expected, expected_errors, figure_origins
+from synth_engine.evaluation import (
+    column_shapes,
+    expected,
+    expected_errors,
+    figure_origins,
+    marginals,
+)
 from synth_engine.evaluation.figure_origins import ExactFigure, ExpectedRange, ModelFigure
 from synthweb.releases import expected as pages
 from synthweb.releases import look, look_page
+from synthweb.releases import marginals as marginal_pages
 
 ROOT = Path(__file__).parents[2]
 NUMBERS_MAY_STAND_IN = {ModelFigure, ExpectedRange}
@@ -41,7 +48,13 @@ OF_ANALYSTS = (
     "synth_engine/evaluation/column_shapes.py",
     "synth_engine/evaluation/expected_quality.py",
     "synth_engine/evaluation/model_histograms.py",
+    "synth_engine/evaluation/marginals.py",
     "synth_engine/evaluation/thumbnails.py",
+    "synth_engine/inference/unbiased.py",
+    "synth_engine/measurement/paid_counts.py",
+    "synthweb/api/serializers/marginals.py",
+    "synthweb/releases/marginals.py",
+    "synthweb/runs/released_counts.py",
     "synthweb/releases/expected.py",
     "synthweb/releases/look.py",
     "synthweb/releases/look_page.py",
@@ -80,6 +93,8 @@ def faults(reached: object, *, within: object = None) -> list[str]:
         pages.ExpectedPage,
         look.Look,
         look_page.LookPage,
+        marginals.Marginal,
+        marginal_pages.MarginalPage,
     ],
 )
 def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: type) -> None:

@@ -1,0 +1,46 @@
+"""What the confidential worker does for tables of counts: it reads stored noisy answers, which it alone has, and a model.
+
+It opens no table: everything here is post-processing of answers that were paid for.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from synth_engine.evaluation import marginals
+from synth_engine.evaluation.marginals import PublishedCounts
+from synth_engine.models.model import Model
+from synth_engine.spec import Spec
+from synthweb.releases import marginals as pages
+from synthweb.releases.models import Release
+from synthweb.runs import artefacts, derivation, lease, planning, stages
+from synthweb.runs.models import CountsErrand, SynthesisRun
+from synthweb.runs.progress import Progress
+from synthweb.runs.public_tables import StatedTable
+
+
+def compute(*, code: str) -> None:
+    """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
+    derivation.attempt(CountsErrand, code, work=_compute)
+
+
+def _compute(errand: CountsErrand, grip: lease.Lease) -> None:
+    progress = Progress(grip)
+    progress(stages.GATHER.name, 0.0)
+    published = _gathered(errand.release)
+    progress.check()
+    with transaction.atomic():
+        derivation.finish(errand, grip)
+        pages.store(errand.release, published)
+
+
+def _gathered(release: Release) -> PublishedCounts:
+    run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
+    plan = planning.replan(
+        version=run.domain_version,
+        spec=Spec.from_json(run.spec),
+        account=run.account,
+        table=StatedTable.from_json(run.prior),
+    )
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    return marginals.publish(Model.from_json(release.model), plan, answers)
