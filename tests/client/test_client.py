@@ -20,6 +20,7 @@ import pytest
 import synthweb_client
 from django.db import connection
 from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
 from synthweb_client import (
     Busy,
     Client,
@@ -284,6 +285,26 @@ def test_an_interface_that_is_gone_is_a_newer_server_and_no_missing_release(
     settings.ROOT_URLCONF = "tests.client.newer_server"
     with pytest.raises(IncompatibleServer, match="install a newer synthweb-client"):
         connect(scene.reader).release(scene.release.code)
+
+
+def test_a_server_of_another_kind_is_no_missing_release(
+    connect: Connect, live_server: LiveServer, scene: Scene
+) -> None:
+    """Its pages are not below /api/, as those of any other web server."""
+    elsewhere = f"{live_server.url}/static"
+    with (
+        Client(elsewhere, token=token_of(scene.reader)[1]) as client,
+        pytest.raises(IncompatibleServer, match="it is no synthweb server"),
+    ):
+        client.release(scene.release.code)
+
+
+def test_a_seed_that_is_a_secret_is_not_shown_by_accident(
+    connect: Connect, scene: Scene
+) -> None:
+    sample = connect(scene.reader).release(scene.release.code).sample(5)
+    assert sample.facts.seed
+    assert sample.facts.seed not in f"{sample!r} {sample.facts!r}"
 
 
 def test_a_refused_request_names_what_to_mend(connect: Connect, scene: Scene) -> None:

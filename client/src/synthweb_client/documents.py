@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -146,7 +146,7 @@ class SampleFacts:
     release: str
     edition: str | None
     rows: int
-    seed: str | None
+    seed: str | None = field(repr=False)
     sampler: int
     commitment: str
     created_at: datetime

@@ -34,6 +34,7 @@ API_VERSION = (1, 0)
 VERSION_HEADER = "Synthweb-API-Version"
 KEY_HEADER = "Idempotency-Key"
 COME_BACK = {429, 502, 503, 504}
+NOT_FOUND = 404
 ROOT = "/api/v1"
 
 
@@ -49,6 +50,10 @@ class Retries:
     first: float = 0.5
     longest: float = 120.0
     wait: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError("a request needs at least one attempt")
 
     def pause(self, attempt: int) -> float:
         """Seconds after a failed attempt, from 0 on, where the server does not say; with jitter, so that programs that failed
@@ -126,7 +131,7 @@ class Transport:
                 return response
             except Again as again:
                 self.wait_for(again, attempt=attempt)
-        raise ValueError("a request needs at least one attempt")
+        raise AssertionError("the last attempt returns or raises")
 
     def _address(self, path: tuple[str, ...]) -> str:
         parts = [quote(part, safe=".") for part in path]
@@ -152,7 +157,8 @@ class Transport:
             raise IncompatibleServer(
                 f"{self.server} sends programs to another address: use that one, with https:// if it asks for it"
             )
-        if response.is_error and (stated is not None or response.status_code < 500):
+        # Every address of another kind of server is a 404.
+        if response.is_error and (stated is not None or response.status_code != NOT_FOUND):
             raise _refusal(response)
         if stated is None:
             raise IncompatibleServer(
