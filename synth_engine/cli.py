@@ -199,6 +199,12 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
         default=1,
         help="the version that draws, as the sample's receipt names it; 2 draws in blocks",
     )
+    sub.add_argument(
+        "--selection",
+        metavar="SELECTION.json",
+        type=Path,
+        help="which rows: conditions and quotas",
+    )
     _table_arguments(sub)
 
 

@@ -237,12 +237,12 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
 
 def sample(options: argparse.Namespace) -> None:
     """Draws a table from a model or a description: post-processing, which costs nothing."""
-    from synth_engine import tables
+    from synth_engine import row_selection, tables
     from synth_engine.models import description
     from synth_engine.models.model import Model
 
     tables.require_format(options.out, declared=options.as_it_came_in)
-    _require(options, options.model)
+    _require(options, options.model, *([options.selection] if options.selection else []))
     document = _read_json(options.model, name="model")
     described = document.get("schema") == description.SCHEMA
     model = description.read(document) if described else Model.from_json(document)
@@ -250,9 +250,22 @@ def sample(options: argparse.Namespace) -> None:
         sys.stderr.write(
             "note: this description was edited, so the table is no release of what was measured\n"
         )
-    rows = _whole(options.rows, name="rows") or model.rows
-    seed = options.seed or secrets.token_hex(32)
-    draw = tables.Drawing(model=model, rows=rows, seed=seed, sampler=options.sampler)
+    selection = (
+        None
+        if options.selection is None
+        else row_selection.Selection.from_json(_read_json(options.selection, name="selection"))
+    )
+    asked = _whole(options.rows, name="rows")
+    rows = asked or (selection and selection.rows) or model.rows
+    if selection is not None:
+        row_selection.require(model, selection, rows=rows)
+    draw = tables.Drawing(
+        model=model,
+        rows=rows,
+        seed=options.seed or secrets.token_hex(32),
+        sampler=options.sampler,
+        selection=selection,
+    )
     tables.write_drawn(
         draw,
         path=options.out,

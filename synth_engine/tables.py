@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth_engine import codec, mechanisms, outputs
+from synth_engine import codec, mechanisms, outputs, row_selection
 from synth_engine.domain import (
     Baskets,
     Derived,
@@ -23,21 +23,32 @@ from synth_engine.domain import (
 )
 from synth_engine.errors import InputError
 from synth_engine.models.model import Model
+from synth_engine.row_selection import Selection
 
 FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """What to draw: the same four give the same table. sampler: the version that draws (`mechanisms.draw_blocks`)."""
+    """What to draw: the same five give the same table. sampler: the version that draws (`mechanisms.draw_blocks`). selection:
+    which rows."""
 
     model: Model
     rows: int
     seed: str
     sampler: int = mechanisms.FIRST_SAMPLER
+    selection: Selection | None = None
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """Its rows, block by block; sampler 2 draws each when it is asked for."""
+        if self.selection is not None:
+            return row_selection.draw_blocks(
+                self.model,
+                self.rows,
+                self.seed,
+                sampler=self.sampler,
+                selection=self.selection,
+            )
         return mechanisms.draw_blocks(self.model, self.rows, self.seed, sampler=self.sampler)
 
 

@@ -172,7 +172,8 @@ class Guarantee:
 class Sample:
     """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given. edited: the
     SHA-256 of the description from which it is drawn, if somebody edited that; after_looking: whether they had looked at real
-    data before; sampler: the version that draws it (`mechanisms.draw_blocks`)."""
+    data before; sampler: the version that draws it (`mechanisms.draw_blocks`); selection: which rows, where not all are asked for
+    (`row_selection.Selection`)."""
 
     rows: int
     seed: str | None = None
@@ -181,6 +182,7 @@ class Sample:
     edited: str | None = None
     after_looking: bool = False
     sampler: int = 1
+    selection: JsonObject | None = None
 
     def __post_init__(self) -> None:
         if (self.seed is None) == (self.seed_commitment is None):
@@ -195,6 +197,7 @@ class Sample:
             "chosen_after_looking": True if self.after_looking else None,
             # Receipts of the first sampler have no field for it.
             "sampler": self.sampler if self.sampler > 1 else None,
+            "selection": self.selection,
         }
         return {"rows": self.rows} | {
             key: value for key, value in fields.items() if value is not None

@@ -36,7 +36,7 @@ _MAX_VALUES = 20_000_000
 _NOT_PRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of Unicode: control characters, signs without a shape (those that turn the direction of writing are among
 them), halves of surrogates, private use, separators of lines and paragraphs."""
-_NOT_PRINTED = {("mechanism", "parameters"), ("sample", "seed")}
+_NOT_PRINTED = {("mechanism", "parameters"), ("sample", "seed"), ("sample", "selection")}
 """Texts that a person chose, and that the verifier never prints."""
 
 

@@ -122,7 +122,7 @@ def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
     if type(sample.get("rows")) is not int or sample["rows"] < 0:
         refuse("the sample has no number of rows")
     parts = {"rows", "seed", "seed_commitment", "table_sha256"}
-    parts |= {_EDITED, "chosen_after_looking", "sampler"} if has_marks else set()
+    parts |= {_EDITED, "chosen_after_looking", "sampler", "selection"} if has_marks else set()
     if not set(sample) <= parts:
         refuse("the sample has unknown parts")
     if sample.get("chosen_after_looking", True) is not True:
@@ -130,6 +130,9 @@ def _check_sample(sample: Mapping[str, Any], *, has_marks: bool) -> None:
     # The first sampler has no field: two ways to write one fact would give two digests.
     if type(sample.get("sampler", 2)) is not int or sample.get("sampler", 2) < 2:
         refuse("the sample's sampler is no version after the first")
+    selection = sample.get("selection", {"where": []})
+    if not isinstance(selection, dict) or not selection or set(selection) - {"where", "quotas"}:
+        refuse("the sample's selection is malformed")
     # With both, a secret seed would be public; with neither, the table has no seed at all.
     if ("seed" in sample) == ("seed_commitment" in sample):
         refuse("the sample must show either its seed or a commitment to it")

@@ -51,6 +51,7 @@ def receipt_of_sample(sample: Sample) -> receipts.Receipt:
         edited=None if edition is None else edition.digest,
         after_looking=edition is not None and edition.after_looking,
         sampler=sample.sampler,
+        selection=sample.selection,
     )
     return receipt_of_table(sample.release, drawn_sample)
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from synth_engine.privacy import receipt as receipts
 from synthweb.lib.number_format import grouped, in_letters
-from synthweb.releases import chain
+from synthweb.releases import chain, tables
 from synthweb.releases.models import Release, Sample
 
 _ESCAPED = {
@@ -50,6 +50,9 @@ def of_sample(sample: Sample) -> Citation:
     """A table, which the commitment to its seed names; the digest is that of its release."""
     release = sample.release
     what = f"{grouped(sample.rows)} rows, sample {sample.code} of release {release.code}"
+    selection = tables.selection_of(sample)
+    if selection is not None:
+        what += f", rows chosen where {_line(selection.words)}"
     return _cite(
         release,
         receipt=chain.receipt_of_sample(sample),

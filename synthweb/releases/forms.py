@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.domain.document import MAX_BYTES
 from synth_engine.errors import InputError
 from synth_engine.models import description
+from synth_engine.row_selection import Selection
 from synthweb.accounts.models import User
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import grouped
@@ -21,6 +22,24 @@ from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
 
 DIGITS = re.compile(r"[0-9]{1,10}")
+_CONDITIONS = 3
+_RANGE = re.compile(r"(?P<low>\S*)\s*(?:\.\.)\s*(?P<high>\S*)")
+_MISSING = "(missing)"
+
+
+def _values_of(text: str) -> list[object]:
+    """The values of a condition as its field has them: separated by semicolons, ranges as 20..40."""
+    values: list[object] = []
+    for part in (part.strip() for part in text.split(";")):
+        span = _RANGE.fullmatch(part)
+        if part == _MISSING:
+            values.append(None)
+        elif span and (span["low"] or span["high"]):
+            ends = {"from": span["low"], "to": span["high"]}
+            values.append({key: end for key, end in ends.items() if end})
+        elif part:
+            values.append(part)
+    return values
 
 
 class SampleForm(forms.Form):
@@ -38,6 +57,78 @@ class SampleForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     edition = forms.CharField(max_length=16, required=False, widget=forms.HiddenInput)
+    quota_column = forms.ChoiceField(required=False, label=_("Rows of each value of"))
+    quota_rows = forms.CharField(
+        max_length=20_000,
+        required=False,
+        label=_("Rows of each value"),
+        help_text=_("A line for each value: the value, a colon, and how many rows."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def __init__(self, *args: Any, columns: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offered = [("", "–"), *((name, name) for name in columns)]
+        for number in range(1, _CONDITIONS + 1):
+            self.fields[f"column_{number}"] = forms.ChoiceField(
+                required=False, choices=offered, label=_("Column")
+            )
+            self.fields[f"values_{number}"] = forms.CharField(
+                max_length=2_000, required=False, label=_("Values")
+            )
+        quota = self.fields["quota_column"]
+        if not isinstance(quota, forms.ChoiceField):
+            raise TypeError("the field has no choices")
+        quota.choices = offered
+
+    @property
+    def conditions(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        """The fields of the conditions, in pairs."""
+        return [
+            (self[f"column_{number}"], self[f"values_{number}"])
+            for number in range(1, _CONDITIONS + 1)
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        """With the selection; with quotas, their sum is the number of rows."""
+        given = super().clean() or {}
+        document: dict[str, Any] = {}
+        where = [
+            {"column": given[f"column_{n}"], "values": _values_of(given[f"values_{n}"])}
+            for n in range(1, _CONDITIONS + 1)
+            if given.get(f"column_{n}")
+        ]
+        if where:
+            document["where"] = where
+        if given.get("quota_column"):
+            document["quotas"] = {
+                "column": given["quota_column"],
+                "rows": self._quota_rows(given.get("quota_rows", "")),
+            }
+        selection: Selection | None = None
+        if document and not self.errors:
+            try:
+                selection = Selection.from_json(document)
+            except InputError as error:
+                self.add_error(None, error.text)
+        return {
+            "rows": None if selection and selection.rows else given.get("rows"),
+            "seed": given.get("seed"),
+            "edition": given.get("edition"),
+            "selection": selection,
+        }
+
+    def _quota_rows(self, text: str) -> dict[str, int]:
+        rows: dict[str, int] = {}
+        for line in text.splitlines():
+            value, _colon, count = line.rpartition(":")
+            if not line.strip():
+                continue
+            if not value.strip() or not DIGITS.fullmatch(count.strip()):
+                self.add_error("quota_rows", _("Each line is a value, a colon, and a number."))
+                return {}
+            rows[value.strip()] = int(count)
+        return rows
 
     def clean_rows(self) -> int:
         text = self.cleaned_data["rows"]

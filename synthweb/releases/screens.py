@@ -13,6 +13,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from synth_engine import mechanisms, verifier
+from synth_engine.domain import Identifier
 from synth_engine.errors import SynthError
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.candidates import number_of
@@ -264,6 +265,12 @@ def look(release: Release) -> dict[str, object]:
         "told": trees.warning(release),
         "looked": chain.is_after_looking(release),
     }
+
+
+def column_names(release: Release) -> list[str]:
+    """The columns of a sample by which rows can be chosen."""
+    columns = domain_of(release.domain_version).table_columns
+    return [each.name for each in columns if not isinstance(each, Identifier)]
 
 
 def compare(release: Release) -> dict[str, object]:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, row_selection
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
@@ -19,6 +19,7 @@ from synth_engine.mechanisms import Model, Plan
 from synth_engine.models import description
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
+from synth_engine.row_selection import Selection
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
@@ -272,33 +273,80 @@ def draw_sample(
             "there is no sampler of this version",
             repair=f"ask for one of {SAMPLERS[0]} to {SAMPLERS[-1]}",
         )
+    return _note_sample(
+        Sample(
+            release=release,
+            edition=edition,
+            requested_by=user,
+            rows=rows,
+            seed=_seed_for(user, release, seed),
+            sampler=sampler,
+        )
+    )
+
+
+@transaction.atomic
+def draw_selected(
+    *,
+    user: User,
+    release: Release,
+    selection: Selection,
+    rows: int | None = None,
+    seed: str | None = None,
+    edition: Edition | None = None,
+) -> Sample:
+    """Note a sample of chosen rows; all else as in `draw_sample`. rows: absent with quotas, which say how many. Raises SpecError,
+    also where the model has too few such rows: some are drawn to see."""
+    count = selection.rows if rows is None else rows
+    if count is None:
+        raise SpecError("the number of rows is not given", repair="give it, or quotas")
+    _require_rows(count)
+    model = Model.from_json((release if edition is None else edition).model)
+    row_selection.require(model, selection, rows=count)
+    return _note_sample(
+        Sample(
+            release=release,
+            edition=edition,
+            requested_by=user,
+            rows=count,
+            seed=_seed_for(user, release, seed),
+            sampler=mechanisms.SAMPLER,
+            selection=selection.to_json(),
+        )
+    )
+
+
+def _require_rows(rows: int) -> None:
     if not 1 <= rows <= settings.SAMPLE_MAX_ROWS:
         raise SpecError(
             f"rows must be a whole number from 1 to {settings.SAMPLE_MAX_ROWS}",
             repair="ask for fewer rows",
         )
+
+
+def _seed_for(user: User, release: Release, seed: str | None) -> str:
+    """The seed that was given, or the person's own."""
     seed = seed or own_seed(user=user, release=release)
     if len(seed) > LONGEST_SEED or not seed.isprintable():
         raise SpecError(
             f"a seed is a text of 1 to {LONGEST_SEED} printable characters",
             repair="or leave it out",
         )
-    sample = Sample.objects.create(
-        release=release,
-        edition=edition,
-        requested_by=user,
-        rows=rows,
-        seed=seed,
-        commitment=receipts.seed_commitment(seed),
-        sampler=sampler,
-    )
+    return seed
+
+
+def _note_sample(sample: Sample) -> Sample:
+    """Store it with the commitment to its seed."""
+    _require_rows(sample.rows)
+    sample.commitment = receipts.seed_commitment(sample.seed)
+    sample.save()
     audit.record(
-        actor=user,
+        actor=sample.requested_by,
         action="sample.requested",
-        target=("release", release.code),
-        organisation=release.dataset.organisation,
-        detail={"sample": sample.code, "rows": rows}
-        | ({"edition": edition.code} if edition else {}),
+        target=("release", sample.release.code),
+        organisation=sample.release.dataset.organisation,
+        detail={"sample": sample.code, "rows": sample.rows}
+        | ({"edition": sample.edition.code} if sample.edition else {}),
     )
     return sample
 

@@ -68,7 +68,8 @@ class Download:
         self._slot = Slot(sample.requested_by_id)
         self._drawing: _Drawn | None = None
         try:
-            if _cells(sample) > SMALL:
+            # Many rows are drawn to choose a few.
+            if _cells(sample) > SMALL or sample.selection is not None:
                 self._drawing = _Drawn(sample, format)
                 pieces = _followed(self._drawing, sample, format, _has_gone(request))
             else:
@@ -126,7 +127,7 @@ def _followed(
     """The file that a process fills. Its first block is drawn here, too: the process loads its libraries meanwhile, and the
     same bytes come from both."""
     first = b""
-    if sample.sampler > mechanisms.FIRST_SAMPLER:
+    if sample.sampler > mechanisms.FIRST_SAMPLER and sample.selection is None:
         draw = tables.draw_of(sample)
         if draw.model.refines_in_blocks and len(draw.model.domain.names) <= WIDEST:
             first = next(table_writers.pieces(draw, format))
@@ -146,6 +147,7 @@ class _Drawn:
             "rows": sample.rows,
             "seed": sample.seed,
             "sampler": sample.sampler,
+            "selection": sample.selection,
         }
         # A file, not a pipe: a pipe holds less than a model, and would block this thread until
         # the process has loaded its libraries and reads.

@@ -237,15 +237,24 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
     asked = (request.POST if request.method == "POST" else request.GET).get("edition")
     edition = selectors.edition_for(release, asked) if asked else None
     form = SampleForm(
-        request.POST or None, initial={"rows": release.sample_rows, "edition": asked}
+        request.POST or None,
+        initial={"rows": release.sample_rows, "edition": asked},
+        columns=screens.column_names(release),
     )
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data | {"edition": edition}
+        selection = given.pop("selection")
         try:
-            sample = services.draw_sample(user=request.user, release=release, **given)
+            sample = (
+                services.draw_sample(user=request.user, release=release, **given)
+                if selection is None
+                else services.draw_selected(
+                    user=request.user, release=release, selection=selection, **given
+                )
+            )
             return redirect("releases:sample", code, sample.code)
         except SpecError as error:
-            form.add_error("seed", error.text)
+            form.add_error("seed" if selection is None else None, error.text)
     page = Paginator(selectors.samples_of(request.user, release), PAGE).get_page(
         request.GET.get("page")
     )
@@ -292,6 +301,7 @@ def sample(request: SignedInRequest, code: str, sample_code: str) -> HttpRespons
     context = screens.frame(request.user, sample.release, tab="samples", leaf=sample.code)
     context |= {
         "sample": sample,
+        "selection": tables.selection_of(sample),
         "edition": sample.edition,
         "citation": citation.of_sample(sample),
         "has_form": tables.has_form(sample),

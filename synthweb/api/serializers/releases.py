@@ -217,6 +217,7 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             "rows",
             "seed",
             "sampler",
+            "selection",
             "commitment",
             "csv",
             "parquet",
@@ -235,7 +236,17 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
 class NewSampleSerializer(StrictSerializer):
     """Draw a table: free, as often as you like."""
 
-    rows = WholeNumber(min_value=1, max_value=settings.SAMPLE_MAX_ROWS)
+    rows = WholeNumber(
+        min_value=1,
+        max_value=settings.SAMPLE_MAX_ROWS,
+        required=False,
+        help_text="Left out with quotas alone, which say how many.",
+    )
+    selection = serializers.JSONField(
+        required=False,
+        help_text='Which rows: {"where": [{"column": …, "values": [text, null or {"from": …, "to": …}]}], "quotas": '
+        '{"column": …, "rows": {value: number}}}. Always by the newest sampler.',
+    )
     seed = Text(
         required=False,
         allow_null=True,
@@ -254,6 +265,16 @@ class NewSampleSerializer(StrictSerializer):
         required=False,
         help_text="The version that draws. Left out: the newest; an earlier one gives a table of that version again.",
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        selected = attrs.get("selection") is not None
+        if not selected and "rows" not in attrs:
+            raise serializers.ValidationError({"rows": "This field is required."})
+        if selected and attrs.pop("sampler", mechanisms.SAMPLER) != mechanisms.SAMPLER:
+            raise serializers.ValidationError(
+                {"sampler": "Rows are chosen by the newest sampler alone."}
+            )
+        return attrs
 
 
 class EditionSerializer(serializers.ModelSerializer[Edition]):

@@ -21,6 +21,7 @@ from synth_engine.errors import InputError
 from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import expected_quality
 from synth_engine.evaluation.expected_quality import ExpectedQuality
+from synth_engine.row_selection import Selection
 from synthweb.accounts.models import Role
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import holders_of
@@ -323,15 +324,22 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     @idempotent
     def create(self, request: Request, code: str) -> Response:
         """Draw a table of so many rows. The same release, rows, seed and sampler give the same bytes for ever; so does
-        asking again without a seed, as long as the newest sampler is the same."""
+        asking again without a seed, as long as the newest sampler is the same. `selection`: which rows; 422 says which column
+        and rule are wrong, or about how many such records the model has where they are too few."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewSampleSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         code = wanted.validated_data.pop("edition", None)
         edition = selectors.edition_for(release, code) if code else None
-        sample = services.draw_sample(
-            user=caller(request), release=release, edition=edition, **wanted.validated_data
-        )
+        given = {
+            "user": caller(request),
+            "release": release,
+            "edition": edition,
+        } | wanted.validated_data
+        if (document := given.pop("selection", None)) is None:
+            sample = services.draw_sample(**given)
+        else:
+            sample = services.draw_selected(selection=Selection.from_json(document), **given)
         body = self.get_serializer(sample).data
         return Response(body, status=HTTPStatus.CREATED, headers={"Location": str(body["url"])})
 
