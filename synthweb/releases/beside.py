@@ -145,14 +145,16 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
     releases = [allowed_by_code[code] for code in asked if code in allowed_by_code][:MOST]
     chosen = tuple(each.code for each in releases)
     looks = [look.look_of(each) for each in releases]
-    rows = _rows([shown.columns for shown in looks])
+    # A release of which a worker has yet to prepare the first look has empty cells.
+    rows = _rows([() if shown is None else shown.columns for shown in looks])
+    waits = [shown is None for shown in looks]
     errors = _mean_errors(releases)
     sides = tuple(
         _side(
             letter,
             release,
-            columns=len(shown.columns),
-            quality=shown.quality,
+            columns=0 if shown is None else len(shown.columns),
+            quality=None if shown is None else shown.quality,
             error=errors.get(release.code),
             chosen=chosen,
         )
@@ -162,7 +164,13 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
         sides=sides,
         page=Paginator(rows, COLUMNS_A_PAGE).get_page(query.get("page")) if rows else None,
         differing=tuple(row.name for row in rows if row.differs),
-        partial=tuple(row.name for row in rows if None in row.cells),
+        partial=tuple(
+            row.name
+            for row in rows
+            if any(
+                cell is None and not wait for cell, wait in zip(row.cells, waits, strict=True)
+            )
+        ),
         chart=_chart(allowed, sides),
         unknown=tuple(code for code in asked if code not in allowed_by_code),
         too_many=len(allowed_by_code) > MOST,

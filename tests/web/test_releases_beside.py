@@ -11,9 +11,10 @@ from django.http import QueryDict
 from django.test import Client
 
 from synthweb.datasets.models import Dataset
-from synthweb.releases import beside, expected, look, services
-from synthweb.releases.models import Release
-from synthweb.runs import worker
+from synthweb.releases import beside, look, services
+from synthweb.releases.models import FirstLook, Release
+from synthweb.runs import ranges, worker
+from synthweb.runs.models import RangesErrand
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -41,14 +42,13 @@ def released_once(cast: Cast, dataset: Dataset, epsilon: str) -> Release:
     release = Release.objects.get(run_code=run.code)
     release.name = f"At {epsilon}"
     release.save()
+    look.store(look.draw(release))
     return release
 
 
 def compute(release: Release) -> None:
     """What a worker stores when somebody asks for expected ranges."""
-    computed = expected.compute(release, progress=lambda share: None)
-    expected.store(release, computed)
-    look.store(look.prepare(release, computed.columns))
+    ranges.compute(code=RangesErrand.objects.get(release=release).code)
 
 
 def asked(*codes: str) -> QueryDict:
@@ -74,6 +74,17 @@ def test_an_analyst_sees_what_is_shared_and_no_word_of_the_rest(
     assert "At 4" not in page and "<svg" not in re.sub(r"<header.*?</header>", "", page)
 
 
+def test_a_release_whose_first_look_is_not_prepared_has_empty_cells(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    FirstLook.objects.filter(release=pair[1]).delete()
+    page = beside.page_of(cast.steward, asked(pair[0].code, pair[1].code))
+    assert [side.columns for side in page.sides] == [3, 0] and not page.partial
+    query = {"release": [pair[0].code, pair[1].code]}
+    shown = html_of(browser(cast.steward).get(ADDRESS, query))
+    assert f"/releases/{pair[1].code}/look/" in shown
+
+
 def test_a_bar_stands_for_the_same_value_in_every_picture(
     cast: Cast, pair: tuple[Release, Release]
 ) -> None:
@@ -92,7 +103,9 @@ def test_a_bar_stands_for_the_same_value_in_every_picture(
 
 
 def test_columns_that_differ_are_named(cast: Cast, pair: tuple[Release, Release]) -> None:
-    other = look.look_of(pair[0]).columns
+    prepared = look.look_of(pair[0])
+    assert prepared is not None
+    other = prepared.columns
     narrower = SimpleNamespace(**(vars(other[1]) | {"values": "0 to 9"}))
     (_region, age, works) = beside._rows([other, (other[0], narrower)])
     assert age.differs and works.cells[1] is None
