@@ -1,6 +1,6 @@
 """How often do the intervals of measured counts hold the counts of the real table, and how wide are they?
 
-    python bench/coverage.py [FOLDER] [--methods auto independent mst] [--runs 50] [--epsilon 1]
+    python bench/interval_coverage.py [FOLDER] [--methods auto independent mst] [--runs 50] [--epsilon 1]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds data/. Adult is described by the suggestions of the product, each
 accepted as it stands, and released with delta = 1e-9 and fresh noise. Of every release all one-way and two-way cells are taken
