@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,17 +30,25 @@ FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """What to draw: the same five give the same table. sampler: the version that draws (`mechanisms.draw_blocks`). selection:
-    which rows."""
+    """What to draw: the same first five give the same table. sampler: the version that draws (`mechanisms.draw_blocks`). selection:
+    which rows. progress: is given the number of rows so far after each block."""
 
     model: Model
     rows: int
     seed: str
     sampler: int = mechanisms.FIRST_SAMPLER
     selection: Selection | None = None
+    progress: Callable[[int], None] = lambda _: None
 
     def blocks(self) -> Iterator[pd.DataFrame]:
         """Its rows, block by block; sampler 2 draws each when it is asked for."""
+        rows = 0
+        for block in self._blocks():
+            rows += len(block)
+            self.progress(rows)
+            yield block
+
+    def _blocks(self) -> Iterator[pd.DataFrame]:
         if self.selection is not None:
             return row_selection.draw_blocks(
                 self.model,

@@ -12,9 +12,18 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 NICER = 10  # than the processes that answer
 PR_SET_PDEATHSIG = 1
+
+
+def _note(path: Path, rows: int) -> None:
+    """How many rows there are by now, for the page that waits. Whole or not at all; a full disk costs the note alone."""
+    with contextlib.suppress(OSError):
+        written = path.with_suffix(".new")
+        written.write_text(str(rows))
+        written.replace(path)
 
 
 def main() -> int:
@@ -38,6 +47,7 @@ def main() -> int:
         seed=job["seed"],
         sampler=job["sampler"],
         selection=None if job["selection"] is None else Selection.from_json(job["selection"]),
+        progress=lambda rows: _note(Path(job["progress"]), rows),
     )
     for piece in table_writers.pieces(draw, job["format"]):
         sys.stdout.buffer.write(piece)

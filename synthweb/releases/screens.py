@@ -38,11 +38,12 @@ from synthweb.releases import (
     measurements,
     public_table,
     selectors,
+    spool,
     trees,
     workload_report,
 )
 from synthweb.releases import look as looks
-from synthweb.releases.models import Release
+from synthweb.releases.models import Release, Sample
 
 NOISE = {
     "discrete-laplace": "discrete Laplace noise",
@@ -82,6 +83,8 @@ TABS = (
 
 CALLS = 25  # on a page
 LONGEST_WORDS = 200
+MOST_TRIES = 3
+"""Polls of a page before a download counts as one that needs no sign."""
 OVERVIEW = "release"  # its address is that of the release itself
 FILTERS = (
     ("search", "q"),
@@ -264,6 +267,21 @@ def look(release: Release) -> dict[str, object]:
         "protects": _protects(release.receipt),
         "told": trees.warning(release),
         "looked": chain.is_after_looking(release),
+    }
+
+
+def draw_progress(sample: Sample, *, tries: str) -> dict[str, object]:
+    """The rows that are drawn of those that were asked for. tries: of the page so far, which waits a moment for the download to
+    begin."""
+    rows = spool.rows_so_far(sample)
+    number = int(tries) if tries.isascii() and tries.isdigit() and len(tries) < 3 else 0
+    return {
+        "sample": sample,
+        "release": sample.release,
+        "rows": rows,
+        "fraction": 0.0 if rows is None else min(1.0, rows / sample.rows),
+        "again": rows is not None or number < MOST_TRIES,
+        "tries": number + 1 if rows is None else MOST_TRIES,
     }
 
 

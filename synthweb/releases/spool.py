@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -35,6 +36,8 @@ SMALL = 2_000_000
 """Cells of a table that is drawn in the web process: about a second."""
 PIECE = 1 << 18
 POLL_SECONDS = 0.1
+SILENT_SECONDS = 300.0
+"""Without another block, after which a note of progress counts as left behind."""
 WIDEST = 100
 """Columns up to which the first block of a large table is drawn in the web process."""
 POPULATION = 1_000_000
@@ -107,6 +110,22 @@ class Download:
             self.close()
 
 
+def rows_so_far(sample: Sample) -> int | None:
+    """How many rows of a sample its process has drawn; None where none draws it now. The caller authorised."""
+    path = _progress_file(sample)
+    try:
+        # One that a killed server left behind says nothing.
+        if time.time() - path.stat().st_mtime > SILENT_SECONDS:
+            return None
+        return int(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _progress_file(sample: Sample) -> Path:
+    return Path(settings.SPOOL_DIR) / "progress" / sample.code
+
+
 def _has_gone(request: HttpRequest | None) -> Callable[[], bool]:
     connection = None if request is None else request.META.get("gunicorn.socket")
     has_gone: Callable[[], bool] = getattr(connection, "has_gone", lambda: False)
@@ -141,6 +160,9 @@ class _Drawn:
 
     def __init__(self, sample: Sample, format: FileFormat) -> None:
         folder = Path(settings.SPOOL_DIR)
+        self._progress = _progress_file(sample)
+        self._progress.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._progress.write_text("0")
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by close()
         job = {
             "model": sample.model_document,
@@ -148,6 +170,7 @@ class _Drawn:
             "seed": sample.seed,
             "sampler": sample.sampler,
             "selection": sample.selection,
+            "progress": str(self._progress),
         }
         # A file, not a pipe: a pipe holds less than a model, and would block this thread until
         # the process has loaded its libraries and reads.
@@ -196,4 +219,5 @@ class _Drawn:
             # that ends early could leave a zombie.
             self._process.kill()
             self._process.wait()
+        self._progress.unlink(missing_ok=True)
         self._file.close()

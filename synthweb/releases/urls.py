@@ -35,6 +35,11 @@ urlpatterns = [
     path("<slug:code>/samples/", views.samples, name="samples"),
     path("<slug:code>/samples/<slug:sample_code>/", views.sample, name="sample"),
     path(
+        "<slug:code>/samples/<slug:sample_code>/progress/",
+        views.sample_progress,
+        name="sample-progress",
+    ),
+    path(
         "<slug:code>/samples/<slug:sample_code>/table.csv",
         downloads.sample_csv,
         name="sample-csv",

@@ -312,6 +312,16 @@ def sample(request: SignedInRequest, code: str, sample_code: str) -> HttpRespons
 
 
 @login_required
+@require_GET
+@never_cache
+def sample_progress(request: SignedInRequest, code: str, sample_code: str) -> HttpResponse:
+    """How many rows of a sample are drawn by now: the part of its page that is polled during a download."""
+    sample = selectors.sample_for(request.user, sample_code, release_code=code)
+    context = screens.draw_progress(sample, tries=request.GET.get("tries", ""))
+    return render(request, "releases/_draw_progress.html", context)
+
+
+@login_required
 @require_http_methods(["GET", "POST"])
 def share(request: SignedInRequest, code: str) -> HttpResponse:
     """With whom a release is shared; hand it to another analyst."""

@@ -128,6 +128,7 @@ GET    releases/<slug:code>/compare/report.json                      302    404 
 GET    releases/<slug:code>/samples/                                 302    404    404    200    200    403    403    403
 POST   releases/<slug:code>/samples/                                 302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/              302    404    404    200    404    403    403    403
+GET    releases/<slug:code>/samples/<slug:sample_code>/progress/     302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.csv     302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.parquet 302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.xlsx    302    404    404    200    404    403    403    403

@@ -145,6 +145,42 @@ def test_the_first_rows_do_not_wait_for_the_process(large: Sample) -> None:
         list(download)
 
 
+def test_the_page_that_waits_says_how_many_rows_are_drawn(
+    large: Sample, browser: Browser
+) -> None:
+    Release.objects.filter(pk=large.release.pk).update(model=refining().to_json())
+    large.release.refresh_from_db()
+    table = _another(large, 40_000)
+    client = browser(table.requested_by)
+    page = f"/releases/{table.release.code}/samples/{table.code}/"
+    # Nothing is drawn: the page waits for a press on a button.
+    assert "click from:.downloads" in html_of(client.get(page))
+    assert "progressbar" not in html_of(client.get(f"{page}progress/"))
+    download = spool.Download(table)
+    assert spool.rows_so_far(table) == 0
+    assert "0 of 40" in html_of(client.get(f"{page}progress/"))
+    seen = set()
+    for _ in download:
+        rows = spool.rows_so_far(table)
+        if rows is not None and rows not in seen:
+            seen.add(rows)
+            assert "progressbar" in html_of(client.get(f"{page}progress/"))
+    # Notes follow the blocks of the process; the last one is gone with the download.
+    assert seen <= {0, 8_192, 24_576, 40_000} and 40_000 in seen
+    assert spool.rows_so_far(table) is None
+    after = html_of(client.get(f"{page}progress/?tries=3"))
+    assert "click from:.downloads" in after and "progressbar" not in after
+
+
+def test_a_note_that_was_left_behind_says_nothing(sample: Sample) -> None:
+    path = spool._progress_file(sample)
+    path.parent.mkdir(parents=True)
+    path.write_text("77")
+    assert spool.rows_so_far(sample) == 77
+    os.utime(path, (1, 1))
+    assert spool.rows_so_far(sample) is None
+
+
 # --- a process of its own ---------------------------------------------------------------------------------------------
 def test_what_draws_knows_no_key_and_no_database(
     large: Sample, monkeypatch: pytest.MonkeyPatch
