@@ -253,7 +253,9 @@ def sample(options: argparse.Namespace) -> None:
     selection = (
         None
         if options.selection is None
-        else row_selection.Selection.from_json(_read_json(options.selection, name="selection"))
+        else row_selection.RowSelection.from_json(
+            _read_json(options.selection, name="selection")
+        )
     )
     asked = _whole(options.rows, name="rows")
     rows = asked or (selection and selection.rows) or model.rows

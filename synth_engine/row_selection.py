@@ -48,7 +48,7 @@ RISK = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
-class Condition:
+class RowCondition:
     """A row has one of these values in a column: texts as a file has them, ranges of a scale, or None for missing."""
 
     column: str
@@ -74,10 +74,10 @@ class Quotas:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class RowSelection:
     """The rows of a table. All conditions hold for every row; with quotas, there are exactly as many rows of each value."""
 
-    where: tuple[Condition, ...] = ()
+    where: tuple[RowCondition, ...] = ()
     quotas: Quotas | None = None
 
     @property
@@ -106,7 +106,7 @@ class Selection:
         return document
 
     @classmethod
-    def from_json(cls, document: object) -> Selection:
+    def from_json(cls, document: object) -> RowSelection:
         """Errors: InputError where it is malformed; whether it suits a model is checked by `require`."""
         if (
             not isinstance(document, Mapping)
@@ -133,7 +133,7 @@ class Selection:
         return selection
 
 
-def _condition(document: object) -> Condition:
+def _condition(document: object) -> RowCondition:
     if not isinstance(document, Mapping) or set(document) != {"column", "values"}:
         raise InputError(
             "a condition is no object with column and values", repair="give both, no more"
@@ -146,7 +146,7 @@ def _condition(document: object) -> Condition:
             repair="give ranges",
             column=column,
         )
-    return Condition(column=column, values=values)
+    return RowCondition(column=column, values=values)
 
 
 def _quotas(document: object) -> Quotas:
@@ -179,7 +179,7 @@ def most_draws(rows: int) -> int:
     return min(max(DRAWS_A_ROW * rows, FEWEST_DRAWS), MOST_DRAWS)
 
 
-def require(model: Model, selection: Selection, *, rows: int) -> None:
+def require(model: Model, selection: RowSelection, *, rows: int) -> None:
     """Refuse what the model has no such columns or values for, and what it has too few records of: some rows are drawn to see.
     Errors: InputError, which names the column."""
     if model.groups is not None:
@@ -232,7 +232,7 @@ def _too_few(
 
 
 def draw_blocks(
-    model: Model, rows: int, seed: str, *, sampler: int, selection: Selection
+    model: Model, rows: int, seed: str, *, sampler: int, selection: RowSelection
 ) -> Iterator[pd.DataFrame]:
     """The table of `mechanisms.draw_blocks`, of the rows that are selected, in the order in which they come. Errors: SynthError
     where they run out before the last one, which `require` excludes but for chance."""
@@ -295,7 +295,7 @@ class _Matching:
     """Which rows of a table are selected, and to which quota each counts. Errors: InputError for a column or a value that the
     domain does not have."""
 
-    def __init__(self, domain: Domain, selection: Selection) -> None:
+    def __init__(self, domain: Domain, selection: RowSelection) -> None:
         self._selection = selection
         self._tests = [
             _Test(_column(domain, one.column), domain, one.values) for one in selection.where

@@ -23,7 +23,7 @@ from synth_engine.domain import (
 )
 from synth_engine.errors import InputError
 from synth_engine.models.model import Model
-from synth_engine.row_selection import Selection
+from synth_engine.row_selection import RowSelection
 
 FORMATS = (".csv", ".parquet", ".xlsx", ".dat", ".dat.gz")
 
@@ -37,7 +37,7 @@ class Drawing:
     rows: int
     seed: str
     sampler: int = mechanisms.FIRST_SAMPLER
-    selection: Selection | None = None
+    selection: RowSelection | None = None
     progress: Callable[[int], None] = lambda _: None
 
     def blocks(self) -> Iterator[pd.DataFrame]:

@@ -173,7 +173,7 @@ class Sample:
     """One table drawn from the release. Exactly one of seed (public) and seed_commitment (secret) is given. edited: the
     SHA-256 of the description from which it is drawn, if somebody edited that; after_looking: whether they had looked at real
     data before; sampler: the version that draws it (`mechanisms.draw_blocks`); selection: which rows, where not all are asked for
-    (`row_selection.Selection`)."""
+    (`row_selection.RowSelection`)."""
 
     rows: int
     seed: str | None = None

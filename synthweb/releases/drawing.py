@@ -34,7 +34,7 @@ def main() -> int:
     os.nice(NICER)
     # Imported after the lines above, because it takes a second.
     from synth_engine.mechanisms import Model
-    from synth_engine.row_selection import Selection
+    from synth_engine.row_selection import RowSelection
     from synth_engine.tables import Drawing
     from synthweb.releases import table_writers
 
@@ -46,7 +46,9 @@ def main() -> int:
         rows=job["rows"],
         seed=job["seed"],
         sampler=job["sampler"],
-        selection=None if job["selection"] is None else Selection.from_json(job["selection"]),
+        selection=None
+        if job["selection"] is None
+        else RowSelection.from_json(job["selection"]),
         progress=lambda rows: _note(Path(job["progress"]), rows),
     )
     for piece in table_writers.pieces(draw, job["format"]):

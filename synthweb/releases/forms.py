@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine.domain.document import MAX_BYTES
 from synth_engine.errors import InputError
 from synth_engine.models import description
-from synth_engine.row_selection import Selection
+from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import grouped
@@ -105,10 +105,10 @@ class SampleForm(forms.Form):
                 "column": given["quota_column"],
                 "rows": self._quota_rows(given.get("quota_rows", "")),
             }
-        selection: Selection | None = None
+        selection: RowSelection | None = None
         if document and not self.errors:
             try:
-                selection = Selection.from_json(document)
+                selection = RowSelection.from_json(document)
             except InputError as error:
                 self.add_error(None, error.text)
         return {

@@ -206,7 +206,7 @@ class Sample(models.Model):
     commitment = models.CharField(max_length=64)
     # The version that draws it (ADR 57), so that samples of earlier versions stay byte for byte.
     sampler = models.PositiveSmallIntegerField(default=1)
-    # Which rows, as the engine's `Selection`; null where all are asked for.
+    # Which rows, as the engine's `RowSelection`; null where all are asked for.
     selection = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

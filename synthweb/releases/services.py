@@ -19,7 +19,7 @@ from synth_engine.mechanisms import Model, Plan
 from synth_engine.models import description
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
-from synth_engine.row_selection import Selection
+from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
@@ -290,7 +290,7 @@ def draw_selected(
     *,
     user: User,
     release: Release,
-    selection: Selection,
+    selection: RowSelection,
     rows: int | None = None,
     seed: str | None = None,
     edition: Edition | None = None,

@@ -13,7 +13,7 @@ from typing import IO
 
 from synth_engine.domain import Attribute, Derived, Domain, Text
 from synth_engine.mechanisms import Model
-from synth_engine.row_selection import Selection
+from synth_engine.row_selection import RowSelection
 from synth_engine.tables import Drawing
 from synthweb.releases import table_writers
 from synthweb.releases.models import Release, Sample
@@ -39,9 +39,9 @@ def draw_of(sample: Sample) -> Drawing:
     )
 
 
-def selection_of(sample: Sample) -> Selection | None:
+def selection_of(sample: Sample) -> RowSelection | None:
     """Which rows it has; None where all are asked for."""
-    return None if sample.selection is None else Selection.from_json(sample.selection)
+    return None if sample.selection is None else RowSelection.from_json(sample.selection)
 
 
 def has_form(sample: Sample) -> bool:

@@ -15,7 +15,7 @@ from synth_engine import cli, mechanisms, row_selection
 from synth_engine.domain import Categorical, Domain, Identifier, Integer
 from synth_engine.errors import InputError, SpecError, SynthError
 from synth_engine.models.model import Model, Table, whole_weights
-from synth_engine.row_selection import Selection
+from synth_engine.row_selection import RowSelection
 from synth_engine.tables import Drawing
 from tests.engine.test_targets import model as refining
 
@@ -50,7 +50,7 @@ def plain() -> Model:
 
 def table(model: Model, document: dict[str, Any], rows: int, seed: str = "s") -> pd.DataFrame:
     draw = Drawing(
-        model=model, rows=rows, seed=seed, sampler=2, selection=Selection.from_json(document)
+        model=model, rows=rows, seed=seed, sampler=2, selection=RowSelection.from_json(document)
     )
     return pd.concat(list(draw.blocks()), ignore_index=True)
 
@@ -137,7 +137,7 @@ def test_the_same_selection_and_seed_give_the_same_rows() -> None:
 )
 def test_refusals_name_column_and_rule(document: dict[str, Any], rows: int, words: str) -> None:
     with pytest.raises(SpecError, match=words):
-        row_selection.require(plain(), Selection.from_json(document), rows=rows)
+        row_selection.require(plain(), RowSelection.from_json(document), rows=rows)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_refusals_name_column_and_rule(document: dict[str, Any], rows: int, word
 )
 def test_a_malformed_selection_is_refused(document: object) -> None:
     with pytest.raises(InputError):
-        Selection.from_json(document)
+        RowSelection.from_json(document)
 
 
 def test_documents_round_trip_and_have_words() -> None:
@@ -174,7 +174,7 @@ def test_documents_round_trip_and_have_words() -> None:
         ],
         "quotas": {"column": "region", "rows": {"north": 3}},
     }
-    selection = Selection.from_json(json.loads(json.dumps(document)))
+    selection = RowSelection.from_json(json.loads(json.dumps(document)))
     assert selection.to_json() == document and selection.rows == 3
     assert selection.words == (
         "region is north or missing; age is 20 to 40 or 7; 3 of north by region"
@@ -185,7 +185,7 @@ def test_what_is_accepted_comes_out_and_what_runs_out_is_no_short_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     document = {"where": [{"column": "region", "values": ["isle"]}]}
-    selection = Selection.from_json(document)
+    selection = RowSelection.from_json(document)
     row_selection.require(plain(), selection, rows=10)
     assert len(table(plain(), document, 10)) == 10
     monkeypatch.setattr(row_selection, "FEWEST_DRAWS", row_selection.ROUND)
@@ -201,7 +201,7 @@ def test_rows_of_persons_are_not_chosen_one_by_one() -> None:
     with pytest.raises(SpecError, match="persons"):
         row_selection.require(
             Grouped(),  # type: ignore[arg-type]
-            Selection.from_json({"where": [{"column": "region", "values": ["north"]}]}),
+            RowSelection.from_json({"where": [{"column": "region", "values": ["north"]}]}),
             rows=5,
         )
 

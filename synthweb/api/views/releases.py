@@ -21,7 +21,7 @@ from synth_engine.errors import InputError
 from synth_engine.evaluation import expected as ranges
 from synth_engine.evaluation import expected_quality
 from synth_engine.evaluation.expected_quality import ExpectedQuality
-from synth_engine.row_selection import Selection
+from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import Role
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import holders_of
@@ -339,7 +339,7 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
         if (document := given.pop("selection", None)) is None:
             sample = services.draw_sample(**given)
         else:
-            sample = services.draw_selected(selection=Selection.from_json(document), **given)
+            sample = services.draw_selected(selection=RowSelection.from_json(document), **given)
         body = self.get_serializer(sample).data
         return Response(body, status=HTTPStatus.CREATED, headers={"Location": str(body["url"])})
 
