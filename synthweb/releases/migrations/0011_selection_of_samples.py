@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("releases", "0009_pending_errors"),
+        ("releases", "0010_released_counts"),
     ]
 
     operations = [
