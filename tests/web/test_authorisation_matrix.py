@@ -169,6 +169,8 @@ GET    datasets/<slug:code>/releases/new/estimate/                   302    405 
 POST   datasets/<slug:code>/releases/new/estimate/                   302    404    404    404    200    403    403    403
 GET    releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 POST   releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
+GET    releases/<slug:code>/marginals.csv                             302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/marginals.parquet                         302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/expected/making/                         302    404    404    302    302    403    403    403
 POST   releases/<slug:code>/expected/making/                         302    404    404    302    302    403    403    403
 GET    releases/<slug:code>/marginals/making/                        302    404    404    302    302    403    403    403
