@@ -53,11 +53,17 @@ def seed_of(release: Release) -> str:
 
 
 class Bundle:
-    """The bytes of an archive, piece by piece. Holds a slot of its requester's, as every download of a table does, until it is
-    closed or read to the end. Raises TooManyDrawings."""
+    """The bytes of an archive, piece by piece. facts: of the release. Holds a slot of its requester's, as every download of a table
+    does, until it is closed or read to the end. Raises TooManyDrawings."""
 
     def __init__(
-        self, release: Release, *, user: User, archive: str, request: HttpRequest | None = None
+        self,
+        release: Release,
+        facts: report.ReleaseReport,
+        *,
+        user: User,
+        archive: str,
+        request: HttpRequest | None = None,
     ) -> None:
         # Never stored: whoever has the release has its seed.
         sample = Sample(
@@ -68,7 +74,7 @@ class Bundle:
             sampler=mechanisms.SAMPLER,
         )
         self._table = spool.Download(sample, request=request)
-        self._pieces = _pieces(release, sample, self._table, archive=archive)
+        self._pieces = _pieces(sample, facts, self._table, archive=archive)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -82,8 +88,9 @@ class Bundle:
 
 
 def _pieces(
-    release: Release, sample: Sample, table: Iterator[bytes], *, archive: str
+    sample: Sample, facts: report.ReleaseReport, table: Iterator[bytes], *, archive: str
 ) -> Iterator[bytes]:
+    release = sample.release
     stream = ZipStream(at=release.created_at)
     yield from stream.write("README.txt", _readme(release, sample, archive=archive))
     yield from stream.write(TABLE, table)
@@ -98,17 +105,16 @@ def _pieces(
         ),
     )
     yield from stream.write("receipt.json", _json(receipt))
-    for name, content in _documents(release, metadata.TableFile.of(drawn_table)).items():
+    for name, content in _documents(release, facts, metadata.TableFile.of(drawn_table)).items():
         yield from stream.write(name, content())
     yield from stream.write(BUNDLE_LIST, _json(_list(stream, core=receipt["digest"])))
     yield from stream.close()
 
 
 def _documents(
-    release: Release, table: metadata.TableFile
+    release: Release, facts: report.ReleaseReport, table: metadata.TableFile
 ) -> Mapping[str, Callable[[], bytes]]:
     """The files beside table and receipt, each made when its turn comes."""
-    facts = report.of(release)
     return {
         "model.json": lambda: _json(release.model, indent=None),
         "report.html": lambda: report.html(facts).encode(),

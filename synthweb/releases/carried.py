@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
@@ -13,7 +13,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.releases import (
     bundle,
     call_sums,
-    expected,
+    look,
     metadata,
     report,
     screens,
@@ -27,11 +27,12 @@ from synthweb.releases.slots import TooManyDrawings
 @login_required
 @require_GET
 def files(request: SignedInRequest, code: str) -> HttpResponse:
-    """Everything that can be carried away, with a word on each; expected errors are computed meanwhile, if they are not yet."""
+    """Everything that can be carried away, with a word on each; what the report needs is prepared meanwhile."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    waits = expected.shows(release) and expected.columns_of(release) is None
+    prepared = look.prepared(release)
     context = screens.frame(request.user, release, tab="files") | {
-        "waits": waits,
+        "has_report": prepared != "nothing",
+        "lacks": "" if prepared == "all" else "rows" if prepared == "nothing" else "errors",
         "seed": bundle.seed_of(release),
         "rows": release.sample_rows,
         "core": release.receipt["digest"],
@@ -45,9 +46,10 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
 def report_html(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The report as one file that opens without a network."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    response = HttpResponse(
-        report.html(report.of(release)), content_type="text/html; charset=utf-8"
-    )
+    facts = report.of(release)
+    if facts is None:
+        return redirect("releases:files", code)
+    response = HttpResponse(report.html(facts), content_type="text/html; charset=utf-8")
     return attached(response, file_name(release, what="report", ending="html"))
 
 
@@ -57,8 +59,10 @@ def report_html(request: SignedInRequest, code: str) -> HttpResponseBase:
 def report_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The facts of the report for programs."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    document = report.of(release).to_json()
-    return json_file(document, file_name(release, what="report", ending="json"))
+    facts = report.of(release)
+    if facts is None:
+        return redirect("releases:files", code)
+    return json_file(facts.to_json(), file_name(release, what="report", ending="json"))
 
 
 @login_required
@@ -67,8 +71,12 @@ def report_json(request: SignedInRequest, code: str) -> HttpResponseBase:
 def datacite_json(request: SignedInRequest, code: str) -> HttpResponseBase:
     """The fields that a DOI is registered with."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
-    document = metadata.datacite(report.of(release))
-    return json_file(document, file_name(release, what="datacite", ending="json"))
+    facts = report.of(release)
+    if facts is None:
+        return redirect("releases:files", code)
+    return json_file(
+        metadata.datacite(facts), file_name(release, what="datacite", ending="json")
+    )
 
 
 @login_required
@@ -77,9 +85,12 @@ def datacite_json(request: SignedInRequest, code: str) -> HttpResponseBase:
 def bundle_zip(request: SignedInRequest, code: str) -> HttpResponseBase:
     """Table, receipt, model, report and metadata as one archive that the verifier checks as a whole."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
+    facts = report.of(release)
+    if facts is None:
+        return redirect("releases:files", code)
     name = file_name(release, what="bundle", ending="zip")
     try:
-        pieces = bundle.Bundle(release, user=request.user, archive=name, request=request)
+        pieces = bundle.Bundle(release, facts, user=request.user, archive=name, request=request)
     except TooManyDrawings as busy:
         return busy_page(request, busy)
     return attached(StreamingHttpResponse(pieces, content_type="application/zip"), name)

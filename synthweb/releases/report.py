@@ -142,10 +142,12 @@ class ReleaseReport:
         return {"schema": SCHEMA, **facts}
 
 
-def of(release: Release) -> ReleaseReport:
-    """The report of a release. The caller authorised."""
-    document = chain.receipt_of(release)
+def of(release: Release) -> ReleaseReport | None:
+    """The report of a release; None before a worker has prepared its first page. The caller authorised."""
     shown = look.look_of(release)
+    if shown is None:
+        return None
+    document = chain.receipt_of(release)
     domain = domain_of(release.domain_version)
     proof = _proof(document)
     columns = tuple(_column(each) for each in shown.columns)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from django.test import Client
 
+from synth_engine.domain import Domain
 from synth_engine.evaluation.noisy_tables import bin_labels
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts
@@ -60,8 +61,8 @@ def test_every_stored_count_is_in_both_files_with_the_deviation_of_its_noise(
     assert parquet["sigma"].tolist() == pytest.approx(deviations)
     assert written["sigma"].tolist() == pytest.approx(deviations)
     columns = parquet[parquet["column_1"] == "region"]["value_1"].tolist()
-    domain = {each["name"]: each for each in release.model["domain"]["attributes"]}
-    assert columns == list(domain["region"]["values"])
+    domain = Domain.from_json(release.model["domain"])
+    assert columns == list(domain.attribute("region").labels)
 
 
 def test_sigma_is_that_of_the_receipt(release: Release, cast: Cast, browser: Open) -> None:
