@@ -32,7 +32,7 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
     prepared = look.prepared(release)
     context = screens.frame(request.user, release, tab="files") | {
         "has_report": prepared != "nothing",
-        "lacks": "" if prepared == "all" else "rows" if prepared == "nothing" else "errors",
+        "lacks": "" if prepared == "all" else "rows" if prepared == "nothing" else "ranges",
         "seed": bundle.seed_of(release),
         "rows": release.sample_rows,
         "core": release.receipt["digest"],

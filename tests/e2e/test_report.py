@@ -39,6 +39,12 @@ def release(cast: Cast) -> Release:
     return Release.objects.get(pk=made.pk)
 
 
+def html_of(release: Release) -> str:
+    facts = report.of(release)
+    assert facts is not None
+    return report.html(facts)
+
+
 def contents_of(pdf: bytes) -> bytes:
     """The drawing instructions of all pages of a PDF."""
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)
@@ -56,7 +62,7 @@ def test_a_report_opens_offline_and_nobody_is_shut_out(
     release: Release, tmp_path: Path, chrome: webdriver.Chrome, theme: str, width: int
 ) -> None:
     path = tmp_path / "report.html"
-    path.write_text(report.html(report.of(release)), "utf-8")
+    path.write_text(html_of(release), "utf-8")
     chrome.set_window_size(width, 900)
     prefer(chrome, theme)
     chrome.get(path.as_uri())
@@ -72,7 +78,7 @@ def test_a_report_opens_offline_and_nobody_is_shut_out(
 def test_a_report_prints_with_every_figure(
     release: Release, tmp_path: Path, chrome: webdriver.Chrome
 ) -> None:
-    page = report.html(report.of(release))
+    page = html_of(release)
     path = tmp_path / "report.html"
     path.write_text(page, "utf-8")
     prefer(chrome, "dark")  # paper is light whatever the screen is

@@ -24,8 +24,8 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
 from synthweb.ledger.models import LedgerEntry
 from synthweb.lib import signatures
-from synthweb.releases import bundle, call_sums, citation, report, services
-from synthweb.releases.models import Release
+from synthweb.releases import bundle, call_sums, citation, look, report, services
+from synthweb.releases.models import FirstLook, Release
 from synthweb.runs import ranges, worker
 from synthweb.runs import services as runs
 from tests.cast import Cast
@@ -44,8 +44,15 @@ def release(cast: Cast) -> Release:
     services.describe(
         actor=cast.steward, release=made, name=made.name, description="Who works & where."
     )
+    look.store(look.draw(made))
     made.refresh_from_db()
     return made
+
+
+def facts_of(release: Release) -> report.ReleaseReport:
+    facts = report.of(release)
+    assert facts is not None
+    return facts
 
 
 def computed(release: Release) -> Release:
@@ -98,7 +105,7 @@ def test_the_report_is_one_file_that_needs_nothing_beside_it(
 
 
 def test_the_report_has_the_same_facts_as_its_json(release: Release, cast: Cast) -> None:
-    facts = report.of(computed(release))
+    facts = facts_of(computed(release))
     document = json.loads(json.dumps(facts.to_json()))
     assert document["schema"] == report.SCHEMA
     assert document["proof"]["core"] == release.receipt["digest"]
@@ -116,23 +123,36 @@ def test_a_report_before_expected_errors_says_so_and_the_page_computes_them(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     client = browser(cast.steward)
-    assert "were not computed" in report.html(report.of(release))
+    assert "were not computed" in report.html(facts_of(release))
     page = html_of(client.get(f"/releases/{release.code}/files/"))
-    assert f'hx-get="/releases/{release.code}/expected/making/?by=look"' in page
+    assert f'hx-get="/releases/{release.code}/expected/making/?lacks=ranges"' in page
     page = html_of(client.get(f"/releases/{computed(release).code}/files/"))
     assert "look-waiting" not in page
+
+
+def test_what_a_worker_has_not_prepared_is_waited_for_on_the_page(
+    release: Release, cast: Cast, browser: Open
+) -> None:
+    FirstLook.objects.all().delete()
+    client, address = browser(cast.steward), f"/releases/{release.code}/files/"
+    for name in ("report.html", "report.json", "datacite.json", "bundle.zip"):
+        answer = client.get(f"/releases/{release.code}/{name}")
+        assert (answer.status_code, answer["Location"]) == (302, address)
+    page = html_of(client.get(address))
+    assert f'hx-get="/releases/{release.code}/expected/making/?lacks=rows"' in page
+    assert "the bundle waits for it" in page
 
 
 def test_a_report_says_that_a_choice_was_made_after_a_look(
     release: Release, cast: Cast
 ) -> None:
-    assert not report.of(release).looked
+    assert not facts_of(release).looked
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
-    facts = report.of(Release.objects.get())
+    facts = facts_of(Release.objects.get())
     assert facts.looked
     assert any("after a look" in limit for limit in facts.limits)
     assert facts.proof.core == release.receipt["digest"]
