@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from django.conf import settings
 from django.test import Client
+from pytest_django import Settings
 
 from synth_engine import cli, verifier
 from synthweb.datasets import selectors as datasets
@@ -281,8 +282,9 @@ def test_a_bundle_is_the_same_for_everybody_and_its_core_whatever_becomes_of_the
 
 
 def test_a_bundle_takes_a_slot_and_spends_nothing(
-    release: Release, cast: Cast, browser: Open, monkeypatch: pytest.MonkeyPatch
+    release: Release, cast: Cast, browser: Open, settings: Settings
 ) -> None:
+    settings.DRAWINGS_PER_PERSON = 2
     client = browser(cast.steward)
     before = LedgerEntry.objects.count()
     held = [
