@@ -469,11 +469,12 @@ def test_the_verdict_comes_first_and_is_asked_for_by_the_page(
 
 def test_a_choice_after_a_look_is_amber(release: Release, cast: Cast, browser: Open) -> None:
     address = f"/releases/{release.code}/receipt/"
-    assert "alert-warning" not in html_of(browser(cast.steward).get(address))
+    assert "Not covered." not in html_of(browser(cast.steward).get(address))
     worker.table_errand(code=runs.request_report(release=release, actor=cast.steward).code)
     assert datasets.preview_for(
         cast.steward, release.dataset, Preview.Kind.REPORT, release.code
     )
     services.share(actor=cast.steward, release=release, analyst=cast.analyst)
     page = html_of(browser(cast.steward).get(address))
-    assert "alert-warning" in page and "mark-looked" in page
+    assert re.search(r"alert-warning[^>]*>\s*<strong>Not covered\.", page)
+    assert re.search(r'<li class="[^"]*mark-looked', page)
