@@ -37,15 +37,23 @@ EVEN_CELLS = 16
 """Equal parts of the whole range in the first round, beside the powers of two around zero."""
 RECORDS_TO_SPLIT, RECORDS_TO_ZOOM = 6.0, 2.0
 """Standard deviations of a count that each child of a split cell is expected to hold; of a cell that will be split again."""
+LEAF_SHARE = 1 / 150
+"""Share of the records that a child of a split cell may hold although it is less than RECORDS_TO_SPLIT, if it is more than
+RECORDS_TO_ZOOM: a wide leaf with a frequent value in it is farther from the truth than noise is."""
+PEAK_DEVIATIONS, PEAK_RATIO = 2.5, 2.0
+"""Standard deviations, and the ratio of densities, by which a cell exceeds both its neighbours if a few values in it are
+frequent. Chance takes a few cells for peaks, which costs little."""
+PEAK_PARTS = 16
+"""Parts in which a peak is split at least."""
 RUN_DEVIATIONS = 4.5
 """Standard deviations beyond which a run of cells holds records and not only noise: of some ten thousand runs, chance
 takes one that far in thirty tables."""
 TAIL_DEVIATIONS = 1.0
 """Standard deviations beyond which the cells next to the last clear one are taken for its tail."""
 FIRST_SHARE, ZOOM_ROUND_SHARE, LAST_SHARE = (
-    Fraction(20, 100),
     Fraction(10, 100),
-    Fraction(30, 100),
+    Fraction(10, 100),
+    Fraction(40, 100),
 )
 """Shares of a column's budget: for the first round, for each round that zooms in, and for the last round at least."""
 MIN_SPREAD = 0.5
@@ -56,6 +64,8 @@ PIECES_PER_LEAF = 6
 """Pieces in which a density that falls within a leaf is stored."""
 MAX_TILT, MAX_END_TILT = 5.0, 30.0
 """The natural logarithm of the largest ratio of densities at the two ends of a leaf, and of an outermost one."""
+MAX_NEIGHBOURS = 16
+"""Leaves at most whose mean density is taken for that beside a leaf."""
 _FIXED_POINT_ROUNDS = 60
 _GRAIN = 16
 """Weights are whole numbers, in that part of a record."""
@@ -111,8 +121,29 @@ def _zooms(rounds: Sequence[CountedCells], *, left: Fraction) -> bool:
         return False
     last = rounds[-1]
     spread = math.sqrt(last.variance)
-    wide = np.array([end - start > 1 for start, end in pairwise(last.cuts)])
-    return bool((wide & _heavy(leaf_counts(rounds), spread=spread)).any())
+    counts = leaf_counts(rounds)
+    widths = _widths(last.cuts)
+    heavy = (widths > 1) & _heavy(counts, spread=spread)
+    # The last round finds a value among fewer positions.
+    peaks = (widths > PEAK_PARTS**2) & _peaks(last.cuts, counts, spread=spread)
+    large = counts > ZOOM_SHARE * max(float(counts.sum()), 1.0)
+    return bool((heavy | (peaks & large)).any())
+
+
+def _widths(cuts: Cuts) -> Floats:
+    return np.array([float(end - start) for start, end in pairwise(cuts)])
+
+
+def _peaks(cuts: Cuts, counts: Floats, *, spread: float) -> npt.NDArray[np.bool_]:
+    """Which cells hold clearly more than a density could that is at most PEAK_RATIO times that of a neighbour: a few values
+    that many records share. spread: the standard deviation of a count."""
+    widths = _widths(cuts)
+    padded = np.pad(counts / widths, 1)
+    densest = np.maximum(padded[:-2], padded[2:])
+    peaks: npt.NDArray[np.bool_] = (
+        counts - PEAK_RATIO * densest * widths > PEAK_DEVIATIONS * spread
+    )
+    return peaks
 
 
 def _heavy(counts: Floats, *, spread: float) -> npt.NDArray[np.bool_]:
@@ -130,7 +161,12 @@ def refined_cuts(rounds: Sequence[CountedCells], *, zero: int, spread: float) ->
     spread = max(spread, MIN_SPREAD)
     # A heavy cell is split again if need be, so its children may be lighter.
     heavy = _heavy(counts, spread=math.sqrt(last.variance))
-    least = spread * np.where(heavy, RECORDS_TO_ZOOM, RECORDS_TO_SPLIT)
+    # Where noise leaves few leaves, they are taken with more of it rather than wider.
+    fine = min(RECORDS_TO_SPLIT * spread, LEAF_SHARE * float(counts.sum()))
+    least = np.where(heavy, RECORDS_TO_ZOOM * spread, max(RECORDS_TO_ZOOM * spread, fine))
+    # One value among many positions takes as many parts as find it, however few records each would have.
+    peaks = _peaks(last.cuts, counts, spread=math.sqrt(last.variance))
+    least[peaks] = np.minimum(RECORDS_TO_ZOOM * spread, counts[peaks] / PEAK_PARTS)
     cells = list(pairwise(last.cuts))
     parts = [
         max(1, min(int(number), end - start))
@@ -260,7 +296,7 @@ def _with_tails(
 
 def _clear_ends(rounds: Sequence[CountedCells]) -> tuple[int, int]:
     """The cells between which values clearly lie. Outside of them no run of cells, of any length, holds clearly more than
-    noise. Returns (0, 0) if no run does."""
+    noise, nor any cell of an earlier round but the first. Returns (0, 0) if no run does."""
     values = rounds[-1].values
     spread = math.sqrt(rounds[-1].variance)
     reached = np.append(0.0, np.cumsum(values))
@@ -276,20 +312,34 @@ def _clear_ends(rounds: Sequence[CountedCells]) -> tuple[int, int]:
             last = max(last, int(outside[-1]) + length)
         # Doubling lengths: a long thin tail stands out as a sum although none of its cells does.
         length *= 2
-    return (first, last) if first < last else (0, 0)
+    if first >= last:
+        return 0, 0
+    # What a round before counted in one cell may be lost in the noise of many narrow ones; the first round's are too wide.
+    parents = [_parents(coarse, fine) for coarse, fine in pairwise(rounds)]
+    estimates, variances = _bottom_up(rounds, parents)
+    ancestor = np.arange(values.size)
+    for level in range(len(rounds) - 2, 0, -1):
+        ancestor = parents[level][ancestor]
+        clear = estimates[level] > RUN_DEVIATIONS * np.sqrt(variances[level])
+        held = np.flatnonzero(clear[ancestor])
+        if held.size:
+            first, last = min(first, int(held[0])), max(last, int(held[-1]) + 1)
+    return first, last
 
 
 def _tilts(cuts: Cuts, counts: Floats) -> list[float]:
     """The logarithm of the ratio of the densities at the start and at the end of each leaf: above 0 where it falls."""
-    widths = np.array([float(end - start) for start, end in pairwise(cuts)])
+    widths = _widths(cuts)
     densities = counts / widths
     # A single value is a spike, which says nothing of the density beside it.
     wide = [leaf for leaf in np.flatnonzero(widths > 1).tolist() if densities[leaf] > 0]
     tilts = [0.0] * counts.size
     for at, leaf in enumerate(wide):
         own = float(densities[leaf])
-        before = float(densities[wide[at - 1]]) if at else 0.0
-        after = float(densities[wide[at + 1]]) if at + 1 < len(wide) else 0.0
+        lower = wide[max(0, at - MAX_NEIGHBOURS) : at][::-1]
+        upper = wide[at + 1 : at + 1 + MAX_NEIGHBOURS]
+        before = _neighbour_density(counts, widths, lower, least=float(widths[leaf]) / 2)
+        after = _neighbour_density(counts, widths, upper, least=float(widths[leaf]) / 2)
         if before > own and not after:
             tilts[leaf] = _end_tilt(before / own)
         elif after > own and not before:
@@ -298,6 +348,21 @@ def _tilts(cuts: Cuts, counts: Floats) -> list[float]:
             # At either end the density is between that of the leaf and that of its neighbour.
             tilts[leaf] = min(max(math.log(before / after) / 2, -MAX_TILT), MAX_TILT)
     return tilts
+
+
+def _neighbour_density(
+    counts: Floats, widths: Floats, leaves: Sequence[int], *, least: float
+) -> float:
+    """The mean density of the nearest of some leaves, as many as are so wide together: one narrow peak beside a leaf does
+    not say how the density in it falls. 0 without a leaf.
+
+    leaves: from the nearest one on. least: the width, in positions."""
+    held, width = 0.0, 0.0
+    for leaf in leaves:
+        held, width = held + float(counts[leaf]), width + float(widths[leaf])
+        if width >= least:
+            break
+    return held / width if width else 0.0
 
 
 def _end_tilt(ratio: float) -> float:

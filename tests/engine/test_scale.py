@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -652,6 +653,56 @@ def test_rounds_go_on_splitting_however_many_records_there_are(
     assert held.max() <= 200_000
     pieces = scale_tree.pieces(rounds, zero=0)
     assert len(pieces.weights) <= MAX_PIECES
+
+
+def noisy_pieces(values: npt.NDArray[np.int64], *, count: int, first_spread: float) -> Pieces:
+    """The density learned from rounds with noise of one seed. first_spread: its standard deviation in the first round; of
+    the others by their shares."""
+    rng = np.random.default_rng(12)
+    rounds: list[CountedCells] = []
+    while (share := scale_tree.next_share(rounds)) is not None:
+        spread = first_spread * (float(scale_tree.FIRST_SHARE) / float(share)) ** 0.5
+        cuts = (
+            scale_tree.refined_cuts(rounds, zero=0, spread=spread)
+            if rounds
+            else scale_tree.first_cuts(count, zero=0)
+        )
+        held = np.diff(np.searchsorted(np.sort(values), np.array(cuts, dtype=np.int64)))
+        noisy = held + np.rint(rng.normal(0, spread, held.size))
+        rounds.append(CountedCells(cuts=cuts, values=noisy, variance=spread**2))
+    return scale_tree.pieces(rounds, zero=0)
+
+
+def kolmogorov_distance(pieces: Pieces, values: npt.NDArray[np.int64]) -> float:
+    """Between the values and the density, in which the positions of a piece are equally likely."""
+    starts = np.array(pieces.starts, dtype=np.float64)
+    reached = np.append(0, np.cumsum(pieces.weights)) / sum(pieces.weights)
+    distances = []
+    for value in np.unique(values).tolist():
+        for end, below in (
+            (value, np.mean(values < value)),
+            (value + 1, np.mean(values <= value)),
+        ):
+            distances.append(abs(float(np.interp(end, starts, reached)) - float(below)))
+    return max(distances)
+
+
+def test_a_few_frequent_values_among_very_many_positions_are_found() -> None:
+    """20 values, each of a twentieth of the records, with as much noise as one of 18 learned columns has: leaves in which
+    one value is drawn anywhere would be half of its share off."""
+    rng = np.random.default_rng(5)
+    frequent = np.sort(np.exp(rng.uniform(np.log(100), np.log(500_000), 20)).astype(np.int64))
+    values = np.repeat(frequent, 1_350)
+    pieces = noisy_pieces(values, count=2**50, first_spread=108.0)
+    assert kolmogorov_distance(pieces, values) <= 0.02
+
+
+def test_a_peak_beside_an_outermost_leaf_does_not_tilt_it() -> None:
+    """A leaf of 200 positions beside one of 10 that is ten times as dense, and 190 that are as dense as itself."""
+    cuts = (0, 190, 200, 400)
+    flat = scale_tree._tilts(cuts, np.array([1_900.0, 1_000.0, 2_000.0]))
+    alone = scale_tree._tilts((190, 200, 400), np.array([1_000.0, 2_000.0]))
+    assert 0 < flat[2] < alone[1] / 3
 
 
 def test_shares_of_round_numbers_are_those_of_the_mixture() -> None:
