@@ -111,6 +111,24 @@ def test_a_release_is_read_with_its_facts_rows_columns_and_estimates(
     assert mean.low < mean.estimate < mean.high
 
 
+def test_a_table_of_counts_is_read_whole_with_its_intervals(
+    connect: Connect, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = connect(scene.reader).release(scene.release.code)
+    table = release.marginal("region", "works")
+    assert table.columns == ("region", "works")
+    assert len(table.cells) == table.count >= 6
+    assert all(cell.lower <= cell.value <= cell.upper for cell in table.cells)
+    one = release.marginal("region")
+    assert one.measured == one.count
+    north = release.marginal("region", where=["region=north"])
+    assert [cell for cell in one.cells if cell.values == ("north",)] == list(north.cells)
+    monkeypatch.setattr("synthweb_client.releases.CELLS", 4)  # in parts, the same
+    assert release.marginal("region", "works") == table
+    with pytest.raises(ServerRefused, match="colour"):
+        release.marginal("colour")
+
+
 def test_lists_are_read_to_their_end_and_narrowed(
     connect: Connect, scene: Scene, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

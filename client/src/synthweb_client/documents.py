@@ -127,6 +127,31 @@ class EstimatedColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One cell of a table of counts. values: of each column that was asked for. value: records, with the interval from lower to
+    upper. model: records in the model. measured: whether noisy answers count the cell; else the value is the model's."""
+
+    values: tuple[str, ...]
+    value: float
+    lower: float
+    upper: float
+    model: float
+    measured: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marginal:
+    """A table of counts. count: of its cells; measured: how many of them noisy answers count. level: the share of releases
+    whose interval holds the count of the real table."""
+
+    columns: tuple[str, ...]
+    level: float
+    count: int
+    measured: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """One line of the data dictionary."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
@@ -14,7 +15,7 @@ from synthweb_client import documents, downloads, receipts
 from synthweb_client.downloads import Report
 from synthweb_client.errors import NotReady, ReleaseUnavailable, ServerRefused
 from synthweb_client.receipts import Claim, Receipt
-from synthweb_client.transport import Transport
+from synthweb_client.transport import Params, Transport
 
 if TYPE_CHECKING:
     import pandas
@@ -24,6 +25,8 @@ Format = Literal["csv", "parquet", "xlsx"]
 Kind = TypeVar("Kind")
 NOT_FOUND = 404
 ACCEPTED = 202
+CELLS = 10_000
+"""Cells asked for at once, the most that the server gives."""
 PATIENCE = 600.0
 """Seconds that a worker is waited for."""
 
@@ -62,17 +65,36 @@ class Release:
     def estimates(self) -> tuple[documents.EstimatedColumn, ...]:
         """Figures of each column from the noisy answers, each with the interval that the noise leaves. Waits for the worker
         that computes them at the first request. Errors: NotReady."""
+        answer = self._when_ready("expected")
+        return documents.read(answer.content, tuple[documents.EstimatedColumn, ...])
+
+    def marginal(self, *columns: str, where: Sequence[str] = ()) -> documents.Marginal:
+        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the noisy answers at
+        the first request. where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors: NotReady."""
+        cells: list[documents.Cell] = []
+        while True:
+            params: dict[str, str | list[str]] = {
+                "columns": list(columns),
+                "where": list(where),
+                "limit": str(CELLS),
+                "offset": str(len(cells)),
+            }
+            answer = self._when_ready("marginals", params)
+            part = documents.read(answer.content, documents.Marginal)
+            cells += part.cells
+            if len(cells) >= part.count or not part.cells:
+                return dataclasses.replace(part, cells=tuple(cells))
+
+    def _when_ready(self, what: str, params: Params | None = None) -> httpx.Response:
+        """The answer of an address once a worker has finished what it needs."""
         waited = 0.0
         while True:
-            response = self._get("expected")
+            response = self._get(what, params)
             if response.status_code != ACCEPTED:
-                kind = tuple[documents.EstimatedColumn, ...]
-                return documents.read(response.content, kind)
+                return response
             seconds = float(response.headers.get("Retry-After", "2"))
             if waited + seconds > PATIENCE:
-                raise NotReady(
-                    f"the estimates of {self.code} are not computed yet: ask again later"
-                )
+                raise NotReady(f"{what} of {self.code} are not computed yet: ask again later")
             waited += seconds
             self._transport.retries.wait(seconds)
 
@@ -117,9 +139,9 @@ class Release:
             key=self._key,
         )
 
-    def _get(self, what: str) -> httpx.Response:
+    def _get(self, what: str, params: Params | None = None) -> httpx.Response:
         with self._named():
-            return self._transport.get("releases", self.code, what)
+            return self._transport.get("releases", self.code, what, params=params)
 
     def _named(self) -> Any:
         return naming(self.code, self.name)

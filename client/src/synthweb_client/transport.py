@@ -36,6 +36,7 @@ KEY_HEADER = "Idempotency-Key"
 COME_BACK = {429, 502, 503, 504}
 NOT_FOUND = 404
 ROOT = "/api/v1"
+Params = Mapping[str, str | list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,7 @@ class Transport:
     def close(self) -> None:
         self._http.close()
 
-    def get(self, *path: str, params: Mapping[str, str] | None = None) -> httpx.Response:
+    def get(self, *path: str, params: Params | None = None) -> httpx.Response:
         """The answer to a GET of this address, whose parts are quoted."""
         return self._answered("GET", path, params=dict(params or {}))
 
