@@ -8,12 +8,15 @@ stays. It is post-processing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from synth_engine.inference.tables import Margin
 
 Floats = npt.NDArray[np.float64]
 Law = Literal["gaussian", "laplace"]
@@ -43,6 +46,9 @@ _DISTANCE_TO_SCALE, _LEAST_SCALE = 1.5, 0.01
 """The mean absolute logarithm of a ratio, in multiples of the distance of its table, and the least there is."""
 _NARROW = 0.5
 """Standard deviation of the logarithm of a ratio in the initial prior."""
+_MAX_NOISE = 0.5
+"""Largest standard deviation of the noise of a cell, as a part of the most that a cell can hold beyond its expectation. A release
+reads about a thousand noisy cells; with more noise, the largest of them would look like a strong dependence."""
 _BLOCK = 1 << 16
 """Cells whose likelihoods are computed at once, which bounds memory."""
 MIN_EXPECTED = 1e-6
@@ -115,6 +121,21 @@ def estimate_ratios(
         prior = weights / weights.sum()
     ratios: Floats = np.concatenate([_posterior(block, prior) @ grid for block in likelihoods])
     return RatioEstimate(ratios=ratios.reshape(values.shape), prior=prior)
+
+
+def stands_out(expected: Floats, margins: Sequence[Margin], *, variance: float) -> bool:
+    """Return whether a deviation from what is expected that is possible beside these sums would stand out from the noise.
+
+    expected: in records, any shape; margins: sums of the table, each with the positions of its axes in increasing order; variance:
+    of the noise of one cell."""
+    most = np.full(expected.shape, np.inf)
+    for positions, sums in margins:
+        sides = [
+            size if place in positions else 1 for place, size in enumerate(expected.shape)
+        ]
+        # No cell holds more than the sums that it is part of.
+        most = np.minimum(most, sums.reshape(sides))
+    return math.sqrt(variance) <= _MAX_NOISE * float((most - expected).max())
 
 
 def evidence(

@@ -18,9 +18,10 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import allocation, bins, mixture, shrinkage
 from synth_engine.inference.allocation import Side, TableOption
 from synth_engine.measurement import Answers, Measurement, Noise, Scores
-from synth_engine.mechanisms.auto import fitting
+from synth_engine.mechanisms.auto import denoising, fitting
 from synth_engine.mechanisms.auto.auto import Auto, AutoPlan, Division
-from synth_engine.mechanisms.auto.selection import Columns
+from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.selection import Columns, PairCounts
 from synth_engine.models.model import Model
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import ZeroConcentrated
@@ -481,6 +482,27 @@ def test_a_mixture_learns_from_tables_what_a_pair_without_one_looks_like() -> No
     )
     assert left < product / 3
     assert found.table((0, 1, 2)).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("deviation", "read"), [(14_000.0, False), (400.0, True)])
+def test_a_table_whose_noise_hides_every_dependence_leaves_what_is_predicted(
+    deviation: float, read: bool
+) -> None:
+    """One cell of a thousand is off by more than three standard deviations; it must not look like a dependence of the columns."""
+    rows, sizes = 40_000, (4, 3)
+    fine = Fine(
+        rows=rows,
+        histograms=tuple(np.full(size, rows / size) for size in sizes),
+        levels=tuple((np.arange(size),) for size in sizes),
+    )
+    predicted = np.full(sizes, rows / 12)
+    noisy = predicted.copy()
+    noisy[1, 2] += 3.5 * deviation
+    answer = PairCounts(values=noisy, variance=deviation**2, law="gaussian", levels=(0, 0))
+    estimated = denoising.estimates(
+        fine, {(0, 1): predicted}, {(0, 1): answer}, {(0, 1): 0.014}
+    )[0, 1]
+    assert np.allclose(estimated, predicted) is not read
 
 
 def test_noise_of_a_part_costs_no_more_than_the_part() -> None:

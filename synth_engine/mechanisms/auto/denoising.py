@@ -88,6 +88,18 @@ class _PairTable:
             distance=distance,
         )
 
+    def shows(self, fine: Fine, pair: Pair) -> bool:
+        """Return whether a dependence that is possible beside the histograms would stand out from the noise."""
+        sums = [
+            binning.sum_into_bins(fine.histograms[axis], [bins])
+            for axis, bins in zip(pair, self.bins, strict=True)
+        ]
+        return shrinkage.stands_out(
+            np.multiply.outer(*sums) / fine.rows,
+            [((position,), each) for position, each in enumerate(sums)],
+            variance=self.variance,
+        )
+
     @property
     def close(self) -> bool:
         return self.distance >= CLOSE
@@ -148,13 +160,14 @@ def estimates(
     answers: PairAnswers,
     distances: Mapping[Pair, float],
 ) -> dict[Pair, Floats]:
-    """Estimate the counts of every pair of `predictions`, whose sums are the histograms already. distances: of each pair from
-    independence, in L1, as a share of the records."""
-    tables = {
+    """Estimate the counts of every pair of `predictions`, whose sums are the histograms already. A table whose noise hides every
+    dependence leaves the prediction as it is. distances: of each pair from independence, in L1, as a share of the records."""
+    measured = {
         pair: _PairTable.of(fine, pair, answers[pair], distance=distances[pair])
         for pair in predictions
         if pair in answers
     }
+    tables = {pair: table for pair, table in measured.items() if table.shows(fine, pair)}
     first = dict(predictions)
     priors: dict[int, list[Floats]] = {}
     for pair, table in tables.items():

@@ -289,13 +289,24 @@ class TripleSearch:
         return math.prod(self.fine.histograms[axis].size for axis in triple)
 
     def estimate(self, triple: Triple, observed: PairCounts) -> Floats:
-        """Estimate the table of a measured triple by the finest bins, in records; its sums are the estimated pairs."""
+        """Estimate the table of a measured triple by the finest bins, in records; its sums are the estimated pairs. An answer whose
+        noise hides every relation leaves what is expected."""
         finest = self.expected(triple, (0, 0, 0))
         bins = [
             self.fine.levels[axis][level]
             for axis, level in zip(triple, observed.levels, strict=True)
         ]
         expected = binning.sum_into_bins(finest, bins)
+        pairs = maxent_triples.pairs_of(triple)
+        places = [tuple(triple.index(axis) for axis in pair) for pair in pairs]
+        sums = [
+            binning.sum_into_bins(self.counts[pair], [bins[place] for place in at])
+            for pair, at in zip(pairs, places, strict=True)
+        ]
+        if not shrinkage.stands_out(
+            expected, list(zip(places, sums, strict=True)), variance=observed.variance
+        ):
+            return finest
         distance = float(np.abs(observed.values - expected).sum()) / self.fine.rows
         read = shrinkage.estimate_ratios(
             observed.values,
@@ -305,8 +316,7 @@ class TripleSearch:
             grid=shrinkage.WIDE_GRID if distance >= CLOSE else shrinkage.GRID,
         )
         margins: list[Margin] = [
-            (tuple(triple.index(axis) for axis in pair), self.counts[pair])
-            for pair in maxent_triples.pairs_of(triple)
+            (at, self.counts[pair]) for pair, at in zip(pairs, places, strict=True)
         ]
         return fit_margins(finest * read.ratios[np.ix_(*bins)], margins, rounds=FIT_ROUNDS)
 
