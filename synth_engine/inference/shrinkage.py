@@ -130,9 +130,7 @@ def stands_out(expected: Floats, margins: Sequence[Margin], *, variance: float) 
     of the noise of one cell."""
     most = np.full(expected.shape, np.inf)
     for positions, sums in margins:
-        sides = [
-            size if place in positions else 1 for place, size in enumerate(expected.shape)
-        ]
+        sides = [size if place in positions else 1 for place, size in enumerate(expected.shape)]
         # No cell holds more than the sums that it is part of.
         most = np.minimum(most, sums.reshape(sides))
     return math.sqrt(variance) <= _MAX_NOISE * float((most - expected).max())

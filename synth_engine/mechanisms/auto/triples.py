@@ -297,7 +297,7 @@ class TripleSearch:
             for axis, level in zip(triple, observed.levels, strict=True)
         ]
         expected = binning.sum_into_bins(finest, bins)
-        pairs = maxent_triples.pairs_of(triple)
+        pairs = list(maxent_triples.pairs_of(triple))
         places = [tuple(triple.index(axis) for axis in pair) for pair in pairs]
         sums = [
             binning.sum_into_bins(self.counts[pair], [bins[place] for place in at])
