@@ -37,6 +37,8 @@ VERSION = "marginals/1"
 LEVEL = 0.95
 MAX_COLUMNS = 8
 MAX_CELLS = 100_000
+MAX_GROUPED = 4_000_000
+"""Values that are listed of a column times its codes: each listed value is a row of as many numbers in memory."""
 MAX_RECORDS = 200_000
 """Records that are generated to say what a model has; counts are scaled to the number of records of the release."""
 MAX_STORED = 32 * 2**20
@@ -293,8 +295,8 @@ def _allowed(domain: Domain, query: MarginalQuery) -> dict[str, npt.NDArray[np.b
 
 def _require_room(
     domain: Domain, query: MarginalQuery, allowed: Mapping[str, npt.NDArray[np.bool_]]
-) -> int:
-    """How many cells are listed. Errors: InputError with their number and what to change."""
+) -> None:
+    """Check that the cells to be listed are few enough. Errors: InputError with their number and what to change."""
     sizes = {
         name: int(allowed[name].sum()) if name in allowed else domain.sizes[name]
         for name in query.columns
@@ -307,7 +309,14 @@ def _require_room(
             repair=f"leave out the column {largest!r}, which has {grouped(sizes[largest])} values, or keep fewer of its "
             "values by a condition",
         )
-    return cells
+    for name, listed in sizes.items():
+        if listed * domain.sizes[name] > MAX_GROUPED:
+            most = MAX_GROUPED // domain.sizes[name]
+            raise InputError(
+                f"{grouped(listed)} of {grouped(domain.sizes[name])} values would be listed, and up to {grouped(most)} are",
+                repair="keep fewer of its values by a condition, or leave it out",
+                column=name,
+            )
 
 
 def _codes_of(attribute: Attribute, condition: Condition) -> npt.NDArray[np.bool_]:

@@ -169,6 +169,17 @@ def test_too_many_cells_are_refused_with_their_number_and_what_to_change() -> No
         marginals.asked_of(domain, MarginalQuery(columns=("a", "b")))
 
 
+def test_a_long_list_of_values_is_refused_before_memory_is_taken() -> None:
+    domain = Domain.from_json(
+        {"attributes": [{"name": "a", "kind": "integer", "low": 0, "high": 9_999, "width": 1}]}
+    )
+    with pytest.raises(InputError, match=r"column 'a'.*keep fewer of its values"):
+        marginals.asked_of(domain, MarginalQuery(columns=("a",)))
+    some = Condition(column="a", labels=("3..9",))
+    asked = marginals.asked_of(domain, MarginalQuery(columns=("a",), where=(some,)))
+    assert asked.number == 7
+
+
 def test_answers_of_another_plan_are_refused() -> None:
     spec = Spec(mechanism="mst", epsilon=Fraction(1), delta=Fraction("1e-9"), parameters={})
     plan = mechanisms.plan(DOMAIN, spec)
