@@ -17,9 +17,10 @@ _PROGRAM = '''#!/usr/bin/env python3
 Downloads the receipt and the model, verifies the receipt, and draws with the public seed. Needs a token with the scope
 read, and two packages of a checkout of synthweb: pip install . ./client
 
-    TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--sampler 1|2]
+    TOKEN=synthweb_... python {file} rows.csv [--rows N] [--seed TEXT] [--sampler 1|2] [--selection FILE]
 
-Rows, seed and sampler of a sample of your own give that table again. The name of the file ends in .csv, .parquet or
+Rows, seed and sampler of a sample of your own give that table again, and of a sample of chosen rows its selection, as
+REST states it, in a JSON file. The name of the file ends in .csv, .parquet or
 .xlsx; a CSV has the bytes of the one that the server sends.
 """
 
@@ -32,6 +33,7 @@ from pathlib import Path
 from synth_engine import tables
 from synth_engine.models.model import Model
 from synth_engine.privacy import receipt as receipts
+from synth_engine.row_selection import RowSelection
 from synthweb_client import Client, SynthwebError
 
 SERVER = {server!r}
@@ -49,7 +51,11 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--seed", default=SEED)
     parser.add_argument("--sampler", type=int, default=SAMPLER)
+    parser.add_argument("--selection", type=Path)
     given = parser.parse_args()
+    selection = None
+    if given.selection is not None:
+        selection = RowSelection.from_json(json.loads(given.selection.read_text("utf-8")))
     token = os.environ.get("TOKEN", "")
     if not token:
         return refuse("set the environment variable TOKEN to an API token with the scope read")
@@ -64,7 +70,11 @@ def main() -> int:
         return refuse("the model is not the one that this program was written for")
     print(f"verified: epsilon = {{float(receipt.epsilon):.12g}}, delta = {{float(receipt.delta):.12g}}")
     drawing = tables.Drawing(
-        model=Model.from_json(document), rows=given.rows, seed=given.seed, sampler=given.sampler
+        model=Model.from_json(document),
+        rows=given.rows,
+        seed=given.seed,
+        sampler=given.sampler,
+        selection=selection,
     )
     digest = tables.write_drawn(drawing, path=given.out)
     print(f"{{given.out}}: {{given.rows}} rows, SHA-256 {{digest}}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import socket
 import subprocess
 import sys
@@ -35,11 +36,13 @@ from synthweb_client import (
     TokenRefused,
 )
 
+from synth_engine.row_selection import RowSelection
 from synth_engine.verifier import standalone
 from synthweb.accounts import services as accounts
 from synthweb.api.models import KeptAnswer
 from synthweb.lib import signatures
 from synthweb.releases import services as releases
+from synthweb.releases import tables
 from synthweb.releases.models import ExpectedRanges, Release, Sample
 from tests.cast import Cast
 from tests.client import INSTALLED
@@ -537,6 +540,24 @@ def test_the_program_of_a_release_draws_its_first_rows_byte_for_byte(
     assert done.returncode == 0
     saved = mine.save(tmp_path / "mine.csv").read_bytes()
     assert (tmp_path / "rows.csv").read_bytes() == saved
+
+
+def test_the_program_draws_chosen_rows_again(server: str, scene: Scene, tmp_path: Path) -> None:
+    document = {"where": [{"column": "region", "values": ["north"]}]}
+    sample = releases.draw_selected(
+        user=scene.reader,
+        release=scene.release,
+        selection=RowSelection.from_json(document),
+        rows=25,
+        seed="chosen",
+    )
+    (tmp_path / "selection.json").write_text(json.dumps(sample.selection))
+    options = ("--rows", "25", "--seed", "chosen", "--selection", "selection.json")
+    done = _recreated(server, scene, token_of(scene.reader)[1], tmp_path, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    drawn_here = (tmp_path / "rows.csv").read_text()
+    assert drawn_here == "".join(tables.stream_csv(sample))
+    assert drawn_here.count("north") == 25
 
 
 def test_the_program_refuses_another_receipt_or_model(
