@@ -66,7 +66,7 @@ TABS = (
     ("look", "Look", Need.SAMPLE),
     ("release", "Overview", Need.VIEW),
     ("expected", "Expected", Need.SAMPLE),
-    ("marginals", "Draw a table", Need.SAMPLE),
+    ("marginals", "Counts", Need.SAMPLE),
     ("measured", "Measured", Need.VIEW),
     ("network", "Network", Need.VIEW),
     ("groups", "Groups", Need.SAMPLE),

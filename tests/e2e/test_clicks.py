@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from tests import services
+from tests import services, shared
 from tests.e2e.composed import Installation, running_installation
 from tests.e2e.test_journey import PASSWORD, Person
 
@@ -25,17 +26,22 @@ LEARNED = {"age", "balance", "duration", "campaign", "pdays", "previous"}
 """Columns of more numbers than anybody lists."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def installation() -> Iterator[Installation]:
     with ExitStack() as stack:
         yield services.require(lambda: stack.enter_context(running_installation()))
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made-up calls of a bank: 17 columns, texts in quotation marks, semicolons, a skewed balance, -1 for never called."""
+@pytest.fixture(params=["made-up", "public"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Calls of a bank: 17 columns, texts in quotation marks, semicolons, a skewed balance, -1 for never called. Made-up ones, and
+    the public table that they are made after."""
+    path = tmp_path / "calls.csv"
+    if request.param == "public":
+        packed = shared.needs("data/bank/bank-full.csv.gz")
+        path.write_bytes(gzip.decompress(packed.read_bytes()))
+        return path
     chance = random.Random(5)
-    path = tmp_path_factory.mktemp("calls") / "calls.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file, delimiter=";", quoting=csv.QUOTE_NONNUMERIC)
         records = [_record(chance) for _ in range(ROWS)]
@@ -97,9 +103,11 @@ def test_a_table_becomes_a_shared_sample_in_few_clicks(
     installation: Installation, chrome: webdriver.Chrome, table: Path, tmp_path: Path
 ) -> None:
     person = CountingPerson(chrome, installation)
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
     chrome.set_window_size(1440, 1000)
     chrome.execute_cdp_cmd(
-        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)}
     )
     _let_in(person, installation)
 
@@ -138,7 +146,7 @@ def test_a_table_becomes_a_shared_sample_in_few_clicks(
     person.press("Draw a table")
     person.press("Draw, free")
     person.click(By.CSS_SELECTOR, "a[download][href$='.csv']")
-    drawn = person.until(lambda _: list(tmp_path.glob("*.csv")))[0]
+    drawn = person.until(lambda _: list(downloads.glob("*.csv")))[0]
 
     assert len(person.clicks) <= MOST_CLICKS, person.clicks
     assert not any(sign.isdigit() for text in person.texts for sign in text)

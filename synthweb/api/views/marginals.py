@@ -99,7 +99,7 @@ def _in_progress(request: Request, release: Release) -> Response:
     if errand is not None and errand.state == CountsErrand.State.FAILED:
         raise Conflict(
             "The noisy answers of this release could not be gathered",
-            repair="ask for them again on the tab Draw a table of the release",
+            repair="ask for them again on the tab Counts of the release",
         )
     errand = run_services.request_counts(release=release)
     return Response(
