@@ -19,6 +19,7 @@ from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Preview
+from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import (
     beside,
@@ -317,8 +318,17 @@ def sample(request: SignedInRequest, code: str, sample_code: str) -> HttpRespons
 def sample_progress(request: SignedInRequest, code: str, sample_code: str) -> HttpResponse:
     """How many rows of a sample are drawn by now: the part of its page that is polled during a download."""
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
-    context = screens.draw_progress(sample, tries=request.GET.get("tries", ""))
-    return render(request, "releases/_draw_progress.html", context)
+    crumbs = [
+        (reverse("releases:index"), "Releases"),
+        (reverse("releases:sample", args=[code, sample_code]), sample.release.name),
+    ]
+    return fragments.render_fragment(
+        request,
+        "releases/_draw_progress.html",
+        screens.draw_progress(sample, tries=request.GET.get("tries", "")),
+        title=_("Rows drawn"),
+        crumbs=crumbs,
+    )
 
 
 @login_required

@@ -41,7 +41,8 @@ def test_every_page_of_the_urlconf_is_whole_when_it_is_opened_by_hand(
     played = scene.play(
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     )
-    clients = [browser(person) for person in (cast.steward, cast.custodian, cast.auditor)]
+    people = (cast.steward, cast.custodian, cast.auditor, played.reader)
+    clients = [browser(person) for person in people]
     seen: set[str] = set()
     for route, name in routes().items():
         if route.startswith(("admin/", "api/v1/")) or name.endswith("logout"):

@@ -206,6 +206,10 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
     )
     requested_by = serializers.CharField(source="requested_by.username")
     seed = serializers.SerializerMethodField()
+    selection = serializers.DictField(
+        allow_null=True,
+        help_text="Which rows were asked for; null for those of the whole release.",
+    )
 
     class Meta:
         model = Sample

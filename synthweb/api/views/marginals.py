@@ -14,6 +14,7 @@ from synth_engine.evaluation.marginals import LEVEL
 from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.pagination import LIMIT, OFFSET, number_of
+from synthweb.api.schema import refuses
 from synthweb.api.serializers.marginals import CountsErrandSerializer, MarginalSerializer
 from synthweb.lib.errors import Conflict
 from synthweb.releases import marginals, selectors
@@ -63,6 +64,7 @@ class MarginalsView(APIView):
         },
         tags=["releases"],
     )
+    @refuses(409, 422)
     def get(self, request: Request, code: str) -> Response:
         """A table of counts of up to eight columns, with filters: a value and a 95 % interval in each cell, and whether answers
         count it or it is the model's alone. It costs no budget. 422 says what cannot be, with the number of cells and
