@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
-import io
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -117,10 +115,10 @@ def fill(draw: Drawing, *, path: Path, form: str, declared: bool = False) -> str
 def csv_pieces(draw: Drawing) -> Iterator[bytes]:
     """The table as CSV in UTF-8, block by block; a missing value by its first marker."""
     domain = draw.model.domain
-    yield _csv([[attribute.name for attribute in domain.table_columns]])
+    names = [attribute.name for attribute in domain.table_columns]
+    yield codec.csv_lines(pd.DataFrame([names])).encode()
     for block in draw.blocks():
-        texts = codec.as_text(domain, block)
-        yield _csv(zip(*(texts[name].tolist() for name in texts), strict=True))
+        yield codec.csv_lines(codec.as_text(domain, block)).encode()
 
 
 def declared_pieces(draw: Drawing) -> Iterator[bytes]:
@@ -157,12 +155,6 @@ def require_format(path: Path, *, domain: Domain | None = None, declared: bool =
                 repair="end the output's name in .csv, .parquet or .xlsx",
             )
     outputs.require_folder(path)
-
-
-def _csv(rows: object) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)  # type: ignore[arg-type]
-    return text.getvalue().encode()
 
 
 def _write_parquet(draw: Drawing, *, path: Path) -> None:

@@ -58,7 +58,7 @@ def header(domain: Domain, *, for_spreadsheets: bool = False) -> str:
     """The first line of the CSV, known before anything is drawn."""
     names = [attribute.name for attribute in domain.table_columns]
     written = [harmless_text(name) for name in names] if for_spreadsheets else names
-    return str(pd.DataFrame(columns=written).to_csv(index=False, lineterminator="\n"))
+    return codec.csv_lines(pd.DataFrame([written]))
 
 
 def csv_blocks(draw: Drawing, *, for_spreadsheets: bool = False) -> Iterator[str]:
@@ -68,7 +68,7 @@ def csv_blocks(draw: Drawing, *, for_spreadsheets: bool = False) -> Iterator[str
         written = codec.as_text(draw.model.domain, block)
         if for_spreadsheets:
             written = written.apply(_harmless)
-        yield written.to_csv(index=False, header=False, lineterminator="\n")
+        yield codec.csv_lines(written)
 
 
 def _parquet_pieces(draw: Drawing) -> Iterator[bytes]:
