@@ -131,8 +131,8 @@ def publish(model: Model, plan: Plan, answers: Answers) -> PublishedCounts:
     room = MAX_STORED
     stored = []
     for table in counted:
-        room -= table.values.nbytes
-        if room >= 0:
+        if table.values.nbytes <= room:
+            room -= table.values.nbytes
             stored.append(table)
     return PublishedCounts(
         domain=model.domain,

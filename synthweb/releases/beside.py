@@ -23,7 +23,7 @@ from synth_engine.evaluation.model_histograms import ModelHistogram
 from synth_engine.evaluation.thumbnails import model_thumbnail
 from synthweb.accounts.models import User
 from synthweb.lib import codes, number_format
-from synthweb.releases import chain, look, selectors
+from synthweb.releases import look, selectors
 from synthweb.releases.look import ColumnError, LookColumn
 from synthweb.releases.models import ExpectedRanges, Release
 
@@ -141,7 +141,8 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
     asked = tuple(dict.fromkeys(code for code in query.getlist("release") if code))
     allowed = selectors.to_draw_from(user)
     wanted = [codes.of_text(code) for code in asked]
-    allowed_by_code = {each.code: each for each in allowed.filter(code__in=wanted)}
+    named = selectors.with_look(allowed.filter(code__in=wanted))
+    allowed_by_code = {each.code: each for each in named}
     releases = [allowed_by_code[code] for code in asked if code in allowed_by_code][:MOST]
     chosen = tuple(each.code for each in releases)
     looks = [look.look_of(each) for each in releases]
@@ -206,7 +207,7 @@ def _side(
         columns=columns,
         quality=quality,
         error="" if error is None else number_format.share(error),
-        looked=chain.is_after_looking(release),
+        looked=release.looked,
         without=_query([code for code in chosen if code != release.code]),
     )
 

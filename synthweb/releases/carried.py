@@ -8,12 +8,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
+from synth_engine.evaluation import noisy_tables
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.releases import (
     bundle,
     call_sums,
     look,
+    marginals,
     metadata,
     report,
     screens,
@@ -36,6 +38,7 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
         "seed": bundle.seed_of(release),
         "rows": release.sample_rows,
         "core": release.receipt["digest"],
+        "has_counts": marginals.is_ready(release),
     }
     return render(request, "releases/files.html", context)
 
@@ -115,3 +118,34 @@ def loss_svg(request: SignedInRequest, code: str) -> HttpResponseBase:
         call_sums.bar(call_sums.of_receipt(release.receipt)), content_type="image/svg+xml"
     )
     return attached(response, file_name(release, what="privacy-loss", ending="svg"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def noisy_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """The noisy tables of a release with the standard deviation of their noise; a worker gathers them first."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    try:
+        published = marginals.published_of(release)
+    except marginals.NotGathered:
+        return redirect("runs:counts", code)
+    response = StreamingHttpResponse(
+        tables.noisy_lines(published), content_type="text/csv; charset=utf-8"
+    )
+    return attached(response, file_name(release, what="noisy-tables", ending="csv"))
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def noisy_parquet(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """The same as Parquet."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    try:
+        published = marginals.published_of(release)
+    except marginals.NotGathered:
+        return redirect("runs:counts", code)
+    pieces = noisy_tables.parquet_pieces(published.tables, published.domain)
+    response = StreamingHttpResponse(pieces, content_type="application/vnd.apache.parquet")
+    return attached(response, file_name(release, what="noisy-tables", ending="parquet"))

@@ -92,6 +92,7 @@ class SampleForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """With the selection; with quotas, their sum is the number of rows."""
         given = super().clean() or {}
+        self._refuse_values_without_a_column(given)
         document: dict[str, Any] = {}
         where = [
             {"column": given[f"column_{n}"], "values": _values_of(given[f"values_{n}"])}
@@ -118,6 +119,14 @@ class SampleForm(forms.Form):
             "selection": selection,
         }
 
+    def _refuse_values_without_a_column(self, given: Mapping[str, Any]) -> None:
+        """What was typed and would have no effect."""
+        for number in range(1, _CONDITIONS + 1):
+            if given.get(f"values_{number}") and not given.get(f"column_{number}"):
+                self.add_error(None, _("Choose the column of the values."))
+        if given.get("quota_rows", "").strip() and not given.get("quota_column"):
+            self.add_error(None, _("Choose the column of the rows of each value."))
+
     def _quota_rows(self, text: str) -> dict[str, int]:
         rows: dict[str, int] = {}
         for line in text.splitlines():
@@ -126,6 +135,9 @@ class SampleForm(forms.Form):
                 continue
             if not value.strip() or not DIGITS.fullmatch(count.strip()):
                 self.add_error("quota_rows", _("Each line is a value, a colon, and a number."))
+                return {}
+            if value.strip() in rows:
+                self.add_error("quota_rows", _("Name each value once."))
                 return {}
             rows[value.strip()] = int(count)
         return rows

@@ -33,6 +33,10 @@ _IN_MEMORY = 2  # releases whose counts a web process holds
 _FARTHEST = 10**6
 
 
+class NotGathered(Exception):
+    """No worker has brought the counts of the release together yet."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CellLine:
     """A cell as people read it. texts: its values, then what the page shows of its count."""
@@ -124,12 +128,15 @@ def _condition(domain: Domain, text: str) -> Condition:
 
 
 def answer(release: Release, query: MarginalQuery, *, first: int, most: int) -> Marginal:
-    """Some cells of a table, by the stored counts. Errors: LookupError before there are any; the caller authorised."""
+    """Some cells of a table, by the stored counts. Errors: NotGathered; the caller authorised."""
+    return marginals.answer(published_of(release), query, first=first, most=most)
+
+
+def published_of(release: Release) -> PublishedCounts:
+    """The stored counts of a release. Errors: NotGathered; the caller authorised."""
     if not is_ready(release):
-        raise LookupError("no counts are stored")
-    return marginals.answer(
-        _published(release.code, marginals.VERSION), query, first=first, most=most
-    )
+        raise NotGathered
+    return _published(release.code, marginals.VERSION)
 
 
 @lru_cache(maxsize=_IN_MEMORY)
@@ -158,8 +165,7 @@ def wanted(release: Release, query: QueryDict) -> MarginalQuery:
 
 
 def page_of(release: Release, query: QueryDict) -> MarginalPage:
-    """What the page shows for an address. Errors: LookupError before a worker has brought the counts together; the caller
-    authorised."""
+    """What the page shows for an address. Errors: NotGathered; the caller authorised."""
     fault, table, first = "", None, _first(query)
     try:
         if asks(query):

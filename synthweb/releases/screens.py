@@ -60,6 +60,7 @@ VERBS = {
     "resample": "Resampled within public totals",
     "leaves": "Counted the ends of a tree over",
     "intervals": "Counted intervals of",
+    "items": "Counted the items of",
 }
 
 TABS = (

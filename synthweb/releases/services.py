@@ -30,6 +30,7 @@ from synthweb.lib import hashing, names
 from synthweb.lib.errors import Conflict
 from synthweb.releases import chain, selectors
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
+from synthweb.releases.slots import Slot
 
 SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
@@ -253,7 +254,6 @@ def keep_edition(
     return edition
 
 
-@transaction.atomic
 def draw_sample(
     *,
     user: User,
@@ -285,7 +285,6 @@ def draw_sample(
     )
 
 
-@transaction.atomic
 def draw_selected(
     *,
     user: User,
@@ -296,13 +295,15 @@ def draw_selected(
     edition: Edition | None = None,
 ) -> Sample:
     """Note a sample of chosen rows; all else as in `draw_sample`. rows: absent with quotas, which say how many. Raises SpecError,
-    also where the model has too few such rows: some are drawn to see."""
+    also where the model has too few such rows: some are drawn to see; TooManyDrawings."""
     count = selection.rows if rows is None else rows
     if count is None:
         raise SpecError("the number of rows is not given", repair="give it, or quotas")
     _require_rows(count)
     model = Model.from_json((release if edition is None else edition).model)
-    row_selection.require(model, selection, rows=count)
+    # It draws up to some ten thousand rows: no more at once than tables are drawn.
+    with Slot(user.pk):
+        row_selection.require(model, selection, rows=count)
     return _note_sample(
         Sample(
             release=release,
@@ -335,6 +336,7 @@ def _seed_for(user: User, release: Release, seed: str | None) -> str:
     return seed
 
 
+@transaction.atomic
 def _note_sample(sample: Sample) -> Sample:
     """Store it with the commitment to its seed."""
     _require_rows(sample.rows)

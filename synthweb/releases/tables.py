@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from synth_engine.domain import Attribute, Derived, Domain, Text
+from synth_engine.evaluation import noisy_tables
+from synth_engine.evaluation.marginals import PublishedCounts
 from synth_engine.mechanisms import Model
 from synth_engine.row_selection import RowSelection
 from synth_engine.tables import Drawing
@@ -72,6 +74,15 @@ def stream_lines(lines: Iterable[Sequence[object]]) -> Iterator[str]:
         cells = [harmless_text(cell) if isinstance(cell, str) else cell for cell in line]
         csv.writer(text, lineterminator="\n").writerow(cells)
         yield text.getvalue()
+
+
+def noisy_lines(published: PublishedCounts) -> Iterator[str]:
+    """The noisy tables of a release as CSV text, for people: no text in it is one that a spreadsheet would run."""
+    names = noisy_tables.schema_of(noisy_tables.width_of(published.tables)).names
+    yield from stream_lines([names])
+    for block in noisy_tables.blocks(published.tables, published.domain):
+        columns = [block.column(name).to_pylist() for name in names]
+        yield "".join(stream_lines(zip(*columns, strict=True)))
 
 
 def write_parquet(sample: Sample, file: IO[bytes]) -> None:

@@ -43,7 +43,9 @@ from synthweb.releases import groups as published
 from synthweb.releases import marginals as counts
 from synthweb.releases import network as networks
 from synthweb.releases import workload_report as purposes
+from synthweb.releases.downloads import busy_page
 from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
+from synthweb.releases.slots import TooManyDrawings
 
 PAGE = 25
 
@@ -145,7 +147,7 @@ def marginals(request: SignedInRequest, code: str) -> HttpResponse:
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     try:
         page = counts.page_of(release, request.GET)
-    except LookupError:
+    except counts.NotGathered:
         making = reverse("runs:counts", args=[code])
         return redirect(f"{making}?{request.GET.urlencode()}")
     context = screens.frame(request.user, release, tab="marginals") | {"page": page}
@@ -254,6 +256,8 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
                 )
             )
             return redirect("releases:sample", code, sample.code)
+        except TooManyDrawings as busy:
+            return busy_page(request, busy)
         except SpecError as error:
             form.add_error("seed" if selection is None else None, error.text)
     page = Paginator(selectors.samples_of(request.user, release), PAGE).get_page(

@@ -17,12 +17,6 @@ urlpatterns = [
     path("datasets/<slug:code>/releases/new/", views.new, name="new"),
     path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
     path("releases/<slug:code>/report/", views.report, name="report"),
-    path("releases/<slug:code>/marginals.csv", views.marginals_csv, name="marginals-csv"),
-    path(
-        "releases/<slug:code>/marginals.parquet",
-        views.marginals_parquet,
-        name="marginals-parquet",
-    ),
     path("releases/<slug:code>/expected/making/", views.ranges, name="ranges"),
     path("releases/<slug:code>/marginals/making/", views.counts, name="counts"),
 ]

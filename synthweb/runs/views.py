@@ -8,15 +8,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from synth_engine.errors import InputError, PrivacyError, SpecError, VerificationError
-from synth_engine.evaluation import noisy_tables
+from synth_engine.errors import InputError, PrivacyError
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import require
@@ -28,11 +27,8 @@ from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import marginals
 from synthweb.releases import selectors as releases
-from synthweb.releases.downloads import attached, file_name
-from synthweb.releases.models import Release
 from synthweb.runs import (
     errors,
-    noisy_marginals,
     notices,
     planning,
     public_tables,
@@ -320,38 +316,6 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
         return _go(request.get_full_path(), by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/marginals_wait.html"
     return render(request, page, screens.counts(request.user, release, errand))
-
-
-# --- the noisy tables ---------------------------------------------------------------------------------------------
-@login_required
-@require_GET
-@cache_control(private=True, no_store=True)
-def marginals_csv(request: SignedInRequest, code: str) -> HttpResponseBase:
-    """The noisy tables of a release with the standard deviation of their noise, for whoever may draw from it."""
-    release = releases.release_for(request.user, code, Need.SAMPLE)
-    lines = noisy_marginals.csv_lines(_noisy_tables(release))
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    return attached(response, file_name(release, what="marginals", ending="csv"))
-
-
-@login_required
-@require_GET
-@cache_control(private=True, no_store=True)
-def marginals_parquet(request: SignedInRequest, code: str) -> HttpResponseBase:
-    """The same as Parquet."""
-    release = releases.release_for(request.user, code, Need.SAMPLE)
-    noisy = _noisy_tables(release)
-    pieces = noisy_tables.parquet_pieces(noisy.tables, noisy.domain)
-    response = StreamingHttpResponse(pieces, content_type="application/vnd.apache.parquet")
-    return attached(response, file_name(release, what="marginals", ending="parquet"))
-
-
-def _noisy_tables(release: Release) -> noisy_marginals.NoisyTables:
-    """Http404 where the run cannot be asked again: its public table or its answers are gone."""
-    try:
-        return noisy_marginals.of(release)
-    except (InputError, SpecError, VerificationError) as error:
-        raise Http404("the noisy answers of this release cannot be read") from error
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

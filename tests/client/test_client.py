@@ -380,6 +380,26 @@ def test_estimates_are_waited_for(connect: Connect, scene: Scene) -> None:
     assert waited == [2]
 
 
+def test_first_rows_are_waited_for(connect: Connect, scene: Scene) -> None:
+    from synthweb.releases.models import FirstLook
+    from synthweb.runs import ranges
+    from synthweb.runs.models import RangesErrand
+
+    before = connect(scene.reader).release(scene.release.code).first_rows()
+    FirstLook.objects.all().delete()
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        """A worker takes what was asked for."""
+        waited.append(seconds)
+        ranges.compute(code=RangesErrand.objects.latest("pk").code)
+        connection.close()
+
+    release = connect(scene.reader, retries=Retries(wait=wait)).release(scene.release.code)
+    assert release.first_rows() == before
+    assert len(waited) == 1
+
+
 # --- connections ------------------------------------------------------------------------------------------------------
 class Proxy:
     """A port in front of the server that breaks what it is told to break, and passes on the rest."""

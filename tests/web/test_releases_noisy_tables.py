@@ -6,16 +6,19 @@ import io
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from synth_engine.domain import Domain
 from synth_engine.evaluation.noisy_tables import bin_labels
 from synthweb.releases.models import Release
-from synthweb.runs import artefacts
+from synthweb.runs import artefacts, released_counts
+from synthweb.runs import services as runs
 from synthweb.runs.models import SynthesisRun
 from tests.cast import Cast
 from tests.web import scene
@@ -32,7 +35,8 @@ def release(cast: Cast) -> Release:
 
 
 def frames(client: Client, release: Release) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The CSV and the Parquet file."""
+    """The CSV and the Parquet file, once the confidential worker has gathered the tables."""
+    released_counts.compute(code=runs.request_counts(release=release).code)
     text, binary = (
         b"".join(client.get(f"/releases/{release.code}/marginals.{ending}").streaming_content)
         for ending in ("csv", "parquet")
@@ -87,8 +91,18 @@ def test_bins_are_named_by_their_values() -> None:
     assert bin_labels(labels, np.array([0, 1, 0, 0, 0, 0])) == ["a | c | d | 2 others", "b"]
 
 
-def test_lost_answers_are_no_file(release: Release, cast: Cast, browser: Open) -> None:
-    artefacts.discard(name=SynthesisRun.objects.get().answers_name)
-    assert (
-        browser(cast.steward).get(f"/releases/{release.code}/marginals.csv").status_code == 404
+def test_the_web_reads_no_stored_answers(
+    release: Release, cast: Cast, browser: Open, settings: Settings, tmp_path: Path
+) -> None:
+    client = browser(cast.steward)
+    waiting = client.get(f"/releases/{release.code}/marginals.csv")
+    assert (waiting.status_code, waiting["Location"]) == (
+        302,
+        f"/releases/{release.code}/marginals/making/",
     )
+    released_counts.compute(code=runs.request_counts(release=release).code)
+    # Only the confidential worker has the folder of answers.
+    settings.ARTEFACT_DIR = tmp_path / "elsewhere"
+    for ending in ("csv", "parquet"):
+        answer = client.get(f"/releases/{release.code}/marginals.{ending}")
+        assert answer.status_code == 200 and b"".join(answer.streaming_content)

@@ -55,8 +55,9 @@ class Release:
         return self.facts.name
 
     def first_rows(self) -> documents.FirstRows:
-        """A hundred synthetic rows, the same for everybody, and what the model holds of each column."""
-        return documents.read(self._get("first-rows").content, documents.FirstRows)
+        """A hundred synthetic rows, the same for everybody, and what the model holds of each column. Waits for the worker that
+        draws them once a release. Errors: NotReady."""
+        return documents.read(self._when_ready("first-rows").content, documents.FirstRows)
 
     def dictionary(self) -> tuple[documents.Column, ...]:
         """What the columns mean, from the public description."""

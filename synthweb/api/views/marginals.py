@@ -82,7 +82,7 @@ class MarginalsView(APIView):
         )
         try:
             table = marginals.answer(release, query, first=offset, most=limit)
-        except LookupError:
+        except marginals.NotGathered:
             return _in_progress(request, release)
         document = {
             "columns": table.columns,
