@@ -184,8 +184,8 @@ def require(model: Model, selection: RowSelection, *, rows: int) -> None:
     Errors: InputError, which names the column."""
     if model.groups is not None:
         raise SpecError(
-            "persons with several records are drawn anew, so that single rows cannot be chosen",
-            repair="draw the whole table and choose whole persons from it",
+            "people with several records are generated together, so that single rows cannot be chosen",
+            repair="draw the whole table and choose whole people from it",
         )
     if selection.rows is not None and selection.rows != rows:
         raise SpecError(
@@ -336,13 +336,13 @@ class _Matching:
 
 
 def _column(domain: Domain, name: str) -> Attribute:
-    """Errors: InputError where a sample has no such column, or one that is made anew."""
+    """Errors: InputError where a sample has no such column, or one that is generated."""
     for attribute in domain.table_columns:
         if attribute.name == name and not isinstance(attribute, Identifier):
             return attribute
     raise SpecError(
         "the release has no such column to select rows by",
-        repair="take a name of its dictionary; identifiers are made anew and mean nothing",
+        repair="take a name of its dictionary; identifiers are generated and mean nothing",
         column=name,
     )
 

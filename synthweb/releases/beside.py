@@ -43,8 +43,8 @@ _LISTED = ("boolean", "categorical")
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One of the releases. error: the mean expected deviation of its columns, empty before it is computed. looked: a choice was
-    made after a look at real data."""
+    """One of the releases. error: the mean expected deviation of its columns, empty before it is computed. The release
+    has `looked` of `selectors.with_look`."""
 
     letter: str
     release: Release
@@ -52,7 +52,6 @@ class Side:
     columns: int
     quality: ExpectedQuality | None
     error: str
-    looked: bool
     without: str
     """The query of the page without this release."""
 
@@ -207,7 +206,6 @@ def _side(
         columns=columns,
         quality=quality,
         error="" if error is None else number_format.share(error),
-        looked=release.looked,
         without=_query([code for code in chosen if code != release.code]),
     )
 

@@ -26,7 +26,7 @@ README = """{name}, release {code}
 {guarantee}
 
 tables/table.csv   the synthetic table: {rows} rows, drawn with the public seed "{seed}"
-receipt.json       every call to the mechanism, with its noise and its cost; names the table by its SHA-256
+receipt.json       every question that was asked of the data, with its noise and its cost; names the table by its SHA-256
 model.json         the model that the table was drawn from: draw others with synth_engine
 report.html        what the release is, for people; report.json has the same facts for programs
 dictionary.csv     the columns of the table, also as JSON

@@ -38,6 +38,7 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
         "seed": bundle.seed_of(release),
         "rows": release.sample_rows,
         "core": release.receipt["digest"],
+        "archive": file_name(release, what="bundle", ending="zip"),
         "has_counts": marginals.is_ready(release),
     }
     return render(request, "releases/files.html", context)

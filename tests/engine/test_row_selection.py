@@ -198,7 +198,7 @@ def test_rows_of_persons_are_not_chosen_one_by_one() -> None:
     class Grouped:
         groups = np.ones(2)
 
-    with pytest.raises(SpecError, match="persons"):
+    with pytest.raises(SpecError, match="people"):
         row_selection.require(
             Grouped(),  # type: ignore[arg-type]
             RowSelection.from_json({"where": [{"column": "region", "values": ["north"]}]}),

@@ -145,3 +145,15 @@ def test_five_releases_are_four(cast: Cast) -> None:
     released = released_at(cast, *["1"] * 5)
     page = beside.page_of(cast.steward, asked(*(each.code for each in released)))
     assert page.too_many and len(page.sides) == 4
+
+
+def test_a_choice_after_a_look_is_said(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    words, address = "chosen after looking at real data", f"{ADDRESS}?release={pair[0].code}"
+    client = browser(cast.steward)
+    assert words not in html_of(client.get(address))
+    Release.objects.filter(pk=pair[0].pk).update(
+        receipt=pair[0].receipt | {"chosen_after_looking": True}
+    )
+    assert words in html_of(client.get(address))

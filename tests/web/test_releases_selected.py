@@ -149,6 +149,14 @@ def test_quotas_on_the_page_say_how_many_rows(
     client, address = browser(cast.analyst), f"/releases/{release.code}/samples/"
     typed = {"rows": "300", "quota_column": "region", "quota_rows": "north 3"}
     assert "a value, a colon, and a number" in html_of(client.post(address, typed))
+    twice = typed | {"quota_rows": "north: 3\nnorth: 4"}
+    assert "Name each value once." in html_of(client.post(address, twice))
+    # What would have no effect is not passed over in silence.
+    without = typed | {"quota_column": "", "quota_rows": "north: 3"}
+    assert "Choose the column of the rows" in html_of(client.post(address, without))
+    without = {"rows": "300", "values_2": "north"}
+    assert "Choose the column of the values." in html_of(client.post(address, without))
+    assert not Sample.objects.exists()
     client.post(address, typed | {"quota_rows": "north: 3\nsouth: 2\n"})
     sample = Sample.objects.get()
     assert sample.rows == 5

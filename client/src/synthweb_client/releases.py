@@ -65,13 +65,12 @@ class Release:
 
     def estimates(self) -> tuple[documents.EstimatedColumn, ...]:
         """Figures of each column from the noisy answers, each with the interval that the noise leaves. Waits for the worker
-        that computes them at the first request. Errors: NotReady."""
+        that computes them. Errors: NotReady."""
         answer = self._when_ready("expected")
         return documents.read(answer.content, tuple[documents.EstimatedColumn, ...])
 
     def marginal(self, *columns: str, where: Sequence[str] = ()) -> documents.Marginal:
-        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the noisy answers at
-        the first request. where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors: NotReady."""
+        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the noisy answers. where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors: NotReady."""
         cells: list[documents.Cell] = []
         while True:
             params: dict[str, str | list[str]] = {
