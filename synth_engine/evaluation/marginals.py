@@ -367,7 +367,8 @@ def _deviations(estimates: UnbiasedTable, chance: float) -> Floats:
     # The tail of one Laplace value of this variance; sums of several have lighter ones at such chances.
     laplace = math.log(1 / (2 * chance)) / math.sqrt(2)
     factors = np.where(estimates.heavy, max(gaussian, laplace), gaussian).astype(np.float64)
-    deviations: Floats = factors * np.sqrt(estimates.variances)
+    # Noise is whole: small noise lies within a continuous quantile less often than that says.
+    deviations: Floats = np.ceil(factors * np.sqrt(estimates.variances))
     return deviations
 
 

@@ -81,8 +81,10 @@ def blocks(tables: Sequence[PaidCounts], domain: Domain) -> Iterator[pa.Table]:
 def bin_labels(labels: Sequence[str], bins: Bins) -> list[str]:
     """The text of every bin: a value, the first and the last of neighbouring values, or the first few of others."""
     texts = []
-    for number in range(int(bins.max()) + 1):
-        codes = np.flatnonzero(bins == number).tolist()
+    # The codes of each bin, in the order of the bins.
+    ends = np.cumsum(np.bincount(bins))[:-1]
+    for part in np.split(np.argsort(bins, kind="stable"), ends):
+        codes = part.tolist()
         together = all(after == before + 1 for before, after in pairwise(codes))
         if len(codes) == 1:
             texts.append(labels[codes[0]])

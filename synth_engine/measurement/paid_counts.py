@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.domain import Scale
 from synth_engine.hierarchy import Growth, NodeSet, Rule
 from synth_engine.measurement.answer import (
     Discovery,
@@ -25,7 +26,14 @@ from synth_engine.measurement.answer import (
 )
 from synth_engine.measurement.answers import Answers
 from synth_engine.measurement.noise import Noise, NoiseLaw
-from synth_engine.measurement.question import Call, Candidate, Clique, Counts, Merged
+from synth_engine.measurement.question import (
+    Call,
+    Candidate,
+    Clique,
+    Counts,
+    Merged,
+    partition_digest,
+)
 from synth_engine.measurement.replay import Replay
 from synth_engine.privacy import events
 from synth_engine.privacy.dirichlet_multinomial import Resampled
@@ -158,8 +166,14 @@ class _Listening:
     def intervals(
         self, name: str, cuts: Sequence[int], *, noise: Noise, divisors: Sequence[int] = (1,)
     ) -> Measurement:
-        del cuts, noise, divisors
-        return self._measured((name,))
+        attribute = self.domain.attribute(name)
+        if not isinstance(attribute, Scale):
+            raise TypeError("intervals are asked of scales alone")
+        answer = self._measured((name,))
+        # Answers of an earlier version may have been given to other questions about the same column.
+        partition = partition_digest(attribute.lattice, cuts, divisors)
+        self._given.require((answer.noise, answer.partition) == (noise, partition))
+        return answer
 
     def group_sizes(self, *, noise: Noise) -> GroupSizes:
         del noise

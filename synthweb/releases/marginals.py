@@ -26,6 +26,7 @@ from synth_engine.evaluation.marginals import (
 from synth_engine.evaluation.thousands import grouped
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release, ReleasedCounts
+from synthweb.releases.slots import Slot
 
 PAGE_CELLS = 100
 MAX_CONDITIONS = 50
@@ -127,9 +128,14 @@ def _condition(domain: Domain, text: str) -> Condition:
     return Condition(column=name, labels=(value,) if known else tuple(value.split("|")))
 
 
-def answer(release: Release, query: MarginalQuery, *, first: int, most: int) -> Marginal:
-    """Some cells of a table, by the stored counts. Errors: NotGathered; the caller authorised."""
-    return marginals.answer(published_of(release), query, first=first, most=most)
+def answer(
+    release: Release, query: MarginalQuery, *, person: int, first: int, most: int
+) -> Marginal:
+    """Some cells of a table, by the stored counts. person: whose slot it takes, because a large table is seconds of work. Errors:
+    NotGathered, TooManyDrawings; the caller authorised."""
+    published = published_of(release)
+    with Slot(person):
+        return marginals.answer(published, query, first=first, most=most)
 
 
 def published_of(release: Release) -> PublishedCounts:
@@ -164,12 +170,14 @@ def wanted(release: Release, query: QueryDict) -> MarginalQuery:
     return query_of(release, query.getlist("columns"), _lines(query))
 
 
-def page_of(release: Release, query: QueryDict) -> MarginalPage:
-    """What the page shows for an address. Errors: NotGathered; the caller authorised."""
+def page_of(release: Release, query: QueryDict, *, person: int) -> MarginalPage:
+    """What the page shows for an address. person: who asks. Errors: NotGathered, TooManyDrawings; the caller authorised."""
     fault, table, first = "", None, _first(query)
     try:
         if asks(query):
-            table = answer(release, wanted(release, query), first=first, most=PAGE_CELLS)
+            table = answer(
+                release, wanted(release, query), person=person, first=first, most=PAGE_CELLS
+            )
     except InputError as error:
         fault = error.text
     lines = () if table is None else tuple(_line(cell) for cell in table.cells)

@@ -233,8 +233,12 @@ def _visible(user: Person) -> Q:
 
 def _drawable(user: Person) -> Q:
     """Of the releases that `user` may view, those that samples may be drawn from."""
-    drawing = _memberships(user).filter(role__in=Need.SAMPLE.roles).values("organisation")
-    return Q(pk__in=_open_grants(user).values("release")) | Q(dataset__organisation__in=drawing)
+    memberships = _memberships(user)
+    drawing = memberships.filter(role__in=Need.SAMPLE.roles).values("organisation")
+    analyst = memberships.filter(role=Role.ANALYST).values("organisation")
+    # As in `may`: a grant counts as long as its holder is an analyst of that organisation.
+    shared = Q(pk__in=_open_grants(user).values("release"), dataset__organisation__in=analyst)
+    return shared | Q(dataset__organisation__in=drawing)
 
 
 def _memberships(user: Person) -> QuerySet[Membership]:

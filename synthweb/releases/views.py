@@ -146,7 +146,9 @@ def marginals(request: SignedInRequest, code: str) -> HttpResponse:
     """Any table of counts of up to eight columns with intervals, from noisy answers and the model alone."""
     release = selectors.release_for(request.user, code, Need.SAMPLE)
     try:
-        page = counts.page_of(release, request.GET)
+        page = counts.page_of(release, request.GET, person=request.user.pk)
+    except TooManyDrawings as busy:
+        return busy_page(request, busy)
     except counts.NotGathered:
         making = reverse("runs:counts", args=[code])
         return redirect(f"{making}?{request.GET.urlencode()}")

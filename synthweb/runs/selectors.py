@@ -15,6 +15,9 @@ from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
 from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
 
+MOST_FAILURES = 3
+"""Failures to gather the counts of a release, after which nobody but the operator has it tried again."""
+
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
     """Every run of the user's organisation, for stewards, custodians and auditors; PermissionDenied for others."""
@@ -72,6 +75,14 @@ def latest_counts_errand(release: Release) -> CountsErrand | None:
     """The newest errand for the counts of a release; the caller authorised."""
     errands = CountsErrand.objects.filter(release=release)
     return errands.order_by("-created_at", "-pk").first()
+
+
+def may_gather_again(release: Release) -> bool:
+    """Whether the counts of a release may be gathered once more: not while that waits, nor after it failed a few times."""
+    errands = CountsErrand.objects.filter(release=release)
+    failed = errands.filter(state=CountsErrand.State.FAILED).count()
+    waits = errands.filter(state__in=CountsErrand.OPEN).exists()
+    return not waits and failed < MOST_FAILURES
 
 
 def unseen_of(runs: QuerySet[SynthesisRun], user: AbstractBaseUser) -> QuerySet[SynthesisRun]:

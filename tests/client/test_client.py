@@ -400,6 +400,13 @@ def test_first_rows_are_waited_for(connect: Connect, scene: Scene) -> None:
     assert len(waited) == 1
 
 
+def test_a_token_goes_unencrypted_to_this_machine_alone() -> None:
+    with pytest.raises(ValueError, match="unencrypted"):
+        Client("http://data.example.org", token="t")
+    for server in ("http://127.0.0.1:8000", "http://localhost", "https://data.example.org"):
+        Client(server, token="t").close()
+
+
 # --- connections ------------------------------------------------------------------------------------------------------
 class Proxy:
     """A port in front of the server that breaks what it is told to break, and passes on the rest."""

@@ -10,6 +10,7 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
+from synthweb.accounts.models import Role
 from synthweb.datasets.models import Dataset
 from synthweb.releases import beside, look, services
 from synthweb.releases.models import FirstLook, Release
@@ -83,6 +84,18 @@ def test_a_release_whose_first_look_is_not_prepared_has_empty_cells(
     query = {"release": [pair[0].code, pair[1].code]}
     shown = html_of(browser(cast.steward).get(ADDRESS, query))
     assert f"/releases/{pair[1].code}/look/" in shown
+
+
+def test_a_grant_counts_as_long_as_its_holder_is_an_analyst(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    release = pair[0]
+    services.share(actor=cast.steward, release=release, analyst=cast.analyst)
+    assert len(beside.page_of(cast.analyst, asked(release.code)).sides) == 1
+    cast.analyst.memberships.update(role=Role.AUDITOR)
+    # As on all other pages: who audits sees that there is a release, and draws nothing from it.
+    assert browser(cast.analyst).get(f"/releases/{release.code}/look/").status_code == 403
+    assert not beside.page_of(cast.analyst, asked(release.code)).sides
 
 
 def test_a_bar_stands_for_the_same_value_in_every_picture(

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from synthweb.releases import marginals, screens, services
 from synthweb.releases.models import Release, ReleasedCounts
 from synthweb.runs import artefacts, queue, released_counts
 from synthweb.runs import services as runs
 from synthweb.runs.models import CountsErrand, OutboxMessage, SynthesisRun
+from synthweb.runs.selectors import MOST_FAILURES
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.html import html_of
@@ -177,3 +179,35 @@ def test_counts_of_another_version_are_gathered_again(cast: Cast, shared: Releas
     assert Caller(cast.analyst, "read").get(address).status_code == 202
     gather(shared)
     assert Caller(cast.analyst, "read").get(address).status_code == 200
+
+
+def test_nobody_has_the_answers_gathered_over_and_over(
+    cast: Cast, shared: Release, browser: Open
+) -> None:
+    client = browser(cast.analyst)
+    address = f"/releases/{shared.code}/marginals/making/"
+    gather(shared)
+    client.post(address)  # they are there
+    assert CountsErrand.objects.count() == 1
+    ReleasedCounts.objects.all().delete()
+    for _ in range(2):
+        client.post(address)  # the second one finds the first one waiting
+    assert CountsErrand.objects.filter(state="waiting").count() == 1
+    CountsErrand.objects.all().delete()
+    for _ in range(MOST_FAILURES):
+        CountsErrand.objects.create(release=shared, state=CountsErrand.State.FAILED)
+    client.post(address)
+    assert not CountsErrand.objects.filter(state="waiting").exists()
+
+
+def test_a_table_takes_a_slot(
+    cast: Cast, shared: Release, browser: Open, settings: Settings
+) -> None:
+    gather(shared)
+    settings.DRAWINGS_PER_PERSON = 0
+    refused = Caller(cast.analyst, "read").get(
+        f"/releases/{shared.code}/marginals/?columns=region"
+    )
+    assert refused.status_code == 429 and refused.headers["Retry-After"]
+    page = browser(cast.analyst).get(f"/releases/{shared.code}/marginals/?columns=region")
+    assert page.status_code == 429

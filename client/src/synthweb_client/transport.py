@@ -62,12 +62,17 @@ class Retries:
         return min(self.longest, self.first * 2.0**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+
+
 class Transport:
     """A connection to one server with one token."""
 
     def __init__(self, server: str, *, token: str, retries: Retries, timeout: float) -> None:
         if not server.startswith(("https://", "http://")):
             raise ValueError("the address of the server begins with https:// or http://")
+        if server.startswith("http://") and httpx.URL(server).host not in _THIS_MACHINE:
+            raise ValueError("the token would be sent unencrypted: use https://")
         if not token.isascii() or not token.isprintable() or not token:
             raise ValueError("the token is empty or was not copied as a whole")
         self.server = server.rstrip("/")

@@ -17,7 +17,7 @@ class MarginalCellSerializer(serializers.Serializer[Any]):
     )
     value = serializers.FloatField(
         source="expected.estimate.value",
-        help_text="Records: the unbiased estimate of a measured cell; else what the model has.",
+        help_text="Records: the unbiased estimate of a measured cell, cut off at 0; else what the model has.",
     )
     lower = serializers.FloatField(source="expected.low")
     upper = serializers.FloatField(source="expected.high")

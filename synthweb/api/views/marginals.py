@@ -81,7 +81,9 @@ class MarginalsView(APIView):
             request.query_params.getlist("where"),
         )
         try:
-            table = marginals.answer(release, query, first=offset, most=limit)
+            table = marginals.answer(
+                release, query, person=caller(request).pk, first=offset, most=limit
+            )
         except marginals.NotGathered:
             return _in_progress(request, release)
         document = {
