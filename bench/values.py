@@ -85,7 +85,8 @@ def described(path: Path) -> Domain:
 
 def released(
     path: Path, domain: Domain, *, epsilon: str, target: str | None, out: Path
-) -> pd.DataFrame:
+) -> None:
+    """Releases a table and draws one of as many rows into a file."""
     spec = Spec(
         mechanism="auto",
         epsilon=Fraction(epsilon),
@@ -94,7 +95,10 @@ def released(
     )
     release = pipeline.synthesize(path, domain=domain, spec=spec)
     tables.write(release.model, release.rows, seed=release.seed, path=out)
-    return pd.read_csv(out, dtype=str, keep_default_na=False)
+
+
+def texts_of(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +198,8 @@ def report(folder: Path, name: str, *, runs: int, epsilon: str, work: Path) -> N
     areas: list[tuple[float, float]] = []
     seconds = time.process_time()
     for _ in range(runs):
-        synthetic = released(path, domain, epsilon=epsilon, target=target, out=out)
+        released(path, domain, epsilon=epsilon, target=target, out=out)
+        synthetic = texts_of(out)
         for column in columns:
             if column in synthetic:
                 figures[column].append(compared(train[column], synthetic[column]))
@@ -264,11 +269,13 @@ def released_wide(label: str, runs: int, epsilon: str) -> Width:
         pd.DataFrame({"x": values}).to_csv(path, index=False)
         # What the first release of a process loads and compiles is no cost of its width.
         released(path, domain, epsilon=epsilon, target=None, out=out)
-        distances, seconds = [], time.process_time()
+        distances, seconds = [], 0.0
         for _ in range(runs):
-            synthetic = released(path, domain, epsilon=epsilon, target=None, out=out)
-            distances.append(compared(pd.Series(map(str, values)), synthetic["x"]).distance)
-        seconds = (time.process_time() - seconds) / runs
+            before = time.process_time()
+            released(path, domain, epsilon=epsilon, target=None, out=out)
+            seconds += (time.process_time() - before) / runs
+            synthetic = texts_of(out)["x"]
+            distances.append(compared(pd.Series(map(str, values)), synthetic).distance)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Width(distance=float(np.mean(distances)), seconds=seconds, memory=memory)
 
