@@ -38,6 +38,9 @@ _FILE_NAME = re.compile(
 _ENTRY = {"name", "size", "sha256"}
 _FILE_KIND_BITS, _REGULAR_FILE_BITS = 0o170000, 0o100000
 _ENCRYPTED = 0x1
+_DESCRIPTOR = 0x8
+_DESCRIPTOR_BYTES = (12, 16, 20, 24)
+"""Sizes of what may follow a file: its checksum and sizes of 4 or 8 bytes, with or without a mark before them."""
 
 
 def is_bundle(path: Path) -> bool:
@@ -64,6 +67,7 @@ def verify_bundle(
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             entries = _checked_entries(archive, archive_bytes=path.stat().st_size)
+            _check_no_gaps(file, entries, directory=archive.start_dir)
             digests = {entry.filename: _digest_of_entry(archive, entry) for entry in entries}
             listed = _read_list(archive)
             statement = _list_statement(listed, key=key)
@@ -120,6 +124,28 @@ def _checked_entries(archive: zipfile.ZipFile, *, archive_bytes: int) -> list[zi
     if end > archive_bytes:
         refuse("the bundle is cut off: download it again")
     return entries
+
+
+def _check_no_gaps(
+    file: IO[bytes], entries: Sequence[zipfile.ZipInfo], *, directory: int
+) -> None:
+    """Refuses bytes between the files: a program that unpacks without the directory would take them for a file that no list has.
+
+    directory: where the directory of the archive begins."""
+    ends = {0}
+    for entry in entries:
+        if entry.header_offset not in ends:
+            refuse(f"{entry.filename} does not begin where the file before it ends")
+        file.seek(entry.header_offset)
+        header = file.read(_LOCAL_HEADER_BYTES)
+        lengths = int.from_bytes(header[26:28], "little"), int.from_bytes(header[28:], "little")
+        data_end = (
+            entry.header_offset + _LOCAL_HEADER_BYTES + sum(lengths) + entry.compress_size
+        )
+        has_descriptor = bool(entry.flag_bits & _DESCRIPTOR)
+        ends = {data_end + size for size in (_DESCRIPTOR_BYTES if has_descriptor else (0,))}
+    if directory not in ends:
+        refuse("the directory of the bundle does not begin where its last file ends")
 
 
 def _check_entry_name(entry: zipfile.ZipInfo) -> None:

@@ -285,6 +285,39 @@ def test_files_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     assert "lies over another file" in reason(tmp_path, shared)
 
 
+@pytest.mark.parametrize("place", ["before", "between", "after"])
+def test_a_file_that_the_directory_does_not_list_is_refused(tmp_path: Path, place: str) -> None:
+    hidden = io.BytesIO()
+    with zipfile.ZipFile(hidden, "w") as archive:
+        archive.writestr("tables/table.csv", b"a,b\n9,9\n")
+    local = hidden.getvalue()[: hidden.getvalue().index(b"PK\x01\x02")]
+    names = {**FILES, "bundle.json": listed(FILES)}
+    out = io.BytesIO()
+    archive = zipfile.ZipFile(out, "w")
+
+    def hide() -> None:
+        out.seek(0, io.SEEK_END)
+        out.write(local)
+        archive.start_dir = out.tell()
+
+    if place == "before":
+        hide()
+    for name, content in names.items():
+        archive.writestr(name, content)
+        if place == "between" and name == "README.txt":
+            hide()
+    if place == "after":
+        hide()
+    archive.comment = b"0" * 64
+    archive.close()
+    content = out.getvalue()[:-64]
+    content += hashlib.sha256(content).hexdigest().encode()
+    # A reader that goes by the directory unpacks what is listed.
+    with zipfile.ZipFile(io.BytesIO(content)) as unpacked:
+        assert unpacked.read("tables/table.csv") == TABLE
+    assert "does not begin where" in reason(tmp_path, content)
+
+
 def test_an_archive_that_was_packed_again_says_so(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
