@@ -44,7 +44,7 @@ class NewerServer(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One thing to mend in a request: where, which column, which rule, and what to do."""
+    """One thing to correct in a request: where, which column, which rule, and what to do."""
 
     pointer: str
     column: str | None
@@ -53,7 +53,7 @@ class Fault:
 
 
 class ServerRefused(SynthwebError):
-    """An error of the server. status: of HTTP. code: what `urn:synthweb:…` names, or empty. errors: what to mend."""
+    """An error of the server. status: of HTTP. code: what `urn:synthweb:…` names, or empty. errors: what to correct."""
 
     def __init__(
         self, text: str, *, status: int, code: str = "", errors: Sequence[Fault] = ()

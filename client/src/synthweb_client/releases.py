@@ -70,7 +70,8 @@ class Release:
         return documents.read(answer.content, tuple[documents.EstimatedColumn, ...])
 
     def marginal(self, *columns: str, where: Sequence[str] = ()) -> documents.Marginal:
-        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the noisy answers. where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors: NotReady."""
+        """Counts of up to eight columns, each with its interval, whole. Waits for the worker that gathers the noisy answers.
+        where: conditions that all hold, such as "region=north|south" or "age=30..39". Errors: NotReady."""
         cells: list[documents.Cell] = []
         while True:
             params: dict[str, str | list[str]] = {
