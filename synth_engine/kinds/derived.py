@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import MAX_CODES, Attribute, TableSchemaField
@@ -17,19 +22,30 @@ from synth_engine.kinds.cell_form import CellForm
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.fragments import NAME, TEXT, Schema, optional
 
-Rule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup"]
+Rule = Literal["sum", "difference", "copy", "year", "month", "weekday", "lookup", "nearest"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 _OF_NUMBERS, _OF_DAYS = ("sum", "difference"), ("year", "month", "weekday")
 MAX_SOURCES = 100
+MAX_POINTS = 100_000
+_SOURCES: Mapping[str, tuple[int, int]] = {
+    "sum": (2, MAX_SOURCES),
+    "difference": (2, 2),
+    "nearest": (2, 2),
+}
+"""The least and the largest number of source columns, where it is not one."""
 MAX_DECIMALS = 15
 Result = Literal["number", "day", "text"]
+Point = tuple[float, float, str]
+"""Latitude and longitude in degrees, and the text that belongs to the point."""
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Derived(Attribute):
     """A function of other columns, `of`: their sum, the first less the second, a copy, the year, month or weekday (1 is
-    Monday) of a day, or what a public `table` lists beside a value. No record is read for it. Sums and differences have
-    `decimals`; `marker` is written where a source is missing, or the table does not list its value."""
+    Monday) of a day, what a public `table` lists beside a value, or the text of the nearest of some public `points` to a
+    latitude and a longitude. No record is read for it. Sums and differences have `decimals`; `marker` is written where a
+    source is missing, or the table does not list its value."""
 
     kind: ClassVar[str] = "derived"
     schema_position: ClassVar[int] = 130
@@ -40,6 +56,7 @@ class Derived(Attribute):
     of: tuple[str, ...]
     decimals: int = 0
     table: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    points: tuple[Point, ...] = field(default=(), repr=False)
     marker: str = ""
 
     def check(self) -> None:
@@ -48,11 +65,12 @@ class Derived(Attribute):
             raise self.error(
                 "unknown rule", repair=f"use one of {', '.join(RULES)}", field="rule"
             )
-        most = MAX_SOURCES if self.rule == "sum" else 2 if self.rule == "difference" else 1
-        if not min(most, 2) <= len(self.of) <= most or len(set(self.of)) < len(self.of):
+        least, most = _SOURCES.get(self.rule, (1, 1))
+        if not least <= len(self.of) <= most or len(set(self.of)) < len(self.of):
             raise self.error(
                 f"a {self.rule} of this number of columns, or of one column twice",
-                repair="name the columns in order, each once: two or more for a sum, two for a difference, else one",
+                repair="name the columns in order, each once: two or more for a sum, two for a difference, latitude and "
+                "longitude for the nearest point, else one",
                 field="of",
             )
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
@@ -66,6 +84,7 @@ class Derived(Attribute):
                 "decimals of what is no sum", repair="leave decimals out", field="decimals"
             )
         self._check_table()
+        self._check_points()
 
     def _check_table(self) -> None:
         object.__setattr__(self, "table", tuple(tuple(pair) for pair in self.table))
@@ -89,6 +108,40 @@ class Derived(Attribute):
                 "the table lists a value twice", repair="list each value once", field="table"
             )
 
+    def _check_points(self) -> None:
+        object.__setattr__(self, "points", tuple(tuple(point) for point in self.points))
+        if bool(self.points) != (self.rule == "nearest"):
+            raise self.error(
+                "the nearest point without points, or points without that rule",
+                repair='give "points" with the rule "nearest", and with no other',
+                field="points",
+            )
+        if len(self.points) > MAX_POINTS or not all(map(_is_point, self.points)):
+            raise self.error(
+                f"more than {MAX_POINTS:,} points, or one that is not a latitude, a longitude and a text",
+                repair='list points like [41.49, -71.31, "Newport"], in degrees, latitude first',
+                field="points",
+            )
+        if len({point[:2] for point in self.points}) < len(self.points):
+            raise self.error(
+                "a point is listed twice", repair="list each point once", field="points"
+            )
+
+    @cached_property
+    def _tree(self) -> KDTree:
+        return KDTree(on_sphere(*np.array([point[:2] for point in self.points]).T))
+
+    def nearest_texts(self, latitude: Floats, longitude: Floats) -> NDArray[np.object_]:
+        """The text of the nearest point by great-circle distance; None where a coordinate is NaN.
+
+        latitude, longitude: in degrees, shape (rows,)."""
+        known = ~(np.isnan(latitude) | np.isnan(longitude))
+        texts = np.full(latitude.size, None, dtype=object)
+        if known.any():
+            _, index = self._tree.query(on_sphere(latitude[known], longitude[known]))
+            texts[known] = np.array([point[2] for point in self.points], dtype=object)[index]
+        return texts
+
     def result(self, known: Mapping[str, Attribute], *, above: tuple[str, ...] = ()) -> Result:
         """What its values are. Refuses sources that are not there, not in a generated table, of another kind, or computed
         from this column. Errors: DomainError naming the column.
@@ -101,7 +154,7 @@ class Derived(Attribute):
                 field="of",
             )
         results = {self._source(name, known, above=(*above, self.name)) for name in self.of}
-        if self.rule in _OF_NUMBERS and results != {"number"}:
+        if self.rule in (*_OF_NUMBERS, "nearest") and results != {"number"}:
             raise self.error(
                 f"a {self.rule} of columns that are no numbers",
                 repair="name columns of numbers, or choose another rule",
@@ -115,7 +168,7 @@ class Derived(Attribute):
             )
         if self.rule == "copy":
             return results.pop()
-        return "text" if self.rule == "lookup" else "number"
+        return "number" if self.holds_numbers else "text"
 
     def _source(
         self, name: str, known: Mapping[str, Attribute], *, above: tuple[str, ...]
@@ -148,11 +201,12 @@ class Derived(Attribute):
 
     @property
     def declared_texts(self) -> tuple[str, ...]:
-        return (self.marker, *(text for _, text in self.table))
+        texts = [text for _, text in self.table] or [text for _, _, text in self.points]
+        return (self.marker, *dict.fromkeys(texts))
 
     @property
     def holds_numbers(self) -> bool:
-        return self.rule not in ("copy", "lookup")
+        return self.rule not in ("copy", "lookup", "nearest")
 
     @property
     def sentence(self) -> str:
@@ -166,12 +220,15 @@ class Derived(Attribute):
                 return f"a copy of {self.of[0]}"
             case "lookup":
                 return f"{self.of[0]}, by a list of {len(self.table)} values"
+            case "nearest":
+                return f"the nearest of {len(self.points):,} points to {' and '.join(self.of)}"
         return f"the {self.rule} of {self.of[0]}"
 
     def details(self) -> dict[str, object]:
         further: dict[str, object] = {
             "decimals": self.decimals,
             "table": [list(pair) for pair in self.table],
+            "points": [list(point) for point in self.points],
             "marker": self.marker,
             "written": self.written.to_json(),
         }
@@ -187,6 +244,21 @@ class Derived(Attribute):
             "of": {"type": "array", "items": NAME, "minItems": 1, "maxItems": MAX_SOURCES},
             "decimals": {"type": "integer", "minimum": 0, "maximum": MAX_DECIMALS},
             "table": {"type": "array", "items": pair, "minItems": 1, "maxItems": MAX_CODES},
+            "points": {
+                "type": "array",
+                "items": {
+                    "type": "array",
+                    "prefixItems": [
+                        {"type": "number", "minimum": -90, "maximum": 90},
+                        {"type": "number", "minimum": -180, "maximum": 180},
+                        TEXT,
+                    ],
+                    "minItems": 3,
+                    "maxItems": 3,
+                },
+                "minItems": 1,
+                "maxItems": MAX_POINTS,
+            },
             "marker": TEXT,
             "written": optional(CELL_FORM),
         }
@@ -198,6 +270,9 @@ class Derived(Attribute):
         table = fields.list("table") if document.get("table") is not None else None
         if table is not None and not all(isinstance(pair, list | tuple) for pair in table):
             raise fields.wrong("table", "a list of pairs")
+        points = fields.list("points") if document.get("points") is not None else None
+        if points is not None and not all(isinstance(point, list | tuple) for point in points):
+            raise fields.wrong("points", "a list of points")
         of = fields.texts("of")
         if of is not None and not all(isinstance(name, str) for name in of):
             raise fields.wrong("of", "a list of names of columns")
@@ -207,6 +282,7 @@ class Derived(Attribute):
         return fields.needed(rule=fields.text("rule", default=None), of=of) | {
             "decimals": fields.integer("decimals"),
             "table": table,
+            "points": points,
             "marker": fields.text("marker", default=None),
             "written": form,
         }
@@ -233,6 +309,25 @@ class Derived(Attribute):
         return TableSchemaField("number" if self.decimals else "integer")
 
 
+def _is_point(point: tuple[object, ...]) -> bool:
+    """Whether it is a latitude and a longitude in degrees, and a text."""
+    if len(point) != 3 or not isinstance(point[2], str):
+        return False
+    # Truth values are numbers to Python, and no degrees.
+    return all(
+        type(degrees) in (int, float) and math.isfinite(degrees) and abs(degrees) <= limit  # type: ignore[arg-type]
+        for degrees, limit in zip(point, (90, 180), strict=False)
+    )
+
+
+def on_sphere(latitude: Floats, longitude: Floats) -> Floats:
+    """Points of the unit sphere, shape (points, 3): the nearest along a chord is the nearest along a great circle."""
+    north, east = np.radians(latitude), np.radians(longitude)
+    return np.stack(
+        [np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1
+    )
+
+
 def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> pd.Series:
     """The values of a derived column. sources: its source columns, shape (rows,). texts: the first of them as a file has
     it."""
@@ -241,6 +336,12 @@ def compute(attribute: Derived, sources: list[pd.Series], texts: pd.Series) -> p
         return first
     if attribute.rule == "lookup":
         return texts.map(dict(attribute.table)).astype("str").set_axis(first.index)
+    if attribute.rule == "nearest":
+        latitude, longitude = (
+            source.to_numpy(dtype=np.float64, na_value=np.nan) for source in sources
+        )
+        nearest = attribute.nearest_texts(latitude, longitude)
+        return pd.Series(nearest, index=first.index, dtype="str")
     if attribute.rule in _OF_DAYS:
         day: Any = first.dt
         numbers: pd.Series = {

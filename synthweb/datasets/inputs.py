@@ -126,6 +126,12 @@ _LABELS = {
         _("Public list"),
         _("One pair a line: a value, a comma, what stands beside it."),
     ),
+    "located": (
+        _("Public points"),
+        _(
+            "One a line: latitude, longitude, and what belongs to the point, as 41.49, -71.31, Newport."
+        ),
+    ),
     "marker": (_("Written where there is no result"), _("Empty: an empty cell.")),
     "grouped": (_("Thousands have the sign of the file between them"), ""),
     "decimals": (
@@ -153,7 +159,7 @@ def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     form = FORMS[kind]
     label, hint = map(str, form.labels.get(key) or _LABELS[key])
-    if key in ("values", "beside", "set_values", "set_replace", "document"):
+    if key in ("values", "beside", "located", "set_values", "set_replace", "document"):
         return Input(
             key=key,
             label=label,

@@ -14,6 +14,7 @@ import pytest
 from synth_engine import codec, mechanisms, pipeline, tables
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
+from synth_engine.kinds.derived import Derived
 from synth_engine.spec import Spec
 
 COLUMNS: list[dict[str, Any]] = [
@@ -29,6 +30,10 @@ COLUMNS: list[dict[str, Any]] = [
     {"name": "weekday", "kind": "derived", "rule": "weekday", "of": ["sold"]},
     {"name": "block", "kind": "categorical", "values": ["1", "2", "3"], "outside": "clamp"},
     {"name": "town", "kind": "derived", "rule": "lookup", "of": ["block"], "table": [["1", "Rome"], ["2", "Paris"]], "marker": "-"},
+    {"name": "north", "kind": "number", "low": 41, "high": 42},
+    {"name": "east", "kind": "number", "low": -72, "high": -71, "missing": ["N/A"]},
+    {"name": "city", "kind": "derived", "rule": "nearest", "of": ["north", "east"], "points": [[41.2, -71.5, "South"], [41.8, -71.5, "North"]], "marker": "-"},
+    {"name": "island", "kind": "derived", "rule": "lookup", "of": ["city"], "table": [["South", "yes"]], "marker": "no"},
     {"name": "key", "kind": "identifier", "regenerate": "sequence"},
 ]  # fmt: skip
 DOCUMENT = {"attributes": COLUMNS, "file": {"thousands": ",", "delimiter": ";"}}
@@ -46,9 +51,12 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Release:
             "rate": rng.random(300),
             "sold": pd.Series(days).dt.strftime("%d.%m.%Y"),
             "block": rng.choice(["1", "2", "3"], 300),
+            "north": 41 + rng.random(300),
+            "east": -72 + rng.random(300),
             "key": rng.integers(0, 9, 300),
         }
     )
+    table.loc[:20, "east"] = np.nan
     table.loc[:30, "net"], table.loc[20:50, "sold"] = "N/A", "?"
     path = tmp_path_factory.mktemp("derived") / "table.csv"
     table.to_csv(path, index=False)  # without any of the derived columns: they are not read
@@ -57,7 +65,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Release:
 
 
 def test_no_method_sees_a_derived_column(release: pipeline.Release) -> None:
-    assert DOMAIN.names == ("net", "tax", "rate", "sold", "block")
+    assert DOMAIN.names == ("net", "tax", "rate", "sold", "block", "north", "east")
     assert DOMAIN.columns == DOMAIN.names
     asked = {name for measured in release.answers.measurements for name in measured.clique}
     assert asked <= set(DOMAIN.names)
@@ -79,6 +87,10 @@ def test_every_rule_holds_in_every_row(release: pipeline.Release) -> None:
     assert sample["year"].isna().equals(sample["sold"].isna())
     towns = {"1": "Rome", "2": "Paris"}
     assert sample["town"].fillna("").tolist() == [towns.get(b, "") for b in sample["block"]]
+    lies = sample[sample["east"].notna()]
+    assert ((lies["city"] == "North") == (lies["north"] > 41.5)).all()
+    assert (lies["island"].fillna("no") == np.where(lies["north"] > 41.5, "no", "yes")).all()
+    assert sample["city"].isna().equals(sample["east"].isna())
 
 
 def test_they_are_written_like_their_sources(release: pipeline.Release, tmp_path: Path) -> None:
@@ -133,6 +145,31 @@ def test_a_description_is_the_same_from_its_json_and_the_digest_covers_the_rule(
         {"rule": "lookup", "of": ["block"], "written": None, "table": [["1", "a"], ["1", "b"]]},
         {"rule": "lookup", "of": ["block"], "written": None, "table": [["1"]]},
         {"rule": "lookup", "of": ["block"], "written": None, "table": ["1"]},
+        {"points": [[41.2, -71.5, "South"]]},
+        {"rule": "nearest", "of": ["net", "tax"], "written": None},
+        *(
+            {"rule": "nearest", "of": ["net", "tax"], "written": None, "points": points}
+            for points in (
+                [],
+                "South",
+                ["South"],
+                [[41.2, -71.5]],
+                [[41.2, -71.5, 3]],
+                [[91, -71.5, "South"]],
+                [[41.2, -181, "South"]],
+                [[True, -71.5, "South"]],
+                [[float("nan"), -71.5, "South"]],
+                [["41.2", -71.5, "South"]],
+                [[41.2, -71.5, "South"], [41.2, -71.5, "North"]],
+            )
+        ),
+        {
+            "rule": "nearest",
+            "of": ["net", "sold"],
+            "written": None,
+            "points": [[41.2, -71.5, "South"]],
+        },
+        {"rule": "nearest", "of": ["net"], "written": None, "points": [[41.2, -71.5, "South"]]},
         {"missing": ["?"]},
     ],
 )
@@ -143,6 +180,18 @@ def test_what_cannot_be_computed_is_refused_at_its_column(change: dict[str, Any]
         Domain.from_json(DOCUMENT | {"attributes": [*columns, gone]})
     assert refused.value.column in ("total", "rest")  # in a circle either of the two
     assert refused.value.repair
+
+
+def test_the_nearest_point_is_that_of_the_shortest_way_on_the_globe() -> None:
+    attribute = Derived(
+        name="city",
+        rule="nearest",
+        of=("a", "b"),
+        points=((0, 179.9, "Fiji"), (0, 170, "west"), (80, 0, "north"), (70, 30, "south")),
+    )
+    # Across the date line, and where degrees of longitude are short.
+    latitude, longitude = np.array([0.0, 79.0, np.nan]), np.array([-179.0, 90.0, 0.0])
+    assert attribute.nearest_texts(latitude, longitude).tolist() == ["Fiji", "north", None]
 
 
 def test_a_constraint_on_a_derived_column_is_refused() -> None:

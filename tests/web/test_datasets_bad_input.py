@@ -93,6 +93,17 @@ BAD_OF_KIND = [
     ("weak", {"set": ""}, "set"),
     ("weak", {"set": "dates", "set_low": "2024-01-02", "set_high": "2023-01-01"}, "set"),
     ("derived", {"function": "difference", "sources": "age"}, "sources"),
+    (
+        "derived",
+        {"function": "nearest", "sources": "age, sex", "located": "41.5, x"},
+        "located",
+    ),
+    (
+        "derived",
+        {"function": "nearest", "sources": "age, sex", "located": "91, 0, Pole"},
+        "located",
+    ),
+    ("derived", {"function": "nearest", "sources": "age, sex"}, "located"),
 ]
 
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from synth_engine.domain import Derived
 from synthweb.datasets import preview_store
+from synthweb.datasets.draft_to_attribute import attribute_of
+from synthweb.datasets.kinds import FORMS
 from synthweb.datasets.models import Preview
 from tests.cast import Cast
 from tests.web.desk import SUGGESTIONS, Desk, FormReader, line, ready
@@ -106,6 +109,20 @@ def test_a_computed_column_is_typed_and_not_confirmed(desk: Desk) -> None:
     desk.client.post(desk.address, desk.inputs("?edit=1") | {"do": "confirm:1"})
     assert not desk.draft["columns"]["age"]["confirmed"]
     assert "because" in line(desk.page("?ask=1"), 1)
+
+
+def test_a_nearest_point_is_typed_a_line_a_point_and_read_back() -> None:
+    fields = {
+        "function": "nearest",
+        "sources": "north, east",
+        "located": '41.49, -71.31, Newport\n41.67, -71.28, "Bristol, RI"',
+    }
+    attribute = attribute_of("town", {"kind": "derived", "fields": fields})
+    assert isinstance(attribute, Derived)
+    assert attribute.points == ((41.49, -71.31, "Newport"), (41.67, -71.28, "Bristol, RI"))
+    form = FORMS["derived"]
+    assert form.as_typed is not None
+    assert form.as_typed(attribute.to_json(), {})["located"] == fields["located"]
 
 
 @pytest.mark.parametrize("number", ["9", "", "x", "-1", "1" * 5_000])

@@ -21,6 +21,7 @@ RULES: Mapping[str, str | Promise] = {
     "month": _("the month of this column"),
     "weekday": _("the weekday of this column, 1 to 7 from Monday"),
     "lookup": _("what a public list has beside a value of this column"),
+    "nearest": _("what the nearest point of a public list has, by latitude and longitude"),
 }
 _NUMBERS = ("sum", "difference")
 
@@ -34,27 +35,53 @@ def _derived(typed: TypedFields) -> dict[str, object]:
         document["table"] = [
             _pair(line, typed) for line in typed.text("beside").splitlines() if line
         ]
+    if rule == "nearest":
+        document["points"] = [
+            _point(line, typed) for line in typed.text("located").splitlines() if line
+        ]
     if typed.text("marker"):
         document["marker"] = typed.text("marker")
     return document
 
 
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+
+
 def _pair(line: str, typed: TypedFields) -> list[str]:
-    cells = next(csv.reader([line], skipinitialspace=True), [])
+    cells = _cells(line)
     if len(cells) != 2:
         raise typed.wrong(
             "a line of the list is not two values",
             "write a value, a comma and what stands beside it",
             "beside",
         )
-    return [cell.strip() for cell in cells]
+    return cells
+
+
+def _point(line: str, typed: TypedFields) -> list[float | str]:
+    cells = _cells(line)
+    try:
+        latitude, longitude, text = cells
+        return [float(latitude), float(longitude), text]
+    except ValueError:
+        raise typed.wrong(
+            "a line of the list is not a latitude, a longitude and a text",
+            "write degrees with decimals, such as 41.49, -71.31, Newport",
+            "located",
+        ) from None
 
 
 def _as_typed(document: Document, fields: Fields) -> Fields:
-    table, of = document.get("table"), document.get("of")
+    table, points, of = (document.get(key) for key in ("table", "points", "of"))
     lines = (
         [f"{quoted(a, comma=True)}, {quoted(b, comma=True)}" for a, b in table]
         if isinstance(table, list)
+        else []
+    )
+    located = (
+        [f"{north}, {east}, {quoted(text, comma=True)}" for north, east, text in points]
+        if isinstance(points, list)
         else []
     )
     return fields | {
@@ -62,14 +89,15 @@ def _as_typed(document: Document, fields: Fields) -> Fields:
         "sources": join(map(str, of)) if isinstance(of, list) else "",
         "rounded": str(document.get("decimals") or ""),
         "beside": "\n".join(lines),
+        "located": "\n".join(located),
         "marker": str(document.get("marker") or ""),
     }
 
 
 def _is_shown(key: str, fields: Mapping[str, str]) -> bool:
     rule = fields.get("function") or "sum"
-    if key == "beside":
-        return rule == "lookup"
+    if key in ("beside", "located"):
+        return rule == ("lookup" if key == "beside" else "nearest")
     return rule in _NUMBERS if key == "rounded" or key in NUMBER_CELLS else True
 
 
@@ -81,10 +109,16 @@ FORM = KindForm(
     kind="derived",
     label=_("Computed from other columns"),
     position=110,
-    fields=("function", "sources", "rounded", "beside", "marker", *NUMBER_CELLS),
+    fields=("function", "sources", "rounded", "beside", "located", "marker", *NUMBER_CELLS),
     document=_derived,
     summary=_summary,
-    inputs={"rule": "function", "of": "sources", "decimals": "rounded", "table": "beside"},
+    inputs={
+        "rule": "function",
+        "of": "sources",
+        "decimals": "rounded",
+        "table": "beside",
+        "points": "located",
+    },
     choices={"function": (RULES, "sum")},
     redraws=("function",),
     as_typed=_as_typed,

@@ -430,7 +430,7 @@ def test_the_commutes_of_the_examples_are_described_and_compared() -> None:
     folder = EXAMPLES / "commutes"
     domain = Domain.from_json(json.loads((folder / "commutes.domain.json").read_text()))
     domain.require_confirmed()
-    assert set(domain.facts) == {"declared"}
+    assert set(domain.facts) == {"declared", "public-file"}
     assert sum(file.stat().st_size for file in folder.iterdir()) < 3_000_000
     table = folder / "commutes.parquet"
     (entry,) = pipeline.compare(table, table, domain=domain)["place_distances"]
