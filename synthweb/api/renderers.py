@@ -54,3 +54,17 @@ class PythonRenderer(CsvRenderer):
 
     media_type = "text/x-python"
     format = "py"
+
+
+class HtmlRenderer(CsvRenderer):
+    """The same for a report."""
+
+    media_type = "text/html"
+    format = "html"
+
+
+class ZipRenderer(CsvRenderer):
+    """The same for a bundle."""
+
+    media_type = "application/zip"
+    format = "zip"

@@ -9,13 +9,16 @@ from django.urls import path, re_path
 from synthweb.api import problems
 from synthweb.api.renderers import (
     CsvRenderer,
+    HtmlRenderer,
     ParquetRenderer,
     PythonRenderer,
     WorkbookRenderer,
+    ZipRenderer,
 )
 from synthweb.api.views import (
     audit,
     budget,
+    carried,
     datasets,
     marginals,
     people,
@@ -215,6 +218,38 @@ urlpatterns = [
         "releases/<slug:code>/marginals/",
         marginals.MarginalsView.as_view(),
         name="release-marginals",
+    ),
+    path(
+        "releases/<slug:code>/marginals.csv",
+        carried.CarriedViewSet.as_view({"get": "noisy_csv"}, renderer_classes=[CsvRenderer]),
+        name="release-noisy-csv",
+    ),
+    path(
+        "releases/<slug:code>/marginals.parquet",
+        carried.CarriedViewSet.as_view(
+            {"get": "noisy_parquet"}, renderer_classes=[ParquetRenderer]
+        ),
+        name="release-noisy-parquet",
+    ),
+    path(
+        "releases/<slug:code>/report.html",
+        carried.CarriedViewSet.as_view({"get": "report_html"}, renderer_classes=[HtmlRenderer]),
+        name="release-report-html",
+    ),
+    path(
+        "releases/<slug:code>/report.json",
+        carried.CarriedViewSet.as_view({"get": "report_json"}),
+        name="release-report-json",
+    ),
+    path(
+        "releases/<slug:code>/datacite.json",
+        carried.CarriedViewSet.as_view({"get": "datacite"}),
+        name="release-datacite",
+    ),
+    path(
+        "releases/<slug:code>/bundle.zip",
+        carried.CarriedViewSet.as_view({"get": "bundle_zip"}, renderer_classes=[ZipRenderer]),
+        name="release-bundle",
     ),
     path(
         "releases/<slug:code>/network/",

@@ -37,13 +37,17 @@ from synthweb_client import (
 )
 
 from synth_engine.row_selection import RowSelection
-from synth_engine.verifier import standalone
+from synth_engine.verifier import standalone, verify_bundle
 from synthweb.accounts import services as accounts
 from synthweb.api.models import KeptAnswer
+from synthweb.api.views import carried
 from synthweb.lib import signatures
+from synthweb.lib.zip_stream import ZipStream
 from synthweb.releases import services as releases
 from synthweb.releases import tables
-from synthweb.releases.models import ExpectedRanges, Release, Sample
+from synthweb.releases.models import ExpectedRanges, FirstLook, Release, Sample
+from synthweb.runs import ranges
+from synthweb.runs.models import RangesErrand
 from tests.cast import Cast
 from tests.client import INSTALLED
 from tests.client.conftest import Connect, token_of
@@ -541,6 +545,94 @@ def test_a_key_of_ones_own_gives_the_same_sample(connect: Connect, scene: Scene)
     with pytest.raises(ServerRefused) as refused:
         release.sample(41, key="november")
     assert refused.value.code == "key-reused"
+
+
+# --- files of a release -----------------------------------------------------------------------------------------------
+def test_a_bundle_is_verified_as_a_whole_before_it_appears(
+    connect: Connect, scene: Scene, settings: Settings, tmp_path: Path
+) -> None:
+    key = tmp_path / "signing.pub"
+    key.write_bytes(
+        signatures.public_pem(signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE)))
+    )
+    release = connect(scene.reader, signing_key=key).release(scene.release.code)
+    seen: list[Progress] = []
+    path = tmp_path / "bundle.zip"
+    receipt = release.save_bundle(path, progress=seen.append)
+    assert receipt.digest == scene.release.receipt["digest"]
+    assert any("The bundle is whole" in sentence for sentence in receipt.sentences)
+    assert seen[-1] == Progress(received=path.stat().st_size, rows=None, total_rows=None)
+    assert verify_bundle(path).core == receipt.digest
+    files = {file.name for file in tmp_path.iterdir() if file.is_file()}
+    assert files == {"signing.pub", "bundle.zip"}
+
+
+def test_a_bundle_with_one_byte_changed_does_not_appear(
+    connect: Connect, scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = connect(scene.reader).release(scene.release.code)
+    pieces = ZipStream.close
+
+    def changed(stream: ZipStream) -> Iterator[bytes]:
+        directory = b"".join(pieces(stream))
+        # The comment of the archive is the digest of all before it.
+        yield directory[:-1] + (b"0" if directory[-1:] != b"0" else b"1")
+
+    monkeypatch.setattr(ZipStream, "close", changed)
+    with pytest.raises(ReceiptRefused, match="the bundle does not verify"):
+        release.save_bundle(tmp_path / "bundle.zip")
+    assert not list(tmp_path.glob("*.zip"))
+
+
+def test_the_report_and_the_noisy_tables_arrive_whole(
+    connect: Connect, scene: Scene, tmp_path: Path
+) -> None:
+    release = connect(scene.reader).release(scene.release.code)
+    page = release.save_report(tmp_path / "report.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    facts = json.loads(release.save_report(tmp_path / "report.json").read_text("utf-8"))
+    assert facts["code"] == release.code
+    core = {"alternateIdentifier": facts["proof"]["core"]}
+    assert any(
+        core.items() <= each.items() for each in release.datacite()["alternateIdentifiers"]
+    )
+    rows = pd.read_csv(release.save_noisy_tables(tmp_path / "noisy.csv"))
+    table = pd.read_parquet(release.save_noisy_tables(tmp_path / "noisy.parquet"))
+    assert len(rows) == len(table) > 0
+    with pytest.raises(ValueError, match=r"end the name in \.html or \.json"):
+        release.save_report(tmp_path / "report.pdf")
+
+
+def test_a_file_that_differs_from_its_digest_is_fetched_again_and_then_refused(
+    server: str, scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carried, "repr_digest", lambda _: "sha-256=:" + "A" * 43 + "=:")
+    waited: list[float] = []
+    retries = Retries(attempts=2, wait=waited.append)
+    with Client(server, token=token_of(scene.reader)[1], retries=retries) as client:
+        release = client.release(scene.release.code)
+        with pytest.raises(ConnectionFailed, match="SHA-256 differs"):
+            release.save_report(tmp_path / "report.html")
+    assert len(waited) == 1
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_files_that_a_worker_has_to_prepare_are_waited_for(
+    server: str, scene: Scene, tmp_path: Path
+) -> None:
+    ExpectedRanges.objects.all().delete()
+    FirstLook.objects.all().delete()
+    waited: list[float] = []
+
+    def work(seconds: float) -> None:
+        waited.append(seconds)
+        errand = RangesErrand.objects.exclude(state=RangesErrand.State.FINISHED).latest("pk")
+        ranges.compute(code=errand.code)
+
+    retries = Retries(wait=work)
+    with Client(server, token=token_of(scene.reader)[1], retries=retries) as client:
+        client.release(scene.release.code).save_report(tmp_path / "report.html")
+    assert waited == [2.0]
 
 
 # --- the same rows on one's own machine -------------------------------------------------------------------------------

@@ -85,6 +85,12 @@ GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
 GET    releases/<slug:code>/marginals/               read
+GET    releases/<slug:code>/bundle.zip               read
+GET    releases/<slug:code>/datacite.json            read
+GET    releases/<slug:code>/marginals.csv            read
+GET    releases/<slug:code>/marginals.parquet        read
+GET    releases/<slug:code>/report.html              read
+GET    releases/<slug:code>/report.json              read
 GET    releases/<slug:code>/marks/                   read
 GET    releases/<slug:code>/model/                  read
 GET    releases/<slug:code>/recreate.py             read

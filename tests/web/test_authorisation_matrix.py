@@ -266,6 +266,12 @@ PATCH  api/v1/releases/<slug:code>/                                  401    404 
 GET    api/v1/releases/<slug:code>/expected/                         401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected-errors/                  401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/marginals/                        401    404    404    422    422    403    403    403
+GET    api/v1/releases/<slug:code>/marginals.csv                     401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/marginals.parquet                 401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/report.html                       401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/report.json                       401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/datacite.json                     401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/bundle.zip                        401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/first-rows/                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/model/                            401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/recreate.py                       401    404    404    200    200    403    403    403

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -60,9 +61,30 @@ def verified(content: bytes, claim: Claim) -> Receipt:
         document = _read(content)
         found = verifier.verify(document, head=claim.head, key=claim.key, core=claim.digest)
     except verifier.VerificationError as error:
-        raise ReceiptRefused(
-            f"the receipt does not prove its claim: {error}. Do not rely on the guarantee, and tell whoever shared the release"
-        ) from None
+        raise _refused("the receipt does not prove its claim", error) from None
+    return _receipt(found, document, claim)
+
+
+def verified_bundle(path: Path, claim: Claim) -> Receipt:
+    """The receipt of a bundle, if every file of it is as it was written and the receipt proves its claim and that of the server.
+    Errors: ReceiptRefused."""
+    try:
+        found = verifier.verify_bundle(path, head=claim.head, key=claim.key, core=claim.digest)
+        with zipfile.ZipFile(path) as archive:
+            document = _read(archive.read("receipt.json"))
+    except verifier.VerificationError as error:
+        raise _refused("the bundle does not verify", error) from None
+    return _receipt(found, document, claim)
+
+
+def _refused(what: str, error: Exception) -> ReceiptRefused:
+    return ReceiptRefused(
+        f"{what}: {error}. Do not rely on the guarantee, and tell whoever shared the release"
+    )
+
+
+def _receipt(found: verifier.Verified, document: Mapping[str, Any], claim: Claim) -> Receipt:
+    """What was verified, compared with the amounts that the server lists. Errors: ReceiptRefused."""
     # The server lists amounts rounded up, so the receipt never proves more than they say.
     if not (found.epsilon <= Fraction(claim.epsilon) and found.delta <= Fraction(claim.delta)):
         raise ReceiptRefused(

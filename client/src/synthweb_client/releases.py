@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     import polars
 
 Format = Literal["csv", "parquet", "xlsx"]
+REPORT_FORMATS = (".html", ".json")
+NOISY_FORMATS = (".csv", ".parquet")
 Kind = TypeVar("Kind")
 NOT_FOUND = 404
-ACCEPTED = 202
 CELLS = 10_000
 """Cells asked for at once, the most that the server gives."""
 PATIENCE = 600.0
@@ -91,13 +92,17 @@ class Release:
         waited = 0.0
         while True:
             response = self._get(what, params)
-            if response.status_code != ACCEPTED:
+            if response.status_code != downloads.ACCEPTED:
                 return response
-            seconds = float(response.headers.get("Retry-After", "2"))
-            if waited + seconds > PATIENCE:
-                raise NotReady(f"{what} of {self.code} are not computed yet: ask again later")
-            waited += seconds
-            self._transport.retries.wait(seconds)
+            seconds = float(response.headers.get("Retry-After", downloads.PAUSE))
+            waited = self._wait(what, seconds, waited=waited)
+
+    def _wait(self, what: str, seconds: float, *, waited: float) -> float:
+        """Wait for a worker; the seconds waited for it in all."""
+        if waited + seconds > PATIENCE:
+            raise NotReady(f"{what} of {self.code} are not computed yet: ask again later")
+        self._transport.retries.wait(seconds)
+        return waited + seconds
 
     def receipt(self, *, digest: str | None = None) -> Receipt:
         """The receipt, verified: epsilon and delta are recomputed from the listed calls and compared with those that the server
@@ -106,6 +111,51 @@ class Release:
         marks = documents.read(self._get("marks").content, dict[str, Any])
         claim = self._claim(digest=digest or str(marks["core"]), head=marks["head"])
         return receipts.verified(self._get("receipt").content, claim)
+
+    def save_bundle(self, path: str | Path, *, progress: bool | Report = False) -> Receipt:
+        """Write the bundle to a file, which appears once it is verified as a whole: every file against its SHA-256, and the
+        receipt as in `receipt`. Waits for the worker that draws the first rows. progress: as in `Sample.save`. Errors: NotReady,
+        ReceiptRefused."""
+        path = Path(path)
+        with _whole(path) as file:
+            self._download("bundle.zip", to=file, progress=progress)
+            file.flush()
+            marks = documents.read(self._get("marks").content, dict[str, Any])
+            claim = self._claim(digest=str(marks["core"]), head=marks["head"])
+            return receipts.verified_bundle(Path(file.name), claim)
+
+    def save_report(self, path: str | Path, *, progress: bool | Report = False) -> Path:
+        """Write the report to a file whose name ends in .html, for people, or .json, for programs; it opens without a network.
+        Compared with the SHA-256 that the server states. Errors: NotReady."""
+        path = Path(path)
+        return self._save(f"report{_ending_of(path, REPORT_FORMATS)}", path, progress)
+
+    def save_noisy_tables(self, path: str | Path, *, progress: bool | Report = False) -> Path:
+        """Write the tables that were counted with noise to a file whose name ends in .csv or .parquet, with the standard
+        deviation of the noise of each cell. Waits for the worker that gathers them. Errors: NotReady."""
+        path = Path(path)
+        return self._save(f"marginals{_ending_of(path, NOISY_FORMATS)}", path, progress)
+
+    def datacite(self) -> Mapping[str, Any]:
+        """The fields of DataCite 4.5 that a DOI is registered with. Errors: NotReady."""
+        return documents.read(self._when_ready("datacite.json").content, dict[str, Any])
+
+    def _save(self, what: str, path: Path, progress: bool | Report) -> Path:
+        with _whole(path) as file:
+            self._download(what, to=file, progress=progress)
+        return path
+
+    def _download(self, what: str, *, to: IO[bytes], progress: bool | Report) -> None:
+        """A file of the release, once a worker has prepared what it needs."""
+        waited = 0.0
+        with self._named(), downloads.shown(progress) as report:
+            while True:
+                seconds = downloads.download(
+                    self._transport, ("releases", self.code, what), to=to, report=report
+                )
+                if seconds is None:
+                    return
+                waited = self._wait(what, seconds, waited=waited)
 
     def model(self) -> bytes:
         """The model as the JSON document that `python -m synth_engine sample` draws tables from, on any machine."""
@@ -177,14 +227,8 @@ class Sample:
         True for a bar (needs the extra `progress`), or a function that is called as pieces arrive."""
         path = Path(path)
         wanted = format or _format_of(path)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                self._download(wanted, to=file, progress=progress)
-                file.flush()
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with _whole(path) as file:
+            self._download(wanted, to=file, progress=progress)
         return path
 
     def pandas(self, *, progress: bool | Report = False) -> pandas.DataFrame:
@@ -219,6 +263,19 @@ class Sample:
 
 
 @contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside `path` that takes its name once all of it is written, and is gone if something fails."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            yield file
+            file.flush()
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
 def naming(code: str, name: str = "") -> Iterator[None]:
     """A 404 of an address of a release says what that means."""
     try:
@@ -236,6 +293,13 @@ def naming(code: str, name: str = "") -> Iterator[None]:
             f"The release {known} is not available: {was}. Ask its data steward. Tables that you have stay yours.",
             status=NOT_FOUND,
         ) from None
+
+
+def _ending_of(path: Path, endings: tuple[str, str]) -> str:
+    """The ending of a name, one of two."""
+    if path.suffix not in endings:
+        raise ValueError(f"end the name in {' or '.join(endings)}")
+    return path.suffix
 
 
 def _format_of(path: Path) -> Format:

@@ -40,6 +40,11 @@ WHERE = OpenApiParameter(
     description="A condition, repeated for several that all hold: column=value, column=value|value, or "
     "column=first..last.",
 )
+GATHERED_LATER = OpenApiResponse(
+    CountsErrandSerializer,
+    description="A worker gathers the noisy answers, once a release. Ask `Location`, which is this address, again after "
+    "`Retry-After` seconds.",
+)
 PAGES = [
     OpenApiParameter(
         LIMIT, int, description=f"Cells; {CELLS} unless given, {MOST_CELLS} at most."
@@ -56,11 +61,7 @@ class MarginalsView(APIView):
         parameters=[COLUMNS, WHERE, *PAGES],
         responses={
             200: MarginalSerializer,
-            202: OpenApiResponse(
-                CountsErrandSerializer,
-                description="A worker gathers the noisy answers, once a release. Ask `Location`, which is this address, again "
-                "after `Retry-After` seconds.",
-            ),
+            202: GATHERED_LATER,
         },
         tags=["releases"],
     )
@@ -85,7 +86,7 @@ class MarginalsView(APIView):
                 release, query, person=caller(request).pk, first=offset, most=limit
             )
         except marginals.NotGathered:
-            return _in_progress(request, release)
+            return counts_in_progress(request, release)
         document = {
             "columns": table.columns,
             "level": LEVEL,
@@ -97,7 +98,7 @@ class MarginalsView(APIView):
         return Response(MarginalSerializer(document).data)
 
 
-def _in_progress(request: Request, release: Release) -> Response:
+def counts_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to gather the answers; 409 if it failed on them."""
     errand = run_selectors.latest_counts_errand(release)
     if errand is not None and errand.state == CountsErrand.State.FAILED:

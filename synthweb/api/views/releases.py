@@ -164,7 +164,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         columns = expected.columns_of(release)
         if columns is None:
-            return _in_progress(request, release)
+            return ranges_in_progress(request, release)
         return Response(ExpectedColumnSerializer(ranges.to_json(columns), many=True).data)
 
     @extend_schema(responses={200: ExpectedErrorsSerializer, 202: IN_PROGRESS})
@@ -174,7 +174,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         columns = expected.columns_of(release)
         if columns is None or expected.are_errors_pending(release):
-            return _in_progress(request, release)
+            return ranges_in_progress(request, release)
         errors = expected.errors_of(release)
         document = {
             "single_columns": None if errors is None else errors.columns,
@@ -198,7 +198,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         shown = look.look_of(release)
         if shown is None:
-            return _in_progress(request, release)
+            return ranges_in_progress(request, release)
         document = {
             "seed": look.seed_of(release),
             "sampler": mechanisms.SAMPLER,
@@ -230,7 +230,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         )
 
 
-def _in_progress(request: Request, release: Release) -> Response:
+def ranges_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked for the first rows, expected ranges and errors; 409 if it failed on them."""
     errand = run_selectors.latest_ranges_errand(release)
     if errand is not None and errand.state == RangesErrand.State.FAILED:
