@@ -188,6 +188,11 @@ urlpatterns = [
         name="release-detail",
     ),
     path(
+        "releases/<slug:code>/licence/",
+        releases.ReleaseViewSet.as_view({"put": "license"}),
+        name="release-licence",
+    ),
+    path(
         "releases/<slug:code>/expected/",
         releases.ReleaseViewSet.as_view({"get": "expected"}, **WHOLE),
         name="release-expected",

@@ -55,6 +55,7 @@ SENTENCES = {
     "run.resumed": "had a run taken up again from its stored answers",
     "release.published": "published a release",
     "release.described": "changed name or description of a release",
+    "release.licensed": "stated the licence of a release",
     "release.edited": "kept an edited description of a release",
     "release.marked": "added a mark beside the receipt of a release",
     "release.shared": "shared a release",

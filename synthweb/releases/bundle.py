@@ -18,12 +18,13 @@ from synth_engine.verifier import standalone
 from synth_engine.verifier.bundle import BUNDLE, BUNDLE_LIST
 from synthweb.accounts.models import User
 from synthweb.lib.zip_stream import ZipStream
-from synthweb.releases import chain, metadata, report, spool, tables
+from synthweb.releases import chain, licences, metadata, report, spool, tables
 from synthweb.releases.models import Release, Sample
 
 TABLE = "tables/table.csv"
 README = """{name}, release {code}
 {guarantee}
+{licence}
 
 tables/table.csv   the synthetic table: {rows} rows, drawn with the public seed "{seed}"
 receipt.json       every question that was asked of the data, with its noise and its cost; names the table by its SHA-256
@@ -142,10 +143,12 @@ def _list(stream: ZipStream, *, core: str) -> Mapping[str, Any]:
 
 
 def _readme(release: Release, sample: Sample, *, archive: str) -> bytes:
+    licence = licences.of_release(release)
     return README.format(
         name=release.name,
         code=release.code,
         guarantee=release.receipt["guarantee"]["sentence"],
+        licence=licence.sentence if licence else "Licence: none stated",
         rows=sample.rows,
         seed=sample.seed,
         sampler=sample.sampler,

@@ -2,7 +2,7 @@
 
 A citation says what was published, by whom and when, the guarantee, and the digest of the core of the receipt that proves it:
 whoever reads it can ask for that receipt and check it. The core never changes, so a citation stays right whatever becomes of
-the release. It never holds a seed.
+the release and of its licence. It never holds a seed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 
 from synth_engine.privacy import receipt as receipts
 from synthweb.lib.number_format import grouped, in_letters
-from synthweb.releases import chain, tables
+from synthweb.releases import chain, licences, tables
 from synthweb.releases.models import Release, Sample
 
 _ESCAPED = {
@@ -74,8 +74,11 @@ def _cite(
     sample_note = (
         f" Seed commitment {receipt['sample']['seed_commitment']}." if receipt["sample"] else ""
     )
+    licence = licences.of_release(release)
+    licensed = f" {licence.sentence}." if licence else ""
     note = (
-        f"{made}. {promise}.{edited}{looked}{sample_note} Receipt SHA-256 {receipt['digest']}"
+        f"{made}. {promise}.{edited}{looked}{sample_note}{licensed} "
+        f"Receipt SHA-256 {receipt['digest']}"
     )
     fields = {
         "author": f"{{{_tex(organisation)}}}",

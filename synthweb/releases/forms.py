@@ -18,6 +18,7 @@ from synthweb.accounts.models import User
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import grouped
 from synthweb.releases import selectors
+from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Release
 from synthweb.releases.services import LONGEST_SEED
 
@@ -197,6 +198,42 @@ class ShareForm(forms.Form):
         analysts = field.queryset[:2]
         if len(analysts) == 1:
             self.initial["analyst"] = str(analysts[0].pk)
+
+
+class LicenceForm(forms.Form):
+    """Under which licence a release may be passed on."""
+
+    licence = forms.ChoiceField(
+        choices=LicenceChoice.choices,
+        required=False,
+        label=_("Licence"),
+        widget=forms.RadioSelect,
+    )
+    text = forms.CharField(
+        max_length=300,
+        required=False,
+        label=_("Your own words"),
+        help_text=_("What others may do with the data, in one line."),
+    )
+    address = forms.CharField(
+        max_length=500,
+        required=False,
+        label=_("Address"),
+        help_text=_("Of its text, if it has one."),
+    )
+
+    def __init__(self, data: Any = None, *, release: Release) -> None:
+        initial = {
+            "licence": release.licence,
+            "text": release.licence_text,
+            "address": release.licence_address,
+        }
+        super().__init__(data, initial=initial)
+
+    @property
+    def own_words(self) -> list[forms.BoundField]:
+        """The fields of a licence in the steward's own words."""
+        return [self["text"], self["address"]]
 
 
 class DescribeForm(forms.Form):

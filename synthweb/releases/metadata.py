@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synthweb.lib.zip_stream import ArchivedFile
+from synthweb.releases import licences
 from synthweb.releases.report import ReleaseReport, ReportColumn
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
@@ -73,6 +74,7 @@ def croissant(report: ReleaseReport, *, table: TableFile) -> dict[str, Any]:
         "conformsTo": CROISSANT,
         "citeAs": report.citation.bibtex,
         "datePublished": report.published,
+        **_croissant_licence(report),
         "version": "1.0.0",
         "identifier": f"sha256:{report.proof.core}",
         "creator": {"@type": "sc:Organization", "name": report.organisation},
@@ -121,7 +123,7 @@ def croissant(report: ReleaseReport, *, table: TableFile) -> dict[str, Any]:
 
 
 def datacite(report: ReleaseReport) -> dict[str, Any]:
-    """The fields of DataCite 4.5 that follow from a release; whoever registers the DOI adds it, and a licence."""
+    """The fields of DataCite 4.5 that follow from a release; whoever registers the DOI adds it."""
     organisation = {"name": report.organisation, "nameType": "Organizational"}
     return {
         "schemaVersion": "http://datacite.org/schema/kernel-4",
@@ -136,6 +138,7 @@ def datacite(report: ReleaseReport) -> dict[str, Any]:
         "subjects": [{"subject": "synthetic data"}, {"subject": "differential privacy"}],
         "dates": [{"date": report.published, "dateType": "Issued"}],
         "language": "en",
+        **_rights(report),
         "alternateIdentifiers": [
             {"alternateIdentifier": report.code, "alternateIdentifierType": "Release"},
             {
@@ -160,6 +163,28 @@ def datacite(report: ReleaseReport) -> dict[str, Any]:
             {"description": " ".join(report.limits), "descriptionType": "TechnicalInfo"},
         ],
     }
+
+
+def _croissant_licence(report: ReleaseReport) -> dict[str, str]:
+    licence = report.licence
+    return {} if licence is None else {"license": licence.address or licence.name}
+
+
+def _rights(report: ReleaseReport) -> dict[str, list[dict[str, str]]]:
+    """The property Rights of DataCite, with the SPDX identifier where the licence has one."""
+    licence = report.licence
+    if licence is None:
+        return {}
+    rights = {"rights": licence.name}
+    if licence.address:
+        rights["rightsUri"] = licence.address
+    if licence.id:
+        rights |= {
+            "rightsIdentifier": licence.id,
+            "rightsIdentifierScheme": "SPDX",
+            "schemeUri": licences.SPDX,
+        }
+    return {"rightsList": [rights]}
 
 
 def _type_of(column: ReportColumn) -> str:

@@ -35,6 +35,10 @@ class Release(models.Model):
     run_code = models.CharField(max_length=16, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
+    # One of `licences.LicenceChoice`, empty: none is stated; text and address of one in the steward's own words.
+    licence = models.CharField(max_length=20, blank=True)
+    licence_text = models.CharField(max_length=300, blank=True)
+    licence_address = models.CharField(max_length=500, blank=True)
     mechanism = models.CharField(max_length=64)
     # The guarantee stated in the receipt, in 1e-9, rounded up: never less than what was spent.
     epsilon = models.BigIntegerField()

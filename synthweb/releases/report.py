@@ -34,6 +34,7 @@ from synthweb.releases import (
     expected,
     guarantee,
     learned_domain,
+    licences,
     look,
     public_table,
     trees,
@@ -41,6 +42,7 @@ from synthweb.releases import (
 )
 from synthweb.releases.call_sums import CallSum
 from synthweb.releases.expected import FigureLine
+from synthweb.releases.licences import Licence
 from synthweb.releases.models import Release
 from synthweb.releases.public_table import PublicTableSummary
 from synthweb.releases.workload_report import Asked
@@ -132,6 +134,7 @@ class ReleaseReport:
     limits: tuple[str, ...]
     proof: Proof
     citation: citation.Citation
+    licence: Licence | None
     looked: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -174,6 +177,7 @@ def of(release: Release) -> ReleaseReport | None:
         limits=_limits(release, document, columns),
         proof=proof,
         citation=citation.of_release(release),
+        licence=licences.of_release(release),
         looked=receipts.is_after_looking(document),
     )
 

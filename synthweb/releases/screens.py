@@ -34,6 +34,7 @@ from synthweb.releases import (
     groups,
     guarantee,
     learned_domain,
+    licences,
     maps,
     measurements,
     public_table,
@@ -43,6 +44,7 @@ from synthweb.releases import (
     workload_report,
 )
 from synthweb.releases import look as looks
+from synthweb.releases.forms import LicenceForm, ShareForm
 from synthweb.releases.models import Release, Sample
 
 NOISE = {
@@ -188,6 +190,7 @@ def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str
         "tab": tab,
         "tabs": tabs(user, release),
         "sentence": release.receipt["guarantee"]["sentence"],
+        "licence": licences.of_release(release),
         "meaning": _meaning(release.receipt),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
@@ -268,6 +271,17 @@ def look(release: Release) -> dict[str, object]:
         "protects": _protects(release.receipt),
         "told": trees.warning(release),
         "looked": chain.is_after_looking(release),
+    }
+
+
+def share(user: User, release: Release) -> dict[str, object]:
+    """With whom a release is shared, its licence, and the forms to change both."""
+    return frame(user, release, tab="share") | {
+        "form": ShareForm(release=release),
+        "licence_form": LicenceForm(release=release),
+        "grants": selectors.grants_of(release),
+        "looked": selectors.looked_at_real(release.account),
+        "marked": chain.is_after_looking(release),
     }
 
 

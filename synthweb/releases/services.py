@@ -27,8 +27,9 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import terms
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import hashing, names
-from synthweb.lib.errors import Conflict
+from synthweb.lib.errors import Conflict, Refused
 from synthweb.releases import chain, selectors
+from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
 from synthweb.releases.slots import Slot
 
@@ -103,6 +104,39 @@ def describe(*, actor: User, release: Release, name: str, description: str) -> R
         target=("release", release.code),
         organisation=release.dataset.organisation,
         detail={"name": release.name},
+    )
+    return release
+
+
+@transaction.atomic
+def license_release(
+    *, actor: User, release: Release, licence: LicenceChoice, text: str = "", address: str = ""
+) -> Release:
+    """State under which licence a release may be passed on, or that none is stated. text, address: of a licence in the steward's own
+    words. The receipt and its digest stay as they are. Raises Refused."""
+    own = licence == LicenceChoice.OWN
+    text = names.one_line(text, field="text") if own else ""
+    address = names.one_line(address, field="address") if own else ""
+    if own and not text:
+        raise Refused(
+            "a licence in your own words needs a text",
+            repair="write what others may do with the data, in one line",
+            field="text",
+        )
+    if address and not address.startswith(("https://", "http://")):
+        raise Refused(
+            "the address of a licence begins with https:// or http://",
+            repair="give the address of its text, or leave it out",
+            field="address",
+        )
+    release.licence, release.licence_text, release.licence_address = str(licence), text, address
+    release.save(update_fields=["licence", "licence_text", "licence_address"])
+    audit.record(
+        actor=actor,
+        action="release.licensed",
+        target=("release", release.code),
+        organisation=release.dataset.organisation,
+        detail={"licence": str(licence), "text": text, "address": address},
     )
     return release
 

@@ -69,6 +69,7 @@ urlpatterns = [
     path("<slug:code>/dictionary.json", downloads.dictionary_json, name="dictionary-json"),
     path("<slug:code>/dictionary.csv", downloads.dictionary_csv, name="dictionary-csv"),
     path("<slug:code>/share/", views.share, name="share"),
+    path("<slug:code>/licence/", views.licence, name="licence"),
     path("<slug:code>/share/<int:grant>/revoke/", views.revoke, name="revoke"),
     path("<slug:code>/receipt/", views.receipt, name="receipt"),
     path("<slug:code>/receipt/verification/", views.verification, name="verification"),

@@ -23,7 +23,6 @@ from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import (
     beside,
-    chain,
     citation,
     evidence,
     expected,
@@ -44,7 +43,14 @@ from synthweb.releases import marginals as counts
 from synthweb.releases import network as networks
 from synthweb.releases import workload_report as purposes
 from synthweb.releases.downloads import busy_page
-from synthweb.releases.forms import DescribeForm, EditionForm, SampleForm, ShareForm
+from synthweb.releases.forms import (
+    DescribeForm,
+    EditionForm,
+    LicenceForm,
+    SampleForm,
+    ShareForm,
+)
+from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.slots import TooManyDrawings
 
 PAGE = 25
@@ -354,15 +360,32 @@ def share(request: SignedInRequest, code: str) -> HttpResponse:
             return redirect("releases:share", code)
         except Refused as error:
             form.add_error("analyst", str(error))
-    context = screens.frame(request.user, release, tab="share") | {
-        "form": form,
-        "grants": selectors.grants_of(release),
-    }
-    context |= {
-        "looked": selectors.looked_at_real(release.account),
-        "marked": chain.is_after_looking(release),
-    }
+    context = screens.share(request.user, release) | {"form": form}
     return render(request, "releases/share.html", context)
+
+
+@login_required
+@require_POST
+def licence(request: SignedInRequest, code: str) -> HttpResponse:
+    """State under which licence a release may be passed on."""
+    release = selectors.release_for(request.user, code, Need.SHARE)
+    form = LicenceForm(request.POST, release=release)
+    if form.is_valid():
+        words = form.cleaned_data
+        try:
+            services.license_release(
+                actor=request.user,
+                release=release,
+                licence=LicenceChoice(words["licence"]),
+                text=words["text"],
+                address=words["address"],
+            )
+            messages.success(request, _("The licence is stated from now on."))
+            return redirect("releases:share", code)
+        except Refused as error:
+            form.add_error(error.field or None, str(error))
+    context = screens.share(request.user, release) | {"licence_form": form}
+    return render(request, "releases/share.html", context, status=422)
 
 
 @login_required

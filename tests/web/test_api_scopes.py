@@ -84,6 +84,7 @@ GET    releases/<slug:code>/first-rows/              read
 GET    releases/<slug:code>/grants/                  read
 POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
+PUT    releases/<slug:code>/licence/                 share
 GET    releases/<slug:code>/marginals/               read
 GET    releases/<slug:code>/bundle.zip               read
 GET    releases/<slug:code>/datacite.json            read

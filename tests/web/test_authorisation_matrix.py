@@ -143,6 +143,8 @@ GET    releases/<slug:code>/share/                                   302    404 
 POST   releases/<slug:code>/share/                                   302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/share/<int:grant>/revoke/                302    405    405    405    405    405    405    405
 POST   releases/<slug:code>/share/<int:grant>/revoke/                302    404    404    403    302    403    403    403
+GET    releases/<slug:code>/licence/                                 302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/licence/                                 302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/receipt/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt/verification/                    302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/receipt/loss.csv                          302    404    404    200    200    200    200    200
@@ -263,6 +265,8 @@ GET    api/v1/runs/<slug:code>/log/                                  401    404 
 GET    api/v1/releases/                                              401    200    200    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/                                  401    404    404    200    200    200    200    200
 PATCH  api/v1/releases/<slug:code>/                                  401    404    404    403    200    403    403    403
+GET    api/v1/releases/<slug:code>/licence/                          401    405    405    405    405    405    405    405
+PUT    api/v1/releases/<slug:code>/licence/                          401    404    404    403    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected/                         401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/expected-errors/                  401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/marginals/                        401    404    404    422    422    403    403    403
@@ -327,6 +331,7 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/releases/<slug:code>/grants/": lambda _, cast: {
         "analyst": cast.analyst.username
     },
+    "PUT api/v1/releases/<slug:code>/licence/": lambda *_: {"licence": "CC0-1.0"},
     "PUT api/v1/datasets/<slug:code>/domain/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/": lambda *_: scene.DOMAIN,
     "POST api/v1/datasets/<slug:code>/domain/draft/template/": lambda played, _: {

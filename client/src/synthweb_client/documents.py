@@ -46,10 +46,21 @@ class Quality:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Licence:
+    """Under which licence a release may be passed on. id: of the SPDX list, empty for one in the steward's own words; address: of
+    its text."""
+
+    id: str
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleaseFacts:
     """One release: what it is called, how it was made, and its guarantee.
 
-    rows: the noisy (or public) number of records. columns, quality: None before they are computed.
+    rows: the noisy (or public) number of records. columns, quality: None before they are computed. licence: None where none is
+    stated.
     """
 
     code: str
@@ -66,6 +77,7 @@ class ReleaseFacts:
     created_at: datetime
     columns: int | None = None
     quality: Quality | None = None
+    licence: Licence | None = None
     shared_by: str | None = None
 
 

@@ -12,9 +12,10 @@ from synth_engine import mechanisms
 from synth_engine.evaluation.expected_quality import CLOSENESS_LEVELS
 from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
-from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.datasets.domain_cache import cited, domain_of
-from synthweb.releases import look, selectors, trees
+from synthweb.releases import licences, look, selectors, trees
+from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
 
@@ -29,6 +30,33 @@ class QualitySerializer(serializers.Serializer[Any]):
     fair = serializers.IntegerField()
     rough = serializers.IntegerField()
     unknown = serializers.IntegerField(help_text="Columns without bands.")
+
+
+class LicenceSerializer(serializers.Serializer[Any]):
+    """Under which licence a release may be passed on."""
+
+    id = serializers.CharField(
+        allow_blank=True,
+        help_text="Of the SPDX list; empty for one in the steward's own words.",
+    )
+    name = serializers.CharField()
+    address = serializers.CharField(allow_blank=True, help_text="Of its text.")
+
+
+class NewLicenceSerializer(StrictSerializer):
+    """The licence of a release, or that none is stated."""
+
+    licence = Choice(
+        choices=LicenceChoice.values,
+        allow_blank=True,
+        help_text="Empty: none is stated. own: the text says it.",
+    )
+    text = Text(
+        required=False, allow_blank=True, max_length=300, help_text="Of `own`, one line."
+    )
+    address = Text(
+        required=False, allow_blank=True, max_length=500, help_text="Of the text of `own`."
+    )
 
 
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
@@ -53,6 +81,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     quality = serializers.SerializerMethodField(
         help_text="Expected; null before the expected ranges are computed."
     )
+    licence = serializers.SerializerMethodField(help_text="Null: none is stated.")
     shared_by = serializers.SerializerMethodField(
         help_text="Who shared it with you; null where you see it otherwise."
     )
@@ -73,6 +102,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
             "rows",
             "columns",
             "quality",
+            "licence",
             "shared_by",
             "domain_digest",
             "created_at",
@@ -88,6 +118,11 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
         summary = look.summary_of(release)
         quality = None if summary is None else summary.quality
         return None if quality is None else dict(QualitySerializer(quality).data)
+
+    @extend_schema_field(LicenceSerializer(allow_null=True))
+    def get_licence(self, release: Release) -> dict[str, object] | None:
+        licence = licences.of_release(release)
+        return None if licence is None else dict(LicenceSerializer(licence).data)
 
     def get_shared_by(self, release: Release) -> str | None:
         # Lists annotate it.

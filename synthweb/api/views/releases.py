@@ -41,6 +41,7 @@ from synthweb.api.serializers.releases import (
     MarksSerializer,
     NewEditionSerializer,
     NewGrantSerializer,
+    NewLicenceSerializer,
     NewSampleSerializer,
     NodeSerializer,
     OneReleaseSerializer,
@@ -60,6 +61,7 @@ from synthweb.releases import (
     spool,
     tables,
 )
+from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 from synthweb.releases.network import network_of
 from synthweb.releases.screens import check
@@ -142,6 +144,18 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
             **wanted.validated_data,
         }
         return self._one(services.describe(actor=caller(request), release=release, **words))
+
+    @extend_schema(request=NewLicenceSerializer, responses=OneReleaseSerializer)
+    def license(self, request: Request, code: str) -> Response:
+        """State under which licence the release may be passed on, or that none is stated. Its receipt stays as it is."""
+        release = selectors.release_for(caller(request), code, Need.SHARE)
+        wanted = NewLicenceSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        given = wanted.validated_data
+        given["licence"] = LicenceChoice(given["licence"])
+        return self._one(
+            services.license_release(actor=caller(request), release=release, **given)
+        )
 
     def _one(self, release: Release) -> Response:
         return Response(
