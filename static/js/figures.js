@@ -11,7 +11,7 @@
   ];
   // Figures come in the light tones of these tokens and are drawn in those of the page's theme (tones.css, tokens.css).
   const TOKENS = [
-    "real", "synthetic", "synthetic-soft", "ink", "grid", "faint", "red-words",
+    "real", "real-soft", "synthetic", "synthetic-soft", "ink", "grid", "faint", "red-words",
     "difference-low", "difference-lower", "difference-zero", "difference-higher", "difference-high",
     "budget-held", "budget-charged", "budget-free", "budget-free-edge",
   ];
@@ -75,19 +75,30 @@
     return node;
   };
 
-  const draw = async (element) => {
+  // Figures in degrees stand on coasts, borders and names of towns; without that file they are drawn all the same.
+  const onGround = async (data, layout, style) => {
+    try {
+      return await window.baseMap.addTo(data, layout, style);
+    } catch (error) {
+      console.error(error);
+      return data;
+    }
+  };
+
+  const drawNow = async (element) => {
     const Plotly = await plotly();
     const figure = drawn.get(element);
     if (!figure || !element.isConnected) return;
     const style = getComputedStyle(document.documentElement);
     const now = tones(document.documentElement);
-    const { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
+    let { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
     layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
     layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
     const width = Math.min(Math.floor(element.getBoundingClientRect().width), widest);
     if (width <= 0) return;
     layout.width = width;
     element.dataset.figureWidth = width;
+    if (layout.meta?.map) data = await onGround(data, layout, style);
     await Plotly.react(element, data, layout, CONFIG);
     if (!element.classList.contains("figure-drawn")) {
       element.classList.add("figure-drawn");
@@ -96,12 +107,21 @@
     for (const svg of element.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   };
 
+  // One drawing of an element after the other: two at once would leave parts of both.
+  const turns = new WeakMap();
+  const draw = (element) => {
+    const turn = (turns.get(element) ?? Promise.resolve()).then(() => drawNow(element));
+    turns.set(element, turn.catch(() => {}));
+    return turn;
+  };
+
   const start = async (element) => {
     try {
       const figure = await source(element.dataset.figure);
       drawn.set(element, figure);
       element.setAttribute("role", "group"); // not "img": its buttons must stay reachable
       if (figure.layout?.meta?.words) element.setAttribute("aria-label", figure.layout.meta.words);
+      element.classList.toggle("figure-on-map", Boolean(figure.layout?.meta?.map));
       element.style.minHeight = figure.layout?.height ? `${figure.layout.height}px` : "";
       await draw(element);
       widths.observe(element);
@@ -141,6 +161,20 @@
     for (const element of found) if (!drawn.has(element)) nearby.observe(element);
   };
   const redraw = () => Promise.all([...drawn.keys()].map(draw));
+
+  // A click anywhere on a map is a point in degrees, for the scripts of forms; the fields of the form take it typed, too.
+  document.addEventListener("click", (event) => {
+    const ground = event.target.closest?.("[data-figure] .nsewdrag");
+    const element = ground?.closest("[data-figure]");
+    if (!element || !drawn.get(element)?.layout?.meta?.map) return;
+    const frame = ground.getBoundingClientRect(), { xaxis, yaxis } = element.layout;
+    const [west, east] = xaxis.range, [south, north] = yaxis.range;
+    const detail = {
+      east: west + ((event.clientX - frame.left) / frame.width) * (east - west),
+      north: north - ((event.clientY - frame.top) / frame.height) * (north - south),
+    };
+    element.dispatchEvent(new CustomEvent("mapclick", { bubbles: true, detail }));
+  });
 
   // A figure as a file: the numbers with the words that stand on the page.
   const save = async (button) => {

@@ -1,17 +1,13 @@
-// A square of the map that is clicked becomes the point of the form, which is then sent as if by its button.
+// A point of the map that is clicked becomes the point of the form, which is then sent as if by its button.
 (() => {
   "use strict";
   const form = () => document.querySelector("[data-tree-form]");
-  const choose = (event) => {
-    const point = event.points?.[0];
+  document.addEventListener("mapclick", ({ target, detail }) => {
     const fields = form()?.elements;
-    if (!point || !fields?.north) return;
-    fields.north.value = Number(point.y).toFixed(5);
-    fields.east.value = Number(point.x).toFixed(5);
+    if (!fields?.north || !target.closest("[data-tree-map] #place")) return;
+    fields.north.value = detail.north.toFixed(5);
+    fields.east.value = detail.east.toFixed(5);
     form().requestSubmit();
-  };
-  document.addEventListener("figuredrawn", ({ target }) => {
-    if (target.closest("[data-tree-map] #place")) target.on("plotly_click", choose);
   });
   // Another place has another box: the point of the last one would lie outside.
   document.addEventListener("change", ({ target }) => {

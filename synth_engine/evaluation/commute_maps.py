@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +24,75 @@ MAX_MATRIX_PARTS = 40  # parts of an end that a matrix shows: the largest ones
 
 Counts = NDArray[np.int64]
 CardAndTable = tuple[Card, FullTable]
+Side = Literal["real", "synthetic", "difference"]
+
+_COLOURS = {"real": style.REAL, "synthetic": style.SYNTHETIC}
+_SCALES = {"real": style.REAL_DENSITY, "synthetic": style.DENSITY}
 
 
-def make_all(view: CommuteView) -> list[CardAndTable]:
+@dataclass(frozen=True, kw_only=True)
+class FigureGroup:
+    """Figures of which a page shows one at a time, with what each is of; or one figure alone."""
+
+    figures: tuple[CardAndTable, ...]
+    sides: tuple[Side, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.figures[0][0].key
+
+    @property
+    def cards(self) -> list[Card]:
+        return [card for card, _ in self.figures]
+
+
+def make_groups(view: CommuteView) -> list[FigureGroup]:
     """Makes all figures of commutes with their whole tables, in the order of reading."""
     whole: list[Callable[[CommuteView], CardAndTable]] = [
         commute_cards.all_records,
         commute_cards.near_records,
     ]
-    figures = [make(view) for make in whole]
-    figures += [commute_cards.averages(view, short=short) for short in (False, True)]
+    single = [make(view) for make in whole]
+    single += [commute_cards.averages(view, short=short) for short in (False, True)]
     if not view.private:
-        figures.append(commute_cards.errors(view))
-    figures += [flows(view, side) for side in view.sides]
-    figures += [density(view, near=near) for near in (False, True)]
-    return [*figures, matrix(view)]
+        single.append(commute_cards.errors(view))
+    maps_of: tuple[Callable[[Side], CardAndTable], ...] = (
+        partial(flows, view),
+        partial(density, view, near=False),
+        partial(density, view, near=True),
+    )
+    sides: tuple[Side, ...] = (
+        ("synthetic",) if view.private else ("real", "synthetic", "difference")
+    )
+    return [
+        *(FigureGroup(figures=(figure,)) for figure in single),
+        *(
+            FigureGroup(figures=tuple(make(side) for side in sides), sides=sides)
+            for make in maps_of
+        ),
+        FigureGroup(figures=(matrix(view),)),
+    ]
 
 
-def flows(view: CommuteView, side: str) -> CardAndTable:
-    """The largest flows of one side."""
+def make_all(view: CommuteView) -> list[CardAndTable]:
+    """Makes all figures without their groups."""
+    return [figure for group in make_groups(view) for figure in group.figures]
+
+
+def flows(view: CommuteView, side: Side) -> CardAndTable:
+    """The largest flows of one side, or the largest differences of flows."""
     tables = {
         other: regions.matrix(side_flows, view.divided)
         for other, side_flows in view.sides.items()
     }
+    if side == "difference":
+        return _changed_flows(view, tables)
     # One scale for both sides: widths of two maps are compared by eye.
     widest = max(1, *(int(table.max(initial=0)) for table in tables.values()))
     largest = regions.largest(tables[side], limit=MAX_FLOWS)
     traces, layout = maps.flows(
-        largest,
+        [maps.FlowGroup(colour=_COLOURS[side], flows=largest, label=grouped)],
         view.divided,
-        side=side,
         widest=widest,
         base=view.base_map,
     )
@@ -60,7 +102,7 @@ def flows(view: CommuteView, side: str) -> CardAndTable:
     figure = view.figure(
         traces,
         layout,
-        words=f"Map of the largest flows. {summary} {_name_flows(view, largest[:3])}",
+        words=f"Map of the largest flows. {summary} {_name_flows(view, largest[:3], grouped)}",
     )
     title = "" if view.private else f"From where to where, {side}"
     sheet = _pairs_sheet(
@@ -69,14 +111,54 @@ def flows(view: CommuteView, side: str) -> CardAndTable:
     return view.card(sheet, "flows", summary, figure=figure, title=title), sheet
 
 
-def _name_flows(view: CommuteView, largest: list[regions.Flow]) -> str:
+def _changed_flows(view: CommuteView, tables: Mapping[str, Counts]) -> CardAndTable:
+    """The flows whose shares of all records differ most."""
+    moved = _shares(tables["synthetic"]) - _shares(tables["real"])
+    millionths = np.rint(moved * 1e6).astype(np.int64)
+    largest = regions.largest(np.abs(millionths), limit=MAX_FLOWS)
+    more = [flow for flow in largest if millionths[flow[0], flow[1]] > 0]
+    fewer = [flow for flow in largest if millionths[flow[0], flow[1]] < 0]
+    traces, layout = maps.flows(
+        [
+            maps.FlowGroup(
+                colour=style.FEWER, flows=fewer, label=lambda n: f"{-n / 1e6:+.3%} of records"
+            ),
+            maps.FlowGroup(
+                colour=style.MORE, flows=more, label=lambda n: f"{n / 1e6:+.3%} of records"
+            ),
+        ],
+        view.divided,
+        widest=max(1, int(np.abs(millionths).max(initial=0))),
+        base=view.base_map,
+    )
+    whole = float(np.abs(moved).sum()) / 2
+    summary = (
+        f"{whole:.1%} of the records would have to change for both to agree. Red flows are larger in the synthetic "
+        f"table ({grouped(len(more))} shown), blue ones smaller ({grouped(len(fewer))})."
+    )
+    figure = view.figure(traces, layout, words=f"Map of the flows that differ most. {summary}")
+    sheet = _pairs_sheet(
+        view, tables, key="commutes-flows-difference", caption="Flows, largest first"
+    )
+    title = "From where to where, difference"
+    return view.card(sheet, "flows-difference", summary, figure=figure, title=title), sheet
+
+
+def _shares(table: Counts) -> NDArray[np.float64]:
+    return table / max(1, int(table.sum()))
+
+
+def _name_flows(
+    view: CommuteView, largest: list[regions.Flow], label: Callable[[int], str]
+) -> str:
     first, second = view.divided
-    texts = [f"{first.labels[a]} to {second.labels[b]}, {grouped(n)}" for a, b, n in largest]
+    texts = [f"{first.labels[a]} to {second.labels[b]}, {label(n)}" for a, b, n in largest]
     return f"The largest: {'; '.join(texts)}." if texts else ""
 
 
-def density(view: CommuteView, *, near: bool) -> CardAndTable:
-    """Makes the map of where records end: of all, or of those who start near the point."""
+def density(view: CommuteView, side: Side, *, near: bool) -> CardAndTable:
+    """Makes the map of where records of one side end, or of the difference: of all, or of those who start near the
+    point."""
     kind = "density-near" if near else "density"
     sides = view.nearby if near else view.sides
     end = view.commute.destination
@@ -86,40 +168,67 @@ def density(view: CommuteView, *, near: bool) -> CardAndTable:
         if few
         else regions.grid(end, view.box, squares=regions.RASTER_SQUARES)
     )
-    counts = {side: _count_by_square(flows, squares) for side, flows in sides.items()}
-    traces, layout = _density_traces(view, counts, squares, few=few)
+    counts = {other: _count_by_square(flows, squares) for other, flows in sides.items()}
+    traces, layout = _density_traces(view, counts, squares, side, few=few)
+    shown: Mapping[str, Counts] = counts if side == "difference" else {side: counts[side]}
     occupied = ", ".join(
-        f"{grouped(int((table > 0).sum()))} ({side})" for side, table in counts.items()
+        f"{grouped(int((table > 0).sum()))} ({other})" for other, table in shown.items()
     )
-    totals = ", ".join(f"{grouped(int(table.sum()))} {side}" for side, table in counts.items())
+    totals = ", ".join(f"{grouped(int(table.sum()))} {other}" for other, table in shown.items())
     summary = (
         f"{totals} records. {'Destinations' if few else 'Squares'} that have any: {occupied}."
     )
     figure = view.figure(traces, layout, words=f"Map of where records end. {summary}")
-    title = f"Where those go who start within {view.around}" if near else ""
-    sheet = _squares_sheet(counts, squares, key=f"commutes-{kind}")
-    return view.card(
-        sheet, f"{kind}-few" if few else kind, summary, figure=figure, title=title
-    ), sheet
+    title = (
+        f"Where those go who start within {view.around}"
+        if near
+        else ""
+        if view.private
+        else "Where records end"
+    )
+    title += "" if view.private else f", {side}"
+    key = f"commutes-{kind}" + ("" if view.private or side == "difference" else f"-{side}")
+    sheet = _squares_sheet(shown, squares, key=key)
+    text = f"{kind}-few" if few else kind
+    text += "-difference" if side == "difference" else ""
+    return view.card(sheet, text, summary, figure=figure, title=title), sheet
 
 
 def _density_traces(
-    view: CommuteView, counts: Mapping[str, Counts], squares: regions.Regions, *, few: bool
+    view: CommuteView,
+    counts: Mapping[str, Counts],
+    squares: regions.Regions,
+    side: Side,
+    *,
+    few: bool,
 ) -> tuple[list[Trace], Layout]:
-    shares = {side: table / max(1, int(table.sum())) for side, table in counts.items()}
-    values, moved = counts["synthetic"].astype(np.float64), None
-    if not view.private:
-        moved = shares["synthetic"] - shares["real"]
+    # One scale for all maps of a group: they are compared by eye.
+    largest = float(max(int(table.max(initial=0)) for table in counts.values()))
+    if side == "difference":
+        moved = _shares(counts["synthetic"]) - _shares(counts["real"])
+        if not few:
+            return maps.raster(moved, squares, difference=True, base=view.base_map)
         # A circle must be seen where either side has records, or what was lost would not be on
         # the map.
-        values = np.maximum(values, counts["real"])
-    if few:
+        values = np.maximum(counts["synthetic"], counts["real"]).astype(np.float64)
         return maps.circles(values, squares, moved=moved, base=view.base_map)
+    values = counts[side].astype(np.float64)
+    if few:
+        return maps.circles(
+            values,
+            squares,
+            moved=None,
+            base=view.base_map,
+            colour=_COLOURS[side],
+            largest=largest,
+        )
     return maps.raster(
-        values if moved is None else moved,
+        values,
         squares,
-        difference=moved is not None,
+        difference=False,
         base=view.base_map,
+        scale=_SCALES[side],
+        highest=largest,
     )
 
 
@@ -159,7 +268,7 @@ def matrix(view: CommuteView) -> CardAndTable:
     whole = np.sum(list(tables.values()), axis=0)
     # Axes are chosen by both sides together: parts that only one of them has are shown.
     axes = [_largest_parts(whole.sum(axis=1 - axis)) for axis in (0, 1)]
-    shares = {side: table / max(1, int(table.sum())) for side, table in tables.items()}
+    shares = {side: _shares(table) for side, table in tables.items()}
     values = (
         tables["synthetic"].astype(np.float64)
         if view.private

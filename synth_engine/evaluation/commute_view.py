@@ -13,7 +13,7 @@ from synth_engine.evaluation import commute_wording, regions, wording
 from synth_engine.evaluation.cards import Card, make_card, make_table
 from synth_engine.evaluation.commutes import Flows
 from synth_engine.evaluation.curves import Unit
-from synth_engine.evaluation.maps import BaseMap
+from synth_engine.evaluation.maps import BaseMap, Centre
 from synth_engine.evaluation.plots import Figure, Layout, Trace, frame
 from synth_engine.evaluation.regions import Regions
 
@@ -82,7 +82,25 @@ class CommuteView:
     @cached_property
     def base_map(self) -> BaseMap:
         outlines = regions.outlines(self.commute, self.domain)
-        return BaseMap(outlines=outlines, box=self.box, unit=self.unit)
+        spot = self.near
+        centre = Centre(
+            name=spot.name, north=spot.north, east=spot.east, within_km=self.within_km
+        )
+        return BaseMap(
+            outlines=outlines,
+            declared=bool(self.domain.partitions),
+            box=self.box,
+            unit=self.unit,
+            centre=centre,
+            names=self._names,
+            grid=self.divided[0].grid,
+        )
+
+    @property
+    def _names(self) -> list[tuple[str, float, float]]:
+        """Names of parts for the map, those with most synthetic records first; real ones would show in their order."""
+        counts = regions.matrix(self.sides["synthetic"], self.divided)
+        return regions.names(self.divided, (counts.sum(axis=1), counts.sum(axis=0)))
 
     @cached_property
     def box(self) -> tuple[float, float, float, float]:

@@ -82,6 +82,35 @@ _READINGS: dict[str, Explanation] = {
         "what": "Destinations of the records that start within the chosen distance of the chosen point, as areas of circles.",
         "how": f"Read it like the map of all destinations. {_NOISE}",
     },
+    "flows-difference": {
+        "title": "From where to where",
+        "what": "The flows between parts of the area whose shares of all records differ most. A line is as wide as the root "
+        "of the difference; a circle stands for those who stay in their part.",
+        "how": "Red flows have more synthetic records than real ones, blue ones fewer. Point at the middle of a line for "
+        f"its number. {_SQUARES} {_NOISE}",
+    },
+    "density-difference": {
+        "title": "Where records end",
+        "what": "The share of records that end in each square, synthetic minus real.",
+        "how": f"Red squares have more synthetic records than real ones, blue ones fewer, white is kept. {_NOISE}",
+    },
+    "density-near-difference": {
+        "title": "Where those go who start near a place",
+        "what": "Of the records that start within the chosen distance of the chosen point, the share that ends in each "
+        "square, synthetic minus real.",
+        "how": f"Red squares have more synthetic records than real ones, blue ones fewer, white is kept. {_NOISE}",
+    },
+    "density-few-difference": {
+        "title": "Where records end",
+        "what": "The share of records that end at each destination, synthetic minus real, as colour. The area of a circle "
+        "is the larger of both numbers of records.",
+        "how": f"Red has more synthetic records than real ones, blue fewer, white is kept. {_NOISE}",
+    },
+    "density-near-few-difference": {
+        "title": "Where those go who start near a place",
+        "what": "The same of the records that start within the chosen distance of the chosen point.",
+        "how": f"Red has more synthetic records than real ones, blue fewer, white is kept. {_NOISE}",
+    },
     "matrix": {
         "title": "Origins and destinations",
         "what": "Records from each part of the area (up) to each (across). The parts are public, and chosen above.",
@@ -94,14 +123,11 @@ _BESIDE_REAL = {
     "near": "Solid blue is real; the dotted line marks the largest gap.",
     "averages": "Solid blue is real, open orange is synthetic.",
     "short": "Solid blue is real, open orange is synthetic.",
-    "flows": "Real flows are solid blue, synthetic ones orange, at one scale.",
-    "density": "Here the shares are subtracted: red squares have more synthetic records than real ones, blue ones fewer, white "
-    "is kept.",
-    "density-near": "Here the shares are subtracted: red squares have more synthetic records than real ones, blue fewer.",
-    "density-few": "Colour is the difference of shares: red has more synthetic records than real ones, blue fewer, white is "
-    "kept.",
-    "density-near-few": "Colour is the difference of shares: red has more synthetic records than real ones, blue fewer, white "
-    "is kept.",
+    "flows": "Real flows are slate blue, synthetic ones orange, at one scale.",
+    "density": "Real records are slate blue, synthetic ones orange, at one scale.",
+    "density-near": "Real records are slate blue, synthetic ones orange, at one scale.",
+    "density-few": "Real records are slate blue, synthetic ones orange, at one scale.",
+    "density-near-few": "Real records are slate blue, synthetic ones orange, at one scale.",
     "matrix": "Here the shares are subtracted: red has more synthetic records than real ones, blue fewer, white is kept.",
 }
 

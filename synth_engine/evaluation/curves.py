@@ -1,15 +1,29 @@
-"""The curves of cumulative shares: real solid, synthetic dashed, over a band of implicates where there is one."""
+"""The curves of cumulative shares: real solid, synthetic dashed, over a band of implicates where there is one; below
+them, on a strip of its own, their difference."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor, log10
 
 from synth_engine.codec.places import KILOMETRES_A_MILE
 from synth_engine.evaluation.distance_distribution import DistanceEntry
 from synth_engine.evaluation.plots import Layout, Trace
-from synth_engine.evaluation.style import INK, QUIET, REAL, SYNTHETIC, SYNTHETIC_SOFT, escape
+from synth_engine.evaluation.style import (
+    FEWER,
+    INK,
+    MORE,
+    QUIET,
+    REAL,
+    SYNTHETIC,
+    SYNTHETIC_SOFT,
+    escape,
+)
 
 MAX_TITLE_LENGTH = 34  # letters, that a telephone has room for
+STRIP, STRIP_GAP = 0.2, 0.14  # of the height of a plot: the strip, and the room above it
+HEIGHT_WITH_STRIP = 480
+SMALLEST_STRIP = 0.1  # points of a hundred
 AXIS_COVERAGE = 0.9999  # of the records of either side: the scale ends there, not at the largest distance possible
 
 
@@ -65,7 +79,88 @@ def arrange(entry: DistanceEntry, *, unit: Unit = KILOMETRES) -> tuple[list[Trac
         },
         "hovermode": "x unified",
     }
+    if "real" in within:
+        traces += _difference(entry, edges)
+        _add_strip(layout, _ends_of_strip(entry))
     return traces, layout
+
+
+def _difference(entry: DistanceEntry, edges: list[float]) -> list[Trace]:
+    """Synthetic minus real, in points of a hundred: red above zero, blue below."""
+    points = [100 * each for each in _moved(entry)]
+    sides = (
+        (MORE, [max(0.0, each) for each in points]),
+        (FEWER, [min(0.0, each) for each in points]),
+    )
+    shared = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": edges,
+        "yaxis": "y2",
+        "showlegend": False,
+    }
+    fills: list[Trace] = [
+        {
+            **shared,
+            "y": [round(value, 4) for value in values],
+            "line": {"width": 0},
+            "fill": "tozeroy",
+            "fillcolor": colour,
+            "hoverinfo": "skip",
+        }
+        for colour, values in sides
+    ]
+    line: Trace = {
+        **shared,
+        "name": "synthetic minus real",
+        "y": [round(value, 4) for value in points],
+        "line": {"color": INK, "width": 1},
+        "hovertemplate": "%{y:+.2f} points",
+    }
+    return [*fills, line]
+
+
+def _moved(entry: DistanceEntry) -> list[float]:
+    within = entry["within"]
+    return [0.0, *(b - a for a, b in zip(within["real"], within["synthetic"], strict=True))]
+
+
+def _ends_of_strip(entry: DistanceEntry) -> float:
+    """Points of a hundred at both ends of the strip: a round number that holds the largest difference."""
+    largest = 100 * max(abs(each) for each in _moved(entry))
+    power = 10.0 ** floor(log10(max(largest, SMALLEST_STRIP)))
+    return next(times * power for times in (1, 2, 3, 5, 10) if times * power >= largest)
+
+
+def _add_strip(layout: Layout, end: float) -> None:
+    """The strip is a second axis below the first; its scale stands over it in words."""
+    layout["yaxis"] |= {"domain": [STRIP + STRIP_GAP, 1.0]}
+    layout["xaxis"] |= {"anchor": "y2"}
+    layout["yaxis2"] = {
+        "gridcolor": QUIET,
+        "zeroline": True,
+        "zerolinecolor": INK,
+        "zerolinewidth": 1,
+        "domain": [0.0, STRIP],
+        "range": [-end, end],
+        "tickvals": [-end, 0, end],
+        "ticktext": [f"−{end:g}", "0", f"+{end:g}"],
+        "automargin": True,
+    }
+    layout["annotations"] = [
+        {
+            "xref": "paper",
+            "yref": "paper",
+            "x": 0,
+            "y": STRIP + STRIP_GAP / 8,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "text": f"synthetic minus real, ±{end:g} points of 100",
+            "font": {"size": 11},
+        }
+    ]
+    layout["height"] = HEIGHT_WITH_STRIP
 
 
 def _band(entry: DistanceEntry, edges: list[float]) -> list[Trace]:

@@ -1,9 +1,11 @@
-"""Maps of commutes as Plotly figures: flows as lines, where records end as a raster, on a blank ground with public outlines.
-Nothing is fetched from a server of maps."""
+"""Maps of commutes as Plotly figures: flows as lines, where records end as a raster, over public outlines.
+
+Axes are degrees, which `layout.meta.map` says: pages draw coasts, borders and names of towns on such a figure
+(static/js/base_map.js), from a file of their own; nothing is fetched from a server of maps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import cos, floor, log10, radians
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from synth_engine.evaluation import style
 from synth_engine.evaluation.curves import Unit
 from synth_engine.evaluation.plots import Layout, Trace
-from synth_engine.evaluation.regions import Flow, Regions, Ring
+from synth_engine.evaluation.regions import Flow, Grid, Regions, Ring
 from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.thousands import grouped
 
@@ -28,20 +30,61 @@ BAR_ROOM = (
     80  # pixels above a plot: a colour bar with its ticks and its title, and words over it
 )
 DIFFERENCE = {"tickformat": ".2~%", "nticks": 5}
-_COLOURS = {"real": style.REAL, "synthetic": style.SYNTHETIC}
+CIRCLE_POINTS = 72
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centre:
+    """The chosen point, in degrees, and the distance around it."""
+
+    name: str
+    north: float
+    east: float
+    within_km: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseMap:
-    """What every map of a commute has: public outlines, the box that it shows, and the unit of its scale."""
+    """What every map of a commute has: public outlines, the box that it shows, the unit of its scale, and the chosen point.
+    declared: whether the outlines are of declared parts; others give way to coasts and borders where a page has those.
+    names: public points that have names, the most important first. grid: the squares that flows are added up by."""
 
     outlines: Sequence[Ring]
+    declared: bool
     box: Box
     unit: Unit
+    centre: Centre
+    names: Sequence[tuple[str, float, float]] = ()
+    grid: Grid | None = None
 
-    def below(self, traces: Sequence[Trace]) -> tuple[list[Trace], Layout]:
-        """The traces over the outlines, with a scale."""
-        return [ground(self.outlines), *traces, _scale(self.box, self.unit)], layout(self.box)
+    def below(
+        self, traces: Sequence[Trace], *, grid: bool = False
+    ) -> tuple[list[Trace], Layout]:
+        """The traces over the outlines, with a scale. grid: with the names of squares along two sides."""
+        made = layout(self.box)
+        made["meta"] = {
+            "map": {"names": [[name, round(n, 4), round(e, 4)] for name, n, e in self.names]}
+        }
+        squares = []
+        if grid and self.grid is not None:
+            squares = [_grid_lines(self.grid)]
+            _name_squares(made, self.grid)
+        return [
+            ground(self.outlines) | ({} if self.declared else {"meta": "substitute"}),
+            *squares,
+            *traces,
+            *_ring(self.centre, self.box),
+            _scale(self.box, self.unit),
+        ], made
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowGroup:
+    """Flows of one colour. label: a number of a flow in words."""
+
+    colour: str
+    flows: Sequence[Flow]
+    label: Callable[[int], str]
 
 
 def bar(title: str) -> dict[str, object]:
@@ -58,30 +101,31 @@ def bar(title: str) -> dict[str, object]:
 
 
 def flows(
-    largest: Sequence[Flow],
+    groups: Sequence[FlowGroup],
     parts: tuple[Regions, Regions],
     *,
-    side: str,
     widest: int,
     base: BaseMap,
 ) -> tuple[list[Trace], Layout]:
-    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest: the records
-    of the widest line."""
-    between = [flow for flow in largest if _is_between(flow, parts)]
-    staying = [flow for flow in largest if not _is_between(flow, parts)]
-    widths = [max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)) for _, _, n in between]
-    # A Plotly trace has one line width, so widths are rounded to a few levels: a trace for each
-    # flow would make a page of hundreds.
+    """Lines from part to part, as wide as the root of what goes there, and circles for what stays. widest: the number of
+    the widest line."""
     traces: list[Trace] = []
-    for level in range(1, LINE_WIDTHS + 1):
-        lines = [flow for flow, width in zip(between, widths, strict=True) if width == level]
-        if lines:
-            traces.append(
-                _lines(lines, parts, width=MAX_LINE_PIXELS * level / LINE_WIDTHS, side=side)
-            )
-    traces.append(_circles(staying, parts, side=side, widest=widest))
-    traces.append(_pointers(between, parts, side=side))
-    return base.below(traces)
+    for group in groups:
+        between = [flow for flow in group.flows if _is_between(flow, parts)]
+        staying = [flow for flow in group.flows if not _is_between(flow, parts)]
+        widths = [max(1, round(LINE_WIDTHS * (n / widest) ** 0.5)) for _, _, n in between]
+        # A Plotly trace has one line width, so widths are rounded to a few levels: a trace for each
+        # flow would make a page of hundreds.
+        for level in range(1, LINE_WIDTHS + 1):
+            lines = [
+                flow for flow, width in zip(between, widths, strict=True) if width == level
+            ]
+            if lines:
+                width = MAX_LINE_PIXELS * level / LINE_WIDTHS
+                traces.append(_lines(lines, parts, width=width, colour=group.colour))
+        traces.append(_circles(staying, parts, group, widest=widest))
+        traces.append(_pointers(between, parts, group))
+    return base.below(traces, grid=True)
 
 
 def raster(
@@ -90,14 +134,19 @@ def raster(
     *,
     difference: bool,
     base: BaseMap,
+    scale: style.Scale = style.DENSITY,
+    highest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
-    """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour."""
+    """Records by square: on a scale by powers of ten, or a difference with white at zero. Empty squares have no colour.
+    highest: records at the end of the scale, where two maps are to have the same one."""
     # Squares are in row-major order from the north-west (`regions.grid`); the negation keeps
     # that order.
     norths, easts = -np.unique(-squares.north), np.unique(squares.east)
     table = values.reshape(norths.size, easts.size)
     shown = table if difference else np.log10(np.maximum(table, 1))
     bound = float(np.abs(shown).max()) or 1.0
+    if highest > 1 and not difference:
+        bound = log10(highest)
     trace: Trace = {
         "type": "heatmap",
         "x": easts.tolist(),
@@ -120,7 +169,7 @@ def raster(
             "tickvals": ticks,
             "ticktext": [grouped(10**tick) for tick in ticks],
         }
-        trace |= {"colorscale": style.DENSITY, "zmin": 0.0, "zmax": bound}
+        trace |= {"colorscale": scale, "zmin": 0.0, "zmax": bound}
     traces, made = base.below([trace])
     return traces, made | {"showlegend": False}
 
@@ -131,12 +180,15 @@ def circles(
     *,
     moved: NDArray[np.float64] | None,
     base: BaseMap,
+    colour: str = style.SYNTHETIC,
+    largest: float = 0.0,
 ) -> tuple[list[Trace], Layout]:
-    """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour."""
+    """Records by part, for few parts: an area a part. `moved`: by how much its share is larger than the real one, as colour.
+    largest: records of the largest circle, where two maps are to have the same one."""
     shown = np.flatnonzero((values > 0) & ~np.isnan(regions.north))
     shown = shown[np.argsort(-values[shown], kind="stable")]  # small ones on top of large ones
     size = 4 + MAX_CIRCLE_PIXELS * np.sqrt(
-        values[shown] / max(1.0, float(values.max(initial=0.0)))
+        values[shown] / max(1.0, largest, float(values.max(initial=0.0)))
     )
     marker: dict[str, object] = {
         "size": size.round(1).tolist(),
@@ -147,7 +199,7 @@ def circles(
         for index in shown
     ]
     if moved is None:
-        marker |= {"color": style.SYNTHETIC, "opacity": 0.6}
+        marker |= {"color": colour, "opacity": 0.6}
     else:
         bound = float(np.abs(moved[shown]).max(initial=0.0)) or 1e-6
         marker |= {
@@ -239,7 +291,7 @@ def _ends(
 
 
 def _lines(
-    group: Sequence[Flow], parts: tuple[Regions, Regions], *, width: float, side: str
+    group: Sequence[Flow], parts: tuple[Regions, Regions], *, width: float, colour: str
 ) -> Trace:
     xs: list[float | None] = []
     ys: list[float | None] = []
@@ -247,7 +299,7 @@ def _lines(
         x, y = _arc(flow, parts)
         xs += [*x.round(5).tolist(), None]
         ys += [*y.round(5).tolist(), None]
-    line = {"color": _COLOURS[side], "width": round(width, 2)}
+    line = {"color": colour, "width": round(width, 2)}
     return {
         "type": "scatter",
         "mode": "lines",
@@ -277,9 +329,9 @@ def _arc(
 
 
 def _circles(
-    staying: Sequence[Flow], parts: tuple[Regions, Regions], *, side: str, widest: int
+    staying: Sequence[Flow], parts: tuple[Regions, Regions], group: FlowGroup, *, widest: int
 ) -> Trace:
-    line = {"color": _COLOURS[side], "width": 1.5}
+    line = {"color": group.colour, "width": 1.5}
     return {
         "type": "scatter",
         "mode": "markers",
@@ -288,17 +340,20 @@ def _circles(
         "marker": {
             "symbol": "circle-open",
             "size": [round(5 + 25 * (n / widest) ** 0.5, 1) for _, _, n in staying],
-            "color": _COLOURS[side],
+            "color": group.colour,
             "line": line,
         },
         "text": [
-            f"{escape(parts[0].labels[first])}, stay: {grouped(n)}" for first, _, n in staying
+            f"{escape(parts[0].labels[first])}, stay: {group.label(n)}"
+            for first, _, n in staying
         ],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _pointers(between: Sequence[Flow], parts: tuple[Regions, Regions], *, side: str) -> Trace:
+def _pointers(
+    between: Sequence[Flow], parts: tuple[Regions, Regions], group: FlowGroup
+) -> Trace:
     """The middles of lines, which say what they are."""
     arcs = [_arc(flow, parts) for flow in between]
     return {
@@ -306,13 +361,82 @@ def _pointers(between: Sequence[Flow], parts: tuple[Regions, Regions], *, side: 
         "mode": "markers",
         "x": [round(float(x[4]), 5) for x, _ in arcs],
         "y": [round(float(y[4]), 5) for _, y in arcs],
-        "marker": {"size": 12, "opacity": 0, "color": _COLOURS[side]},
+        "marker": {"size": 12, "opacity": 0, "color": group.colour},
         "text": [
-            f"{escape(parts[0].labels[first])} → {escape(parts[1].labels[second])}: {grouped(n)}"
+            f"{escape(parts[0].labels[first])} → {escape(parts[1].labels[second])}: {group.label(n)}"
             for first, second, n in between
         ],
         "hovertemplate": "%{text}<extra></extra>",
     }
+
+
+def _grid_lines(grid: Grid) -> Trace:
+    """The sides of the squares."""
+    norths, easts = grid.norths.round(5).tolist(), grid.easts.round(5).tolist()
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for north in norths:
+        x += [easts[0], easts[-1], None]
+        y += [north, north, None]
+    for east in easts:
+        x += [east, east, None]
+        y += [norths[0], norths[-1], None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": {"color": style.INK, "width": 0.5},
+        "opacity": 0.25,
+        "hoverinfo": "skip",
+    }
+
+
+def _name_squares(made: Layout, grid: Grid) -> None:
+    """Letters from north to south and numbers from west to east, along the sides of a map like those of an atlas."""
+    for axis, edges, names in (
+        ("xaxis", grid.easts, grid.column_names),
+        ("yaxis", grid.norths, grid.row_names),
+    ):
+        made[axis] |= {
+            "showticklabels": True,
+            "tickvals": ((edges[:-1] + edges[1:]) / 2).round(5).tolist(),
+            "ticktext": list(names),
+            "tickfont": {"size": 11},
+        }
+    made["margin"] = {**made["margin"], "l": 28, "b": 28}
+
+
+def _ring(centre: Centre, box: Box) -> list[Trace]:
+    """The chosen point, and what lies within the chosen distance of it; nothing where it lies outside of the map."""
+    south, west, north, east = box
+    if not (south <= centre.north <= north and west <= centre.east <= east):
+        return []
+    angle = np.linspace(0, 2 * np.pi, CIRCLE_POINTS + 1)
+    radius = centre.within_km / KILOMETRES_A_DEGREE
+    flat = max(0.05, cos(radians(centre.north)))
+    circle: Trace = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": (centre.east + radius * np.cos(angle) / flat).round(5).tolist(),
+        "y": (centre.north + radius * np.sin(angle)).round(5).tolist(),
+        "line": {"color": style.INK, "width": 1.25, "dash": "4px,3px"},
+        "hoverinfo": "skip",
+    }
+    cross: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [round(centre.east, 5)],
+        "y": [round(centre.north, 5)],
+        "marker": {
+            "symbol": "cross-thin",
+            "size": 11,
+            "line": {"color": style.INK, "width": 2},
+        },
+        "text": [escape(centre.name)],
+        "hovertemplate": "%{text}, the chosen point<extra></extra>",
+    }
+    return [circle, cross]
 
 
 def _scale(box: Box, unit: Unit) -> Trace:

@@ -66,14 +66,17 @@ def frame(report: Report, traces: list[Trace], layout: Layout, *, words: str) ->
         "dragmode": False,
         "meta": {"words": words, "notice": report["notice"]},
     }
-    whole = {**base, **layout}
+    whole = {**base, **layout, "meta": {**base["meta"], **layout.get("meta", {})}}
     titled = whole.get("xaxis", {}).get("title")
     if titled:  # by itself it would sit on the edge of a low figure
         whole["xaxis"] = {**whole["xaxis"], "title": {"standoff": 8, **titled}}
     if not report["private"]:
         if whole["showlegend"]:  # of two lines on a telephone, which the words must not cover
             whole["margin"] = {**whole["margin"], "t": max(TWO_LINES, whole["margin"]["t"])}
-        whole["annotations"] = [_red_words(above=whole["margin"]["t"])]
+        whole["annotations"] = [
+            _red_words(above=whole["margin"]["t"]),
+            *whole.get("annotations", ()),
+        ]
     return {"data": traces, "layout": whole}
 
 

@@ -14,8 +14,10 @@ from synth_engine.codec.commutes import Commute, End
 from synth_engine.domain import Domain
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation.commutes import Flows
+from synth_engine.evaluation.style import shorten
 
 MAX_SINGLE_VALUES = 80  # values of a column, to be parts by themselves
+MAX_NAMES = 200  # parts that a map may name; those that would overlap are left out
 MAX_PARTS = 1000  # of a declared partition: origins by destinations are one table
 GRID_SQUARES = 10  # of a grid, along the longer side of the area
 RASTER_SQUARES = 48  # of a raster
@@ -28,14 +30,32 @@ Flow = tuple[int, int, int]  # part of the origin, part of the destination, reco
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Grid:
+    """Squares by their edges in degrees, from north to south and from west to east, and the names of rows and columns."""
+
+    norths: Floats
+    easts: Floats
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        return tuple(_letters(row) for row in range(self.norths.size - 1))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(str(column + 1) for column in range(self.easts.size - 1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Regions:
     """The public parts of one end. `of` gives the part of each position, -1 for those of none;
-    `north` and `east` are the middle of a part in degrees, NaN of one that lies nowhere."""
+    `north` and `east` are the middle of a part in degrees, NaN of one that lies nowhere.
+    grid: where the parts are squares of one."""
 
     labels: tuple[str, ...]
     north: Floats
     east: Floats
     of: Callable[[Whole], Whole]
+    grid: Grid | None = None
 
 
 def choices(commute: Commute, domain: Domain) -> dict[str, str]:
@@ -63,6 +83,24 @@ def divide(commute: Commute, domain: Domain, choice: str) -> tuple[Regions, Regi
         name = choice.removeprefix(DECLARED)
         first, second = (_of_values(end, _declared(domain, end)[name]) for end in ends)
     return first, second
+
+
+def names(
+    divided: tuple[Regions, Regions], records: tuple[Whole, Whole]
+) -> list[tuple[str, float, float]]:
+    """Names of parts with their middles, north and east, for a map: those with most records first. None of squares, whose
+    map has them along its sides."""
+    named: dict[str, tuple[int, float, float]] = {}
+    for part, counts in zip(divided, records, strict=True):
+        if part.grid is not None:
+            continue
+        for label, north, east, count in zip(
+            part.labels, part.north.tolist(), part.east.tolist(), counts.tolist(), strict=True
+        ):
+            if not np.isnan(north) and count >= named.get(label, (0,))[0]:
+                named[label] = (count, north, east)
+    ordered = sorted(named.items(), key=lambda entry: (-entry[1][0], entry[0]))[:MAX_NAMES]
+    return [(shorten(label), north, east) for label, (_, north, east) in ordered]
 
 
 def matrix(flows: Flows, parts: tuple[Regions, Regions]) -> Whole:
@@ -197,10 +235,13 @@ def grid(end: End, around: tuple[float, float, float, float], *, squares: int) -
         return np.where(located, row * columns + column, -1)
 
     row, column = np.divmod(np.arange(rows * columns), columns)
+    lines = Grid(
+        norths=north - np.arange(rows + 1) * side,
+        easts=west + np.arange(columns + 1) * side / flat,
+    )
     return Regions(
-        labels=tuple(
-            f"{_letters(a)}{b + 1}" for a, b in zip(row.tolist(), column.tolist(), strict=True)
-        ),
+        labels=tuple(a + b for a in lines.row_names for b in lines.column_names),
+        grid=lines,
         north=north - (row + 0.5) * side,
         east=west + (column + 0.5) * side / flat,
         of=of,

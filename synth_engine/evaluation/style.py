@@ -16,6 +16,7 @@ class Tone(NamedTuple):
 # static/css/tones.css is generated from here: python -m tests.tones.
 TONES = {
     "real": Tone("#3d5a80", "#8fb0d9"),
+    "real-soft": Tone("#dde5ef", "#26344a"),
     "synthetic": Tone("#c8641b", "#f0a160"),
     "synthetic-soft": Tone("#fbe6d5", "#4a2f18"),
     "ink": Tone("#1d2530", "#dfe5ec"),
@@ -30,6 +31,7 @@ TONES = {
     "difference-high": Tone("#b2182b", "#ef8a62"),
 }
 REAL = TONES["real"].light
+REAL_SOFT = TONES["real-soft"].light
 SYNTHETIC = TONES["synthetic"].light
 SYNTHETIC_SOFT = TONES["synthetic-soft"].light
 INK = TONES["ink"].light
@@ -41,6 +43,9 @@ RED_WORDS = "Real data — not differentially private"
 Scale = list[list[float | str]]
 MAGNITUDE: Scale = [[0.0, FAINT], [1.0, INK]]
 DENSITY: Scale = [[0.0, SYNTHETIC_SOFT], [1.0, SYNTHETIC]]
+REAL_DENSITY: Scale = [[0.0, REAL_SOFT], [1.0, REAL]]
+FEWER = TONES["difference-low"].light
+MORE = TONES["difference-high"].light
 DIVERGING: Scale = [
     [0.0, TONES["difference-low"].light],
     [0.25, TONES["difference-lower"].light],

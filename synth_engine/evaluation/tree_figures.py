@@ -244,7 +244,7 @@ def _heat(share_map: Map, records: Floats, density: Floats) -> dict[str, object]
 
 
 def _ground(share_map: Map, chosen: Square | None) -> dict[str, object]:
-    """No coast and no street: a graticule, as wide as it is at the middle of the box."""
+    """A graticule, as wide as it is at the middle of the box; pages draw coasts and towns on it."""
     middle = math.radians((share_map.latitudes[0] + share_map.latitudes[-1]) / 2)
     axis = {
         **_QUIET,
@@ -269,6 +269,7 @@ def _ground(share_map: Map, chosen: Square | None) -> dict[str, object]:
         },
         "height": 480,
         "margin": {"l": 56, "r": 12, "t": 64, "b": 52},
+        "meta": {"map": {}},
     }
     if chosen is not None:
         # A chosen square may be coarser than the map, and then covers several of its squares.

@@ -1,4 +1,4 @@
-"""The points of a gazetteer on a blank map, and its first lines as a table."""
+"""The points of a gazetteer on a map, and its first lines as a table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from synth_engine.references import Reference, ReferenceSheet
 from synthweb.lib.number_format import shortened
 
 MAX_POINTS = 6_000  # points; beyond it every so many-th
+ROOM = 0.06  # of the extent of the points, on each side of a map
+SMALLEST_MAP = 0.1  # degrees
 MAX_ROWS = 12
 MAX_SHOWN_COLUMNS = 30
 MAX_CELL_CHARACTERS = 40
-_WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards, without a background."
+_WHAT = "Where the codes of this table lie: longitude to the right, latitude upwards."
 _HOW = (
     "A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the "
     "shape is not the place you know, coordinates are wrong or swapped."
@@ -94,6 +96,7 @@ def _trace(reference: Reference, step: int) -> dict[str, object]:
 
 def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, object]:
     middle = sum(latitude for latitude, _ in points) / len(points)
+    norths, easts = zip(*points, strict=True)
     axis = {
         "gridcolor": style.QUIET,
         "zeroline": False,
@@ -108,13 +111,21 @@ def _layout(points: tuple[tuple[float, float], ...]) -> dict[str, object]:
         "font": {"color": style.INK},
         "showlegend": False,
         "dragmode": False,
-        "xaxis": axis,
+        "xaxis": {**axis, "range": _range(easts), "constrain": "domain"},
         "yaxis": {
             **axis,
+            "range": _range(norths),
+            "constrain": "domain",
             "scaleanchor": "x",
             # Equirectangular, true to scale at the middle latitude; the bound keeps it finite
             # at poles.
             "scaleratio": 1 / max(0.05, math.cos(math.radians(middle))),
         },
-        "meta": {"words": f"A map of {len(points)} points of the reference table"},
+        "meta": {"words": f"A map of {len(points)} points of the reference table", "map": {}},
     }
+
+
+def _range(degrees: tuple[float, ...]) -> list[float]:
+    """Both ends, with some room."""
+    room = ROOM * max(max(degrees) - min(degrees), SMALLEST_MAP)
+    return [min(degrees) - room, max(degrees) + room]

@@ -24,7 +24,6 @@ from synth_engine.evaluation import (
     regions,
     tallies,
 )
-from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.commute_view import CommuteView, FullTable, NamedPoint
 from synth_engine.evaluation.commutes import SHORT_KM, Flows
 from synth_engine.evaluation.figures.commutes import unpack_tables
@@ -45,7 +44,7 @@ class MapsPage:
 
     form: MapForm
     names: list[str]
-    cards: list[Card]
+    groups: list[commute_maps.FigureGroup]
     sheets: dict[str, FullTable]
     pair: str
     rows: int
@@ -120,12 +119,12 @@ def _page(
         near=anchors.busiest_destination(sides["synthetic"]),
     )
     view = _view(form, domain=domain, commute=commute, sides=sides)
-    made = commute_maps.make_all(view)
+    groups = commute_maps.make_groups(view)
     return MapsPage(
         form=form,
         names=anchors.names(commute=commute, domain=domain),
-        cards=[card for card, _ in made],
-        sheets={sheet.key: sheet for _, sheet in made},
+        groups=groups,
+        sheets={sheet.key: sheet for group in groups for _, sheet in group.figures},
         pair=pair,
         rows=sides["synthetic"].total + sides["synthetic"].missing,
         query=query.urlencode(),

@@ -17,6 +17,7 @@ from synth_engine.domain import Categorical, Domain, Number, Place, PointSet, To
 from synth_engine.domain.partitions import Partition
 from synth_engine.evaluation import (
     anchors,
+    commute_cards,
     commute_maps,
     curves,
     page,
@@ -370,7 +371,7 @@ def test_every_card_is_drawn_with_its_table_and_says_whether_it_is_real(
     found = commute_maps.make_all(
         shown(domain, real, drawn(domain, 250, seed=13), unit=curves.MILES)
     )
-    assert len(found) == (10 if beside else 8)
+    assert len(found) == (15 if beside else 8)
     for card, sheet in found:
         graph_objects.Figure(card.figure)
         json.dumps(card.figure, allow_nan=False)
@@ -434,3 +435,75 @@ def test_a_table_with_too_many_pairs_keeps_its_numbers_alone(
         and commute_figure.unpack_tables(entry, commutes(domain)[0]) is None
     )
     assert entry["errors_km"]
+
+
+def test_maps_beside_real_data_come_in_threes_and_say_what_they_name() -> None:
+    domain = towns()
+    view_of = shown(domain, drawn(domain, 300, seed=21), drawn(domain, 250, seed=22))
+    groups = [group for group in commute_maps.make_groups(view_of) if group.sides]
+    assert [group.sides for group in groups] == [("real", "synthetic", "difference")] * 3
+    for group in groups:
+        for card in group.cards:
+            assert card.figure is not None and card.red
+            meta = card.figure["layout"]["meta"]
+            names = [name for name, _, _ in meta["map"]["names"]]
+            assert "port" in names and meta["words"]
+    private = commute_maps.make_groups(shown(domain, None, drawn(domain, 250, seed=22)))
+    assert {group.sides for group in private} == {(), ("synthetic",)}
+
+
+def test_a_flow_that_only_one_table_has_is_red_or_blue_and_as_wide_as_its_share() -> None:
+    domain = towns()
+    real = {"home": np.array([0, 0, 0, 1]), "work": np.array([0, 0, 0, 0])}
+    synthetic = {"home": np.array([0, 0, 0, 1]), "work": np.array([0, 0, 0, 1])}
+    card, _ = commute_maps.flows(shown(domain, real, synthetic), "difference")
+    assert card.figure is not None and "25.0% of the records" in card.verdict
+    texts = [
+        text
+        for trace in card.figure["data"]
+        for text in trace.get("text") or ()  # type: ignore[attr-defined]
+        if "of records" in text
+    ]
+    assert sorted(text.rsplit(": ", 1)[1] for text in texts) == [
+        "+25.000% of records",
+        "-25.000% of records",
+    ]
+
+
+def test_squares_of_a_grid_are_named_along_the_sides_of_the_map_of_flows() -> None:
+    domain = cells()
+    card, _ = commute_maps.flows(shown(domain, None, drawn(domain, 250, seed=23)), "synthetic")
+    assert card.figure is not None
+    layout = card.figure["layout"]
+    assert layout["yaxis"]["ticktext"][0] == "A" and layout["xaxis"]["ticktext"][0] == "1"
+    assert layout["meta"]["map"]["names"] == []
+    (commute,) = commutes(domain)
+    grid = regions.grid(commute.origin, regions.box(commute), squares=10)
+    assert grid.grid is not None
+    first = dict(zip(layout["xaxis"]["ticktext"], layout["xaxis"]["tickvals"], strict=True))
+    at = grid.labels.index("A1")
+    assert first["1"] == pytest.approx(grid.east[at], abs=1e-4)
+
+
+def test_the_difference_of_two_curves_has_a_strip_of_its_own_with_its_scale_in_words() -> None:
+    domain = towns()
+    both = shown(domain, drawn(domain, 300, seed=24), drawn(domain, 250, seed=25))
+    card, _ = commute_cards.all_records(both)
+    assert card.figure is not None
+    data, layout = card.figure["data"], card.figure["layout"]
+    (line,) = [trace for trace in data if trace.get("name") == "synthetic minus real"]
+    curves_of = {
+        trace["name"]: trace["y"]
+        for trace in data
+        if trace.get("name") in {"real", "synthetic"}
+    }
+    expected = [
+        100 * (b - a) for a, b in zip(curves_of["real"], curves_of["synthetic"], strict=True)
+    ]  # type: ignore[call-overload]
+    assert line["yaxis"] == "y2" and line["y"] == pytest.approx(expected, abs=1e-3)
+    end = layout["yaxis2"]["range"][1]
+    assert max(map(abs, expected)) <= end
+    words = [note["text"] for note in layout["annotations"]]
+    assert f"synthetic minus real, ±{end:g} points of 100" in words
+    alone, _ = commute_cards.all_records(shown(domain, None, drawn(domain, 250, seed=25)))
+    assert alone.figure is not None and "yaxis2" not in alone.figure["layout"]
