@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from django import forms
+from django.forms import BoundField
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import SpecError
@@ -16,10 +17,12 @@ from synthweb.ledger import proposals, selectors
 from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, short_text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
 from synthweb.ledger.services import Opening
+from synthweb.lib import guarantee
 from synthweb.lib.errors import Refused
 
 NEW = ""  # the choice of no existing account
 _RULES = [
+    ("", _("As proposed, by the number of releases")),
     (
         Rule.BASIC.value,
         _("Basic: ε and δ of the runs add up. Easy to explain; right for a few runs."),
@@ -71,39 +74,57 @@ def _delta(**options: Any) -> AmountInput:
     )
 
 
+_ADVANCED = ("rule", "epsilon", "releases", "delta")
+
+
 class AskForm(forms.Form):
-    """A steward asks for budget. Under zCDP the (ε, δ) they have in mind is turned into the ρ that gives it."""
+    """A steward says what is published, how often, and who reads it; ε, δ and the rule follow from that, unless they are typed.
+    Under zCDP the (ε, δ) is turned into the ρ that gives it."""
 
     account = forms.ChoiceField(label=_("Pays from"), widget=forms.RadioSelect, required=False)
+    reason = forms.CharField(
+        label=_("What will be published, and what for?"),
+        widget=forms.Textarea(attrs={"rows": 3, "autofocus": True}),
+        max_length=4000,
+        help_text=_("The custodian decides by this."),
+    )
+    rhythm = forms.ChoiceField(
+        label=_("How often?"),
+        choices=BudgetRequest.Rhythm.choices,
+        widget=forms.RadioSelect,
+        initial=BudgetRequest.Rhythm.YEARLY,
+        required=False,
+        help_text=_("A table that is made again later counts as well."),
+    )
+    years = forms.IntegerField(
+        label=_("For how many years?"),
+        min_value=1,
+        max_value=proposals.MAX_YEARS,
+        initial=proposals.YEARS,
+        required=False,
+    )
+    readers = forms.ChoiceField(
+        label=_("Who reads it?"),
+        choices=BudgetRequest.Readers.choices,
+        widget=forms.RadioSelect,
+        initial=BudgetRequest.Readers.PUBLIC,
+        required=False,
+    )
     rule = forms.ChoiceField(
         label=_("How losses add up"), choices=_RULES, widget=forms.RadioSelect, required=False
     )
-    epsilon = _epsilon(
-        initial="1",
-        help_text=_("1 is a common, careful choice; 0.1 is strict; above 5 says little."),
-    )
+    epsilon = _epsilon(required=False)
     releases = forms.IntegerField(
         label=_("How many releases do you plan?"),
         min_value=1,
         max_value=proposals.MAX_PLANNED_RELEASES,
-        initial=proposals.PLANNED,
         required=False,
         help_text=_(
-            "Tables made again later count as well. Each one takes its part of ε, and of δ."
+            "Left empty: as often as you said. Each one takes its part of ε, and of δ."
         ),
     )
     delta = _delta(
-        help_text=_(
-            "Left empty: 1e-9 for each planned release, which stays far below one over the number of people."
-        )
-    )
-    reason = forms.CharField(
-        label=_("What for"),
-        widget=forms.Textarea(attrs={"rows": 3, "autofocus": True}),
-        max_length=4000,
-        help_text=_(
-            "The custodian decides by this: what will be published, for whom, and how often."
-        ),
+        help_text=_("Left empty: as proposed, far below one over the number of people.")
     )
 
     def __init__(self, *args: Any, dataset: Dataset, **kwargs: Any) -> None:
@@ -121,7 +142,11 @@ class AskForm(forms.Form):
         if self.covering:
             del self.fields["rule"]
         else:
-            self.fields["rule"].initial = Rule.BASIC.value
+            self.fields["rule"].initial = ""
+        # Here, because the whole scale of words is one sentence that is put together.
+        self.fields["epsilon"].help_text = _("Left empty: as proposed. %(scale)s") % {
+            "scale": guarantee.strength_sentence()
+        }
 
     @property
     def chosen(self) -> BudgetAccount | None:
@@ -130,26 +155,62 @@ class AskForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        cleaned["rule"] = (
-            self.chosen.rule if self.chosen else cleaned.get("rule") or Rule.BASIC.value
-        )
-        cleaned["releases"] = cleaned.get("releases") or proposals.PLANNED
+        if self.errors:
+            return cleaned
+        proposal = self.proposal
+        cleaned["rule"] = proposal.rule
+        cleaned["releases"] = proposal.releases
         # The raw text decides, because an empty field and a typed 0 are both cleaned to 0.
-        if not self.errors and not str(self["delta"].value() or "").strip():
-            cleaned["delta"] = self.proposed_delta(cleaned["releases"], rule=cleaned["rule"])
-        if not self.errors:
-            cleaned["amount"] = self._amount(cleaned)
+        for currency in ("epsilon", "delta"):
+            if not self._typed(currency):
+                cleaned[currency] = getattr(proposal, currency)
+        cleaned["amount"] = self._amount(cleaned)
         return cleaned
 
-    def proposed_delta(self, releases: int, *, rule: str) -> int:
-        """δ where nobody typed one: for all planned releases under the basic rule. Under zCDP it is that of the whole account,
-        in which the ρ of releases adds up."""
-        return proposals.delta_for(releases if rule == Rule.BASIC else 1, records=self.records)
+    @property
+    def proposal(self) -> proposals.BudgetProposal:
+        """What follows from the answers as they stand, before they are complete as well."""
+        rhythm = self._choice("rhythm", BudgetRequest.Rhythm.YEARLY)
+        years = self._number("years", most=proposals.MAX_YEARS) or proposals.YEARS
+        paying = self.covering or self.joinable.get(self._typed("account"))
+        return proposals.propose(
+            readers=self._choice("readers", BudgetRequest.Readers.PUBLIC),
+            releases=self._number("releases", most=proposals.MAX_PLANNED_RELEASES)
+            or proposals.releases_for(rhythm, years=years),
+            rule=paying.rule if paying else self._choice("rule", ""),
+            records=self.records,
+        )
+
+    @property
+    def advanced(self) -> list[BoundField]:
+        """What is folded away, because it is proposed."""
+        return [self[name] for name in _ADVANCED if name in self.fields]
+
+    @property
+    def questions(self) -> list[BoundField]:
+        """What a steward is asked."""
+        return [field for field in self.visible_fields() if field.name not in _ADVANCED]
 
     @property
     def advanced_open(self) -> bool:
         """Whether what is folded away is wrong or was changed."""
-        return bool(self["delta"].errors or self["delta"].value())
+        return any(field.errors or field.value() for field in self.advanced)
+
+    def _typed(self, name: str) -> str:
+        return str(self[name].value() or "").strip() if name in self.fields else ""
+
+    def _choice(self, name: str, usual: str) -> str:
+        typed = self._typed(name)
+        field = self.fields.get(name)
+        offered = isinstance(field, forms.ChoiceField) and field.valid_value(typed)
+        return typed if typed and offered else usual
+
+    def _number(self, name: str, *, most: int) -> int | None:
+        """What was typed, if it is a number that the field takes."""
+        typed = self._typed(name)
+        # Bounded before it is read: a number of a million digits takes long.
+        number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 0
+        return number if 1 <= number <= most else None
 
     def _amount(self, cleaned: dict[str, Any]) -> Amount | None:
         if cleaned["rule"] == Rule.BASIC:

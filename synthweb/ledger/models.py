@@ -17,6 +17,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset
@@ -105,6 +106,17 @@ class BudgetRequest(models.Model):
         GRANTED = "granted", "Granted"
         REFUSED = "refused", "Refused"
 
+    class Rhythm(models.TextChoices):
+        ONCE = "once", _("Once")
+        YEARLY = "yearly", _("Every year")
+        QUARTERLY = "quarterly", _("Every quarter")
+        MONTHLY = "monthly", _("Every month")
+
+    class Readers(models.TextChoices):
+        PUBLIC = "public", _("Everybody: it will be public")
+        NAMED = "named", _("Named analysts, who agreed to terms")
+        INSIDE = "inside", _("People inside the organisation alone")
+
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     dataset = models.ForeignKey(
         Dataset, on_delete=models.PROTECT, related_name="budget_requests"
@@ -123,6 +135,8 @@ class BudgetRequest(models.Model):
     releases = models.PositiveIntegerField(
         null=True, blank=True
     )  # how many its steward plans to make of it
+    rhythm = models.CharField(max_length=9, choices=Rhythm, blank=True)
+    readers = models.CharField(max_length=6, choices=Readers, blank=True)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"

@@ -14,7 +14,7 @@ from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import chain, checkpoints, figures, filters, forms, selectors
+from synthweb.ledger import chain, checkpoints, consequences, figures, filters, forms, selectors
 from synthweb.ledger.amounts import Amount
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
@@ -182,11 +182,35 @@ def deciding(
     context["twins"] = (
         [] if covering else selectors.accounts_with_same_content(budget_request.dataset)
     )
+    context["consequences"] = consequences.of_grant(
+        selectors.amount_of(budget_request),
+        rule=budget_request.rule,
+        protection=selectors.protection_of(budget_request.dataset),
+        account=covering or budget_request.account,
+    )
+    context["earlier"] = consequences.earlier_grants(budget_request.dataset)
     if selectors.may_decide(user, budget_request):
         context["grant"] = grant or forms.GrantForm(budget_request=budget_request)
         context["refuse"] = refuse or forms.RefuseForm()
     context["own"] = budget_request.requested_by_id == user.pk
     return context
+
+
+def confirming(budget_request: BudgetRequest, grant: forms.GrantForm) -> dict[str, object]:
+    """The page that asks a second time before a cap grows. grant: as it was typed, and valid."""
+    decision = grant.decision
+    account = None if decision["opening"].separate else grant.covering or decision["account"]
+    return {
+        "asked": budget_request,
+        "grant": grant,
+        "amounts": amounts(decision["amount"], rule=budget_request.rule),
+        "consequences": consequences.of_grant(
+            decision["amount"],
+            rule=budget_request.rule,
+            protection=selectors.protection_of(budget_request.dataset),
+            account=account,
+        ),
+    }
 
 
 def _worth(budget_request: BudgetRequest) -> list[tuple[str, Fraction]]:

@@ -8,6 +8,7 @@ the second time gives the entry of the first and moves nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -44,11 +45,13 @@ State = BudgetRequest.State
 # --- asking and deciding ----------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What is asked for: so much under this rule, for as many releases as are planned."""
+    """What is asked for: so much under this rule, for as many releases as are planned, so often and for these readers."""
 
     rule: str
     amount: Amount
     releases: int | None = None
+    rhythm: str = ""
+    readers: str = ""
 
 
 @transaction.atomic
@@ -80,6 +83,8 @@ def request_budget(
                 reason=reason,
                 rule=rule,
                 releases=terms.releases,
+                rhythm=terms.rhythm,
+                readers=terms.readers,
                 **amount.as_dict,
             )
     except IntegrityError:
@@ -171,6 +176,13 @@ def grant(
         },
     )
     return entry
+
+
+def rehearse_grant(**decision: Any) -> None:
+    """Do what `grant` does, and take it back: it raises what the grant would raise, before somebody is asked to confirm."""
+    with transaction.atomic():
+        grant(**decision)
+        transaction.set_rollback(True)
 
 
 @transaction.atomic

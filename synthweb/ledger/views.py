@@ -111,9 +111,18 @@ def ask(request: SignedInRequest, dataset_code: str) -> HttpResponse:
     wanted = {
         name: request.GET[name][:40] for name in ("epsilon", "delta") if request.GET.get(name)
     }
-    form = forms.AskForm(request.POST or None, dataset=dataset, initial=wanted)
+    proposing = "propose" in request.POST
+    form = (
+        # Nothing is checked yet: the answers stand, and what follows from them is shown.
+        forms.AskForm(dataset=dataset, initial=request.POST.dict())
+        if proposing
+        else forms.AskForm(request.POST or None, dataset=dataset, initial=wanted)
+    )
+    if proposing and fragments.asked_by_page(request):
+        return render(request, "ledger/_proposal.html", {"form": form})
     if (
         request.method == "POST"
+        and not proposing
         and form.is_valid()
         and (budget_request := _ask(request, form, dataset_code))
     ):
@@ -145,10 +154,21 @@ def grant(request: SignedInRequest, code: str) -> HttpResponse:
     budget_request = selectors.request_for(request.user, code, need=Need.GRANT)
     form = forms.GrantForm(request.POST, budget_request=budget_request)
     if form.is_valid():
+        decision = {
+            "custodian": request.user,
+            "request": budget_request,
+            **form.decision,
+        }
         try:
-            entry = services.grant(
-                custodian=request.user, request=budget_request, **form.decision
-            )
+            # A cap cannot be taken back, so it is asked for twice.
+            if "confirmed" not in request.POST:
+                services.rehearse_grant(**decision)
+                return render(
+                    request,
+                    "ledger/confirm_grant.html",
+                    screens.confirming(budget_request, form),
+                )
+            entry = services.grant(**decision)
             messages.success(
                 request,
                 _("Granted: entry %(sequence)s of %(name)s.")
@@ -200,6 +220,8 @@ def _ask(
                 rule=form.cleaned_data["rule"],
                 amount=form.cleaned_data["amount"],
                 releases=form.cleaned_data["releases"],
+                rhythm=form.cleaned_data["rhythm"],
+                readers=form.cleaned_data["readers"],
             ),
             reason=form.cleaned_data["reason"],
             account=form.chosen,

@@ -23,6 +23,7 @@ urlpatterns = [
     path("datasets/<code:code>/delete/", lifecycle.delete, name="delete"),
     path("datasets/<code:code>/", views.dataset, name="dataset"),
     path("datasets/<code:code>/runs/", views.dataset_runs, name="dataset-runs"),
+    path("ledger/requests/<slug:code>/accuracy/", views.accuracy, name="accuracy"),
     path("search/", views.search, name="search"),
     path("docs/", views.docs_index, name="docs"),
     path("docs/<path:slug>/", views.docs_page, name="docs-page"),

@@ -12,8 +12,10 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from synthweb.accounts.http import SignedInRequest
 from synthweb.datasets.selectors import dataset_for, refusal_for
+from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
 from synthweb.pages import docs, search_results, selectors
+from synthweb.runs import accuracy as runs_accuracy
 
 
 @require_safe
@@ -57,6 +59,30 @@ def dataset_runs(request: SignedInRequest, code: str) -> HttpResponse:
     ]
     return fragments.render_fragment(
         request, "pages/_runs.html", context, title=f"Runs of {dataset.name}", crumbs=crumbs
+    )
+
+
+@require_safe
+@login_required
+def accuracy(request: SignedInRequest, code: str) -> HttpResponse:
+    """What accuracy a request for budget buys; a part of its page, because a forecast takes seconds for a wide table."""
+    asked = ledger.request_for(request.user, code)
+    bought = runs_accuracy.bought(
+        asked.dataset,
+        rule=asked.rule,
+        amount=ledger.amount_of(asked),
+        releases=asked.releases,
+    )
+    crumbs = [
+        (reverse("ledger:index"), "Ledger"),
+        (reverse("ledger:request", args=[code]), f"Request {code}"),
+    ]
+    return fragments.render_fragment(
+        request,
+        "pages/_accuracy.html",
+        {"bought": bought},
+        title="What it buys",
+        crumbs=crumbs,
     )
 
 

@@ -26,13 +26,12 @@ from synth_engine.evaluation.thumbnails import model_thumbnail
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets.domain_cache import Cited, cited, domain_of
-from synthweb.lib import number_format
+from synthweb.lib import guarantee, number_format
 from synthweb.releases import (
     call_sums,
     chain,
     citation,
     expected,
-    guarantee,
     learned_domain,
     licences,
     look,

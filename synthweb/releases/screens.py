@@ -22,7 +22,7 @@ from synthweb.accounts.models import User
 from synthweb.accounts.permissions import Need
 from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
-from synthweb.lib import number_format
+from synthweb.lib import guarantee, number_format
 from synthweb.lib.pagination import SortColumn, listing, query_with
 from synthweb.releases import (
     call_sums,
@@ -32,7 +32,6 @@ from synthweb.releases import (
     expected,
     findings,
     groups,
-    guarantee,
     learned_domain,
     licences,
     maps,

@@ -15,8 +15,8 @@ from synthweb.ledger import selectors as ledger
 from synthweb.ledger.amounts import ATTO, Shortfall
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
+from synthweb.lib import guarantee
 from synthweb.lib.number_format import share
-from synthweb.releases import guarantee
 from synthweb.runs import learning, planning, priors, public_tables, sample_size, timing
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning

@@ -177,6 +177,20 @@ def forecast(
     )
 
 
+def expected(
+    domain: Domain,
+    *,
+    mechanism: str,
+    epsilon: Fraction,
+    delta: Fraction,
+    rows: int,
+    rule: Rule = "basic",
+) -> Point | None:
+    """What one method gives at one ε, with its usual parameters; None where it is not offered."""
+    facts = ForecastFacts(domain=_Known(domain), delta=delta, rows=rows, rule=rule)
+    return _point(facts, mechanism, "{}", epsilon)
+
+
 def _better(
     here: Mapping[str, Point | None], titles: Mapping[str, str], domain: Domain
 ) -> Better | None:

@@ -73,19 +73,24 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> P
 
 def rows_known(proposal: Proposal) -> tuple[int, str]:
     """How many records error is estimated for: only a public or an already paid-for number, or what was typed."""
-    domain = proposal.plan.domain
-    if domain.rows:
-        return domain.rows, "the public number of records"
-    # The true number of records is private. The noisy one of a release is paid for and public.
-    earlier = Release.objects.filter(dataset=proposal.dataset, rows__gt=0).order_by(
-        "-created_at"
-    )
-    if rows := earlier.values_list("rows", flat=True).first():
-        return rows, "the noisy number of an earlier release"
+    rows, source = public_rows(proposal.dataset, proposal.plan.domain)
+    if source != ASSUMED:
+        return rows, source
     if proposal.facts.rows:
         return proposal.facts.rows, "your guess"
     if proposal.spec.rows:
         return proposal.spec.rows, "the number you asked for"
+    return rows, source
+
+
+def public_rows(dataset: Dataset, domain: Domain) -> tuple[int, str]:
+    """How many records the table has, as far as that is public, and where the number comes from."""
+    if domain.rows:
+        return domain.rows, "the public number of records"
+    # The true number of records is private. The noisy one of a release is paid for and public.
+    earlier = Release.objects.filter(dataset=dataset, rows__gt=0).order_by("-created_at")
+    if rows := earlier.values_list("rows", flat=True).first():
+        return rows, "the noisy number of an earlier release"
     return UNKNOWN_ROWS, ASSUMED
 
 

@@ -187,6 +187,7 @@ def test_the_main_job_from_upload_to_audit(
 
     # --- asks; may not grant to himself
     person.go(f"/ledger/ask/{code}/")
+    person.find("details.fold > summary").click()
     person.type("epsilon", "2")
     person.type("reason", "One release for teaching, one in reserve.")
     person.picture("04-ask")
@@ -202,7 +203,8 @@ def test_the_main_job_from_upload_to_audit(
         "Public data, small budget."
     )
     person.picture("05-grant")
-    person.press("Grant this budget")
+    person.press("Go on to the confirmation")
+    person.press("Yes, grant it")
     person.wait_for_text("Granted")
     person.sign_out()
 

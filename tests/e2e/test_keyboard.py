@@ -56,8 +56,9 @@ def test_upload_to_comparison_by_keyboard_alone(
     keyboard.reads("All 3 columns confirmed")
     keyboard.press("Confirm this description")
     keyboard.press("Ask for")
-    keyboard.field("epsilon").send_keys("2")
     keyboard.field("reason").send_keys("To publish a synthetic table.")
+    keyboard.press("Advanced")
+    keyboard.field("epsilon").send_keys("2")
     keyboard.press("Send the request")
     keyboard.reads("Waiting for a custodian")
     ledger.grant(

@@ -193,6 +193,7 @@ GET    ledger/verify_ledger.py                                       302    200 
 GET    ledger/ask/<slug:dataset_code>/                               302    404    404    404    200    403    403    403
 POST   ledger/ask/<slug:dataset_code>/                               302    404    404    404    200    403    403    403
 GET    ledger/requests/<slug:code>/                                  302    404    403    403    200    200    200    200
+GET    ledger/requests/<slug:code>/accuracy/                         302    404    403    403    200    200    200    200
 GET    ledger/requests/<slug:code>/grant/                            405    405    405    405    405    405    405    405
 POST   ledger/requests/<slug:code>/grant/                            302    404    403    403    403    422    403    403
 GET    ledger/requests/<slug:code>/refuse/                           405    405    405    405    405    405    405    405

@@ -48,8 +48,9 @@ def test_the_default_delta_pays_for_every_planned_release(
 ) -> None:
     client, ask = browser(cast.steward), reverse("ledger:ask", args=[described.code])
     page = client.get(ask).text
-    assert 'name="releases" value="10"' in page
-    assert "<summary>Advanced: δ</summary>" in page
+    assert 'data-proposed="releases">3<' in page
+    assert 'data-proposed="delta">3e-9<' in page
+    assert '<details class="fold mb-3" open>' not in page
     client.post(
         ask,
         {
@@ -91,6 +92,33 @@ def test_the_proposed_delta_stays_far_below_one_over_a_public_number_of_records(
     assert proposals.delta_for(10) == 10 * ONE
     assert proposals.delta_for(10, records=300) == 10 * ONE
     assert proposals.delta_for(1000, records=10**6) == ATTO // 10**8 < 1000 * ONE
+
+
+@pytest.mark.parametrize("releases", [1, 10, proposals.MAX_PLANNED_RELEASES])
+@pytest.mark.parametrize("readers", proposals.Readers.values)
+@pytest.mark.parametrize("rule", ["", *Rule.values])
+@pytest.mark.parametrize("records", [None, 1, 10**9])
+def test_no_proposal_has_a_delta_of_nothing(
+    releases: int, readers: str, rule: str, records: int | None
+) -> None:
+    proposal = proposals.propose(readers=readers, releases=releases, rule=rule, records=records)
+    assert proposal.epsilon > 0 and proposal.delta > 0
+    assert all((proposal.why_epsilon, proposal.why_delta, proposal.why_rule))
+
+
+def test_where_delta_ran_out_no_way_in_lowers_it_without_a_word(
+    cast: Cast, described: Dataset, browser: Open
+) -> None:
+    """What is asked for stands or is refused, on the form and by REST; the ledger holds nothing else."""
+    granted(cast, described, Amount(epsilon=5 * ONE, delta=ONE))
+    worker.synthesize(code=scene.submit(steward=cast.steward, dataset=described).code)
+    typed = {"mechanism": "independent", "epsilon": "1", "delta": "1e-9", "name": ""}
+    page = browser(cast.steward).post(reverse("runs:new", args=[described.code]), typed).text
+    assert "The budget has no δ left" in page
+    body = {"dataset": described.code, "mechanism": "independent", "epsilon": "1"}
+    calls = Caller(cast.steward, "read", "spend")
+    assert_problem(calls.send("/runs/", body | {"delta": "1e-9"}), status=409)
+    assert described.runs.count() == 1
 
 
 def test_under_zcdp_the_proposed_delta_is_that_of_the_account(

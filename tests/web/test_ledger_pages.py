@@ -108,7 +108,7 @@ def test_a_custodian_is_refused_their_own_request_by_page(cast, who, browser, ma
     client = browser(cast.custodian)
     page = client.get(reverse("ledger:request", args=[asked.code]))
     assert "somebody else decides" in page.text
-    assert "Grant this budget" not in page.text
+    assert "/grant/" not in page.text
     assert (
         client.post(reverse("ledger:grant", args=[asked.code]), {"reason": "x"}).status_code
         == 403
@@ -136,6 +136,7 @@ def test_from_asking_to_the_account_by_page(cast, browser, made):
             "epsilon": "2",
             "delta": "1e-9",
             "reason": "Two tables at most.",
+            "confirmed": "1",
         },
         follow=True,
     )
@@ -150,6 +151,65 @@ def test_from_asking_to_the_account_by_page(cast, browser, made):
     assert (
         "Two tables at most." in steward.get(reverse("ledger:request", args=[asked.code])).text
     )
+
+
+def test_what_a_steward_plans_becomes_an_amount_and_the_custodian_reads_it(cast, browser, made):
+    ask = reverse("ledger:ask", args=[made.code])
+    answers = {"reason": "A table.", "rhythm": "quarterly", "years": "2", "readers": "named"}
+    steward = browser(cast.steward)
+    proposed = steward.post(
+        ask, answers | {"propose": "1"}, headers={"HX-Request": "true"}
+    ).text
+    assert (
+        'data-proposed="epsilon">2<' in proposed and 'data-proposed="releases">8<' in proposed
+    )
+    assert ">zCDP<" in proposed
+    whole = steward.post(ask, answers | {"propose": "1", "years": "x"}).text
+    assert "A table." in whole and 'data-proposed="releases">12<' in whole
+    assert BudgetRequest.objects.count() == 0
+    steward.post(ask, answers)
+    asked = BudgetRequest.objects.get()
+    assert (asked.rule, asked.releases, asked.readers) == (Rule.ZCDP, 8, "named")
+    worth = selectors.guarantee_of(selectors.amount_of(asked), delta=Fraction("1e-9"))
+    assert 1.9999 < worth <= 2
+    page = browser(cast.custodian).get(reverse("ledger:request", args=[asked.code])).text
+    assert asked.get_readers_display() in page
+
+
+@pytest.mark.parametrize("readers", ["public", "named", "inside"])
+@pytest.mark.parametrize("rhythm", ["once", "yearly", "quarterly", "monthly"])
+def test_every_answer_gives_a_request(cast, browser, made, readers, rhythm):
+    ask = reverse("ledger:ask", args=[made.code])
+    answers = {"reason": "A table.", "rhythm": rhythm, "years": "3", "readers": readers}
+    assert browser(cast.steward).post(ask, answers).status_code == 302
+
+
+def test_a_custodian_sees_what_a_grant_means_and_confirms_it(cast, who, browser, made):
+    setup.granted(who, setup.dataset(who, name="Last year"), amount=Amount(epsilon=10**9))
+    asked = setup.asked(who, made, amount=Amount(epsilon=10**9, delta=10**9))
+    custodian = browser(cast.custodian)
+    page = custodian.get(reverse("ledger:request", args=[asked.code])).text
+    assert "right at most 74 times in 100" in page
+    assert page.count('<g class="hundred-') == 100
+    assert page.count('<g class="hundred-gained"') == 24 and "Last year" in page
+    data = {"epsilon": "4", "delta": "1e-9", "name": "Workers", "reason": "Agreed."}
+    grant = reverse("ledger:grant", args=[asked.code])
+    second = custodian.post(grant, data).text
+    assert "right at most 99 times in 100" in second and 'name="confirmed"' in second
+    assert BudgetAccount.objects.filter(name="Workers").count() == 0
+    asked.refresh_from_db()
+    assert asked.state == BudgetRequest.State.OPEN
+    custodian.post(grant, data | {"confirmed": "1"})
+    assert BudgetAccount.objects.get(name="Workers").epsilon_cap == 4 * 10**9
+
+
+def test_what_is_granted_for_an_account_that_is_there_is_added_to_its_cap(
+    cast, who, browser, made
+):
+    setup.granted(who, made, amount=Amount(epsilon=10**9))
+    asked = setup.asked(who, made, amount=Amount(epsilon=10**9))
+    page = browser(cast.custodian).get(reverse("ledger:request", args=[asked.code])).text
+    assert "right at most 89 times in 100" in page
 
 
 def test_under_zcdp_what_was_typed_becomes_the_rho_that_gives_it(cast, browser, made):
@@ -216,7 +276,7 @@ def test_both_pages_say_that_the_same_content_has_a_budget(cast, who, browser):
     answer = browser(cast.custodian).post(page, data)
     assert answer.status_code == 422 and "The same content has a budget already" in answer.text
     assert BudgetAccount.objects.count() == 1
-    browser(cast.custodian).post(page, {**data, "account": first.code})
+    browser(cast.custodian).post(page, {**data, "account": first.code, "confirmed": "1"})
     assert selectors.account_of(again) == first
 
 

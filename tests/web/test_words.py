@@ -11,8 +11,8 @@ from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger.audit_lines import facts
+from synthweb.lib.guarantee import meaning
 from synthweb.lib.number_format import in_letters
-from synthweb.releases.guarantee import meaning
 from synthweb.runs.forms import parameter_field
 
 RECORD = PrivacyUnit()

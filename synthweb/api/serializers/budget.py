@@ -115,6 +115,8 @@ class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
             "rule",
             "amount",
             "releases",
+            "rhythm",
+            "readers",
             "reason",
             "state",
             "requested_by",
@@ -139,6 +141,14 @@ class NewRequestSerializer(StrictSerializer):
         min_value=1,
         max_value=proposals.MAX_PLANNED_RELEASES,
         help_text="How many releases are planned. Under the basic rule a delta that is left out is then one for all of them.",
+    )
+    rhythm = Choice(
+        choices=BudgetRequest.Rhythm.choices,
+        required=False,
+        help_text="How often tables are published.",
+    )
+    readers = Choice(
+        choices=BudgetRequest.Readers.choices, required=False, help_text="Who reads them."
     )
     reason = Text(max_length=4000)
     account = Text(

@@ -73,7 +73,11 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
             steward=caller(request),
             dataset=dataset,
             terms=services.Terms(
-                rule=data["rule"], amount=amount_from(data), releases=data.get("releases")
+                rule=data["rule"],
+                amount=amount_from(data),
+                releases=data.get("releases"),
+                rhythm=data.get("rhythm", ""),
+                readers=data.get("readers", ""),
             ),
             reason=data["reason"],
             account=selectors.account_for(caller(request), data["account"])

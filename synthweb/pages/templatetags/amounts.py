@@ -12,6 +12,7 @@ from typing import Any
 
 from django import template
 
+from synthweb.lib import guarantee
 from synthweb.lib.number_format import GREEK, RELATIONS, grouped, in_letters
 
 register = template.Library()
@@ -57,6 +58,18 @@ def rho(value: int | None) -> str:
 def delta(value: int | None) -> str:
     """Atto-δ as a number: 1000000000 → 1e-9."""
     return amount(value, "delta")
+
+
+@register.filter
+def strength(value: int | None) -> str:
+    """The word for an ε of the ledger: 1000000000 → careful."""
+    return guarantee.strength(Fraction(int(value or 0), SCALES["epsilon"]))
+
+
+@register.simple_tag
+def strengths() -> str:
+    """Every word for ε, in a sentence."""
+    return guarantee.strength_sentence()
 
 
 @register.filter

@@ -1,0 +1,114 @@
+"""What accuracy a budget buys, from public facts alone: the error to expect of each of the planned releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from django.utils.translation import gettext as _
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, PrivacyError
+from synth_engine.plans.forecast import Point
+from synthweb.datasets.models import Dataset
+from synthweb.ledger.amounts import ATTO, NANO, Amount
+from synthweb.ledger.consequences import AT_DELTA
+from synthweb.ledger.models import Rule
+from synthweb.ledger.selectors import guarantee_of
+from synthweb.lib.number_format import share
+from synthweb.runs import forecast, planning
+
+SHARES = ((Fraction(1, 2), "half"), (Fraction(1), "asked"), (Fraction(2), "double"))
+"""Of what is asked for: what less would cost, and what more would buy."""
+FINEST = 10**6  # of an ε that is forecast: 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccuracyLine:
+    """The shares of records that are off, if so much is granted. epsilon: of each release."""
+
+    title: str
+    as_asked: bool
+    epsilon: Fraction
+    columns: str
+    pairs: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """What half, all and twice of a budget buy, with the method that is recommended for the table."""
+
+    method: str
+    rows: int
+    rows_source: str
+    releases: int
+    lines: tuple[AccuracyLine, ...]
+
+
+def bought(
+    dataset: Dataset, *, rule: str, amount: Amount, releases: int | None
+) -> Accuracy | None:
+    """What `amount` buys for each of so many equal releases (None: for one). None if no method can be forecast."""
+    domain = planning.described(dataset)
+    if domain is None:
+        return None
+    rows, source = planning.public_rows(dataset, domain)
+    name = mechanisms.recommended(domain)
+    titles = {"half": _("Half of it"), "asked": _("As asked"), "double": _("Twice as much")}
+    lines = []
+    for part, key in SHARES:
+        epsilon, delta = _of_a_release(rule, amount, parts=part / (releases or 1))
+        point = _forecast(domain, name, epsilon=epsilon, delta=delta, rows=rows, rule=rule)
+        if point is not None:
+            lines.append(
+                AccuracyLine(
+                    title=titles[key],
+                    as_asked=key == "asked",
+                    epsilon=epsilon,
+                    columns=share(point["oneway"]),
+                    pairs=share(point["pairs"]),
+                )
+            )
+    method = next((one["title"] for one in mechanisms.describe() if one["id"] == name), name)
+    return (
+        Accuracy(
+            method=method,
+            rows=rows,
+            rows_source=source,
+            releases=releases or 1,
+            lines=tuple(lines),
+        )
+        if lines
+        else None
+    )
+
+
+def _of_a_release(rule: str, amount: Amount, *, parts: Fraction) -> tuple[Fraction, Fraction]:
+    """(ε, δ) of a release that takes so much of the amount."""
+    if rule == Rule.ZCDP:
+        whole = guarantee_of(Amount(rho=int(amount.rho * parts)), delta=AT_DELTA)
+        return Fraction(int(whole * FINEST), FINEST), AT_DELTA
+    epsilon, delta = (
+        Fraction(amount.epsilon, NANO) * parts,
+        Fraction(amount.delta, ATTO) * parts,
+    )
+    return Fraction(int(epsilon * FINEST), FINEST), Fraction(int(delta * ATTO), ATTO)
+
+
+def _forecast(
+    domain: Domain, name: str, *, epsilon: Fraction, delta: Fraction, rows: int, rule: str
+) -> Point | None:
+    if epsilon <= 0:
+        return None
+    try:
+        return forecast.expected(
+            domain,
+            mechanism=name,
+            epsilon=epsilon,
+            delta=delta,
+            rows=rows,
+            rule="zcdp" if rule == Rule.ZCDP else "basic",
+        )
+    except (InputError, PrivacyError):
+        return None
