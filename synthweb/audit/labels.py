@@ -47,6 +47,8 @@ SENTENCES = {
     REPORT: "looked at a comparison with the real table",
     # budget
     "budget.requested": "asked for privacy budget",
+    "budget.approved": "approved privacy budget, for which a second custodian is needed",
+    "budget.policy_set": "set above which ε two custodians approve a grant",
     "budget.granted": "granted privacy budget",
     "budget.refused": "refused privacy budget",
     # runs and releases

@@ -15,7 +15,7 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
 from synthweb.lib import guarantee
 
-AT_DELTA = Fraction(1, 10**9)
+AT_DELTA = selectors.POLICY_DELTA
 """At which the ρ of an account is worth the ε that is shown."""
 COIN = 50  # of 100 guesses that are right by chance
 IN_A_ROW, STEP = 20, 18  # of the picture: people, and units from one to the next

@@ -10,6 +10,7 @@ Conflict
     ├── UnitMismatch       account and plan protect different units, or under different relations
     ├── RuleMismatch       the amount is in a currency that the account does not count
     ├── AlreadyDecided     the request was granted or refused before
+    ├── AlreadyApproved    the custodian approved the same before: a second person is needed
     ├── OpenRequest        the dataset has a request waiting
     ├── SameContent        another dataset with the same content has a budget already
     └── ChainBroken        the account's entries do not fit together: nothing is signed
@@ -71,6 +72,10 @@ class RuleMismatch(LedgerConflict):
 
 class AlreadyDecided(LedgerConflict):
     code = "already-decided"
+
+
+class AlreadyApproved(LedgerConflict):
+    code = "already-approved"
 
 
 class OpenRequest(LedgerConflict):

@@ -15,7 +15,7 @@ from synth_engine.privacy import conversion, loss
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals, selectors
 from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, short_text
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
+from synthweb.ledger.models import BudgetAccount, BudgetApproval, BudgetRequest, Rule
 from synthweb.ledger.services import Opening
 from synthweb.lib import guarantee
 from synthweb.lib.errors import Refused
@@ -266,6 +266,8 @@ class GrantForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.covering = selectors.account_of(budget_request.dataset)
         self.twins = selectors.accounts_with_same_content(budget_request.dataset)
+        # What a first custodian approved, because a second one has to approve the same.
+        first = next(iter(selectors.approvals_of(budget_request)), budget_request)
         # An account composes by one rule for good.
         fitting = selectors.joinable_accounts(budget_request.dataset).filter(
             rule=budget_request.rule
@@ -275,16 +277,16 @@ class GrantForm(forms.Form):
             if currency not in selectors.counted(budget_request.rule):
                 del self.fields[currency]
             else:
-                self.fields[currency].initial = short_text(
-                    currency, getattr(budget_request, currency)
-                )
+                self.fields[currency].initial = short_text(currency, getattr(first, currency))
         self.fields["name"].initial = budget_request.dataset.name
         for field in self._unneeded():
             del self.fields[field]
         if "account" in self.fields:
             _offer(self.fields["account"], self.joinable, self.twins)
-            if budget_request.account:
-                self.fields["account"].initial = budget_request.account.code
+            if first.account:
+                self.fields["account"].initial = first.account.code
+            elif isinstance(first, BudgetApproval):
+                self.fields["account"].initial = NEW
 
     @property
     def decision(self) -> dict[str, Any]:

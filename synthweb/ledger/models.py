@@ -158,6 +158,62 @@ class BudgetRequest(models.Model):
         return f"Budget for {self.dataset}"
 
 
+class GrantPolicy(AppendOnly):
+    """From which ε on two custodians of an organisation approve a grant. The newest row applies; a change is a new row."""
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="grant_policies"
+    )
+    two_above = models.BigIntegerField(
+        null=True, blank=True
+    )  # of the account's cap after the grant, in 1e-9; None: one custodian always suffices
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "grant policies"
+        constraints = [
+            models.CheckConstraint(condition=Q(two_above__gte=0), name="policy_not_negative")
+        ]
+
+    def __str__(self) -> str:
+        return f"Policy of {self.organisation}"
+
+
+class BudgetApproval(AppendOnly):
+    """The approval of a first custodian, where two are needed. It grants nothing; the grant that follows names it as evidence."""
+
+    request = models.ForeignKey(
+        BudgetRequest, on_delete=models.PROTECT, related_name="approvals"
+    )
+    custodian = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    account = models.ForeignKey(
+        BudgetAccount, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )  # None: a new one
+    epsilon = models.BigIntegerField(default=0)
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    reason = models.TextField()
+    evidence = models.CharField(
+        max_length=64
+    )  # hash of the audit log's entry about this approval
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0),
+                name="approval_amounts_positive",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.custodian} approves {self.request}"
+
+
 class LedgerEntry(AppendOnly):
     """One movement of budget. `hash` covers every other field and `previous_hash`: a chain per account."""
 
@@ -183,7 +239,7 @@ class LedgerEntry(AppendOnly):
     reason = models.TextField(blank=True)
     evidence = models.CharField(
         max_length=64, blank=True
-    )  # SHA-256 of the plan that a HOLD or CHARGE pays for
+    )  # SHA-256 of the plan that a HOLD or CHARGE pays for, or of the first approval that a GRANT needed
     at = models.DateTimeField()
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)

@@ -189,7 +189,10 @@ def deciding(
         account=covering or budget_request.account,
     )
     context["earlier"] = consequences.earlier_grants(budget_request.dataset)
+    context["approvals"] = approvals = selectors.approvals_of(budget_request)
+    context["two_above"] = selectors.two_above(budget_request.dataset.organisation)
     if selectors.may_decide(user, budget_request):
+        context["approved"] = any(each.custodian_id == user.pk for each in approvals)
         context["grant"] = grant or forms.GrantForm(budget_request=budget_request)
         context["refuse"] = refuse or forms.RefuseForm()
     context["own"] = budget_request.requested_by_id == user.pk

@@ -14,7 +14,7 @@ from django.http import Http404
 
 from synth_engine.privacy import conversion
 from synthweb.accounts import selectors as accounts
-from synthweb.accounts.models import Role
+from synthweb.accounts.models import Organisation, Role
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
@@ -22,8 +22,19 @@ from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import COUNTED, CURRENCIES, NANO, Amount
 from synthweb.ledger.errors import NotCovered
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry, Rule
+from synthweb.ledger.models import (
+    BudgetAccount,
+    BudgetApproval,
+    BudgetRequest,
+    Coverage,
+    GrantPolicy,
+    LedgerEntry,
+    Rule,
+)
 from synthweb.ledger.protection import Protection
+
+POLICY_DELTA = Fraction(1, 10**9)
+"""At which the ρ of an account is compared with the ε of a policy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +75,8 @@ def counted(rule: str) -> tuple[str, ...]:
     return COUNTED[Rule(rule)]
 
 
-def amount_of(row: LedgerEntry | BudgetRequest) -> Amount:
-    """The amount that an entry or a request states."""
+def amount_of(row: LedgerEntry | BudgetRequest | BudgetApproval) -> Amount:
+    """The amount that an entry, a request or an approval states."""
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
 
 
@@ -123,6 +134,35 @@ def _repeats(dataset: Dataset) -> object:
     return None if version is None else version.document.get("repeats")
 
 
+def two_above(organisation: Organisation) -> int | None:
+    """The ε, in the ledger's integers, above which two custodians approve; None if one always suffices."""
+    policy = GrantPolicy.objects.filter(organisation=organisation).order_by("-pk").first()
+    return None if policy is None else policy.two_above
+
+
+def needs_two(organisation: Organisation, cap: Amount, *, rule: str) -> bool:
+    """Whether two custodians approve what makes the cap of an account that large. By the whole cap, or a large grant could be
+    made of small ones."""
+    limit = two_above(organisation)
+    if limit is None:
+        return False
+    epsilon = (
+        guarantee_of(cap, delta=POLICY_DELTA)
+        if rule == Rule.ZCDP
+        else Fraction(cap.epsilon, NANO)
+    )
+    return epsilon > Fraction(limit, NANO)
+
+
+def approvals_of(request: BudgetRequest) -> list[BudgetApproval]:
+    """The newest approval of each of today's custodians, the oldest first."""
+    custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
+    approvals = request.approvals.filter(custodian__in=custodians).select_related(
+        "custodian", "account"
+    )
+    return list({each.custodian_id: each for each in approvals}.values())
+
+
 def guarantee_of(amount: Amount, *, delta: Fraction) -> Fraction:
     """The epsilon that an amount of rho is worth at `delta`, rounded up (Canonne, Kamath and Steinke 2020)."""
     return conversion.epsilon_for(Fraction(amount.rho, NANO), delta)
@@ -176,6 +216,7 @@ def requests_for(user: Person) -> QuerySet[BudgetRequest]:
     requests = BudgetRequest.objects.filter(
         dataset__organisation=accounts.organisation_of(user)
     ).select_related("dataset__organisation", "account", "requested_by", "decided_by")
+    requests = requests.prefetch_related("approvals__custodian")
     if roles & Need.AUDIT.roles:
         return requests
     if roles & Need.SPEND.roles:

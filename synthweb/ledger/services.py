@@ -18,8 +18,9 @@ from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import movements, selectors
-from synthweb.ledger.amounts import ATTO, CURRENCIES, MAX_COLUMN_VALUE, Amount
+from synthweb.ledger.amounts import ATTO, MAX_COLUMN_VALUE, Amount, short_text
 from synthweb.ledger.errors import (
+    AlreadyApproved,
     AlreadyDecided,
     AlreadyResolved,
     DifferentHold,
@@ -34,7 +35,14 @@ from synthweb.ledger.errors import (
     SameContent,
     UnitMismatch,
 )
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
+from synthweb.ledger.models import (
+    BudgetAccount,
+    BudgetApproval,
+    BudgetRequest,
+    Coverage,
+    GrantPolicy,
+    LedgerEntry,
+)
 from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
 
@@ -128,23 +136,34 @@ def grant(
     amount: Amount | None = None,
     account: BudgetAccount | None = None,
     opening: Opening = USUAL_OPENING,
-) -> LedgerEntry:
+) -> LedgerEntry | None:
     """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
-    `account` or by the request, else (or if `opening` says so) a new one."""
+    `account` or by the request, else (or if `opening` says so) a new one.
+
+    None where two custodians are needed and this is the first: the approval is recorded, and nothing is granted yet."""
     request = _decidable(request, custodian=custodian, reason=reason)
     dataset = request.dataset
-    amount = amount or Amount(
-        **{currency: getattr(request, currency) for currency in CURRENCIES}
-    )
+    amount = amount or selectors.amount_of(request)
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
     # A dataset spends from one account for good, so the covering one is never exchanged.
     chosen = covering or (None if opening.separate else account or request.account)
     _require_amount(amount, rule=request.rule, adds=chosen is not None)
     if chosen is None:
-        chosen = _open_account(request, protection=protection, opening=opening)
+        _lock_organisation(dataset)
+        _require_separate_reason(dataset, opening)
     else:
         _require_same_people(chosen, rule=request.rule, protection=protection, dataset=dataset)
+        chosen = movements.lock(chosen.pk)
+    cap = amount if chosen is None else selectors.balance(chosen).cap + amount
+    approval = None
+    if selectors.needs_two(dataset.organisation, cap, rule=request.rule):
+        approval = _approval_by_another(request, custodian, amount=amount, account=chosen)
+        if approval is None:
+            _approve(request, custodian, amount=amount, account=chosen, reason=reason)
+            return None
+    if chosen is None:
+        chosen = _open_account(request, protection=protection, name=opening.name)
     if covering is None:
         Coverage.objects.create(dataset=dataset, account=chosen)
     locked = movements.lock(chosen.pk)
@@ -158,6 +177,7 @@ def grant(
         actor=custodian.get_username(),
         reason=reason,
         dataset_code=dataset.code,
+        evidence="" if approval is None else approval.evidence,
     )
     _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
     # Last, because it locks the head of the audit log, behind which all writers wait.
@@ -173,16 +193,40 @@ def grant(
             "reason": reason,
             "separate_reason": opening.separate_reason,
             "amount": amount.text(request.rule),
+            **({} if approval is None else {"first_approval": approval.evidence}),
         },
     )
     return entry
 
 
-def rehearse_grant(**decision: Any) -> None:
-    """Do what `grant` does, and take it back: it raises what the grant would raise, before somebody is asked to confirm."""
+def set_two_custodians(
+    *, actor: User | str, organisation: Organisation, above: int | None
+) -> GrantPolicy:
+    """From now on two custodians approve what makes a cap larger than the ε `above`, in the ledger's integers; None: one always
+    suffices."""
+    if above is not None and not 0 <= above <= MAX_COLUMN_VALUE:
+        raise LedgerConflict("The ε is not one that the ledger counts", repair="give another")
     with transaction.atomic():
-        grant(**decision)
+        policy = GrantPolicy.objects.create(
+            organisation=organisation, two_above=above, actor=_name(actor)
+        )
+        audit.record(
+            actor=actor,
+            action="budget.policy_set",
+            target=("organisation", organisation.code),
+            organisation=organisation,
+            detail={"above": "never" if above is None else short_text("epsilon", above)},
+        )
+    return policy
+
+
+def rehearse_grant(**decision: Any) -> bool:
+    """Do what `grant` does, and take it back: it raises what the grant would raise, before somebody is asked to confirm. Returns
+    whether budget would be granted; False: a first approval would be recorded."""
+    with transaction.atomic():
+        entry = grant(**decision)
         transaction.set_rollback(True)
+    return entry is not None
 
 
 @transaction.atomic
@@ -345,16 +389,68 @@ def _decide(
     )
 
 
-def _open_account(
-    request: BudgetRequest, *, protection: Protection, opening: Opening
-) -> BudgetAccount:
-    """A new account for the dataset of `request`; one at a time in an organisation, so that two requests for the same
-    content cannot both find that the other has none."""
-    dataset = request.dataset
-    no_key = transaction.get_connection().features.has_select_for_no_key_update
-    organisation = Organisation.objects.select_for_update(no_key=no_key).get(
-        pk=dataset.organisation_id
+def _approval_by_another(
+    request: BudgetRequest,
+    custodian: User,
+    *,
+    amount: Amount,
+    account: BudgetAccount | None,
+) -> BudgetApproval | None:
+    """Another custodian's approval of the very same: so much, for that account. AlreadyApproved if the custodian's own is all there
+    is."""
+    same = [
+        approval
+        for approval in selectors.approvals_of(request)
+        if selectors.amount_of(approval) == amount and approval.account == account
+    ]
+    others = [approval for approval in same if approval.custodian_id != custodian.pk]
+    if same and not others:
+        raise AlreadyApproved(
+            "You approved this already, and above this ε two custodians approve",
+            repair="ask another custodian",
+        )
+    return others[0] if others else None
+
+
+def _approve(
+    request: BudgetRequest,
+    custodian: User,
+    *,
+    amount: Amount,
+    account: BudgetAccount | None,
+    reason: str,
+) -> None:
+    """Record a first approval; the audit log's entry about it is what a later grant names."""
+    logged = audit.record(
+        actor=custodian,
+        action="budget.approved",
+        target=("dataset", request.dataset.code),
+        organisation=request.dataset.organisation,
+        detail={
+            "request": request.code,
+            "account": "" if account is None else account.code,
+            "reason": reason,
+            "amount": amount.text(request.rule),
+        },
     )
+    BudgetApproval.objects.create(
+        request=request,
+        custodian=custodian,
+        account=account,
+        reason=reason,
+        evidence=logged.hash,
+        **amount.as_dict,
+    )
+
+
+def _lock_organisation(dataset: Dataset) -> None:
+    """One new account at a time in an organisation, so that two requests for the same content cannot both find that the other
+    has none."""
+    no_key = transaction.get_connection().features.has_select_for_no_key_update
+    Organisation.objects.select_for_update(no_key=no_key).get(pk=dataset.organisation_id)
+
+
+def _require_separate_reason(dataset: Dataset, opening: Opening) -> None:
     twins = selectors.accounts_with_same_content(dataset)
     if twins and not opening.separate_reason.strip():
         raise SameContent(
@@ -362,9 +458,15 @@ def _open_account(
             repair="join that account, or say why a separate one is right",
             field="separate_reason",
         )
+
+
+def _open_account(
+    request: BudgetRequest, *, protection: Protection, name: str
+) -> BudgetAccount:
+    """A new account for the dataset of `request`; the organisation is locked."""
     return BudgetAccount.objects.create(
-        organisation=organisation,
-        name=names.one_line(opening.name) or dataset.name,
+        organisation=request.dataset.organisation,
+        name=names.one_line(name) or request.dataset.name,
         rule=request.rule,
         **protection.columns,
     )

@@ -162,13 +162,19 @@ def grant(request: SignedInRequest, code: str) -> HttpResponse:
         try:
             # A cap cannot be taken back, so it is asked for twice.
             if "confirmed" not in request.POST:
-                services.rehearse_grant(**decision)
+                granted = services.rehearse_grant(**decision)
                 return render(
                     request,
                     "ledger/confirm_grant.html",
-                    screens.confirming(budget_request, form),
+                    screens.confirming(budget_request, form) | {"first": not granted},
                 )
             entry = services.grant(**decision)
+            if entry is None:
+                messages.success(
+                    request,
+                    _("Your approval is recorded. Another custodian has to approve the same."),
+                )
+                return redirect("ledger:request", code)
             messages.success(
                 request,
                 _("Granted: entry %(sequence)s of %(name)s.")

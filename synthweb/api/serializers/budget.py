@@ -104,6 +104,9 @@ class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
         source="decided_by.username", allow_null=True, default=None
     )
     amount = AmountSerializer(source="*")
+    approved_by = serializers.SerializerMethodField(
+        help_text="Custodians who approved it, where two are needed."
+    )
 
     class Meta:
         model = BudgetRequest
@@ -120,12 +123,16 @@ class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
             "reason",
             "state",
             "requested_by",
+            "approved_by",
             "decided_by",
             "decision_reason",
             "created_at",
             "decided_at",
         ]
         read_only_fields = fields
+
+    def get_approved_by(self, request: BudgetRequest) -> list[str]:
+        return sorted({each.custodian.username for each in request.approvals.all()})
 
 
 class NewRequestSerializer(StrictSerializer):

@@ -89,7 +89,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
     @extend_schema(request=DecisionSerializer, responses=RequestSerializer)
     @idempotent
     def grant(self, request: Request, code: str) -> Response:
-        """Grant it: as asked, unless amounts are given."""
+        """Grant it: as asked, unless amounts are given. Where two custodians are needed, the first call is an approval."""
         asked = selectors.request_for(caller(request), code, need=DECIDE)
         data = _validated(DecisionSerializer, request)
         chosen = {name: data[name] for name in ("name", "separate_reason") if name in data}
