@@ -352,7 +352,15 @@ UNFOLD = {
     "SITE_URL": "/",
     "SITE_SYMBOL": "fact_check",
     "SHOW_HISTORY": False,
-    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_VIEW_ON_SITE": True,
+    "SITE_DROPDOWN": [
+        {"icon": "home", "title": "Home of synthweb", "link": "/"},
+        {"icon": "table", "title": "Datasets", "link": "/datasets/"},
+        {"icon": "inventory_2", "title": "Releases", "link": "/releases/"},
+        {"icon": "play_circle", "title": "Runs", "link": "/runs/"},
+        {"icon": "account_balance", "title": "Ledger", "link": "/ledger/"},
+        {"icon": "menu_book", "title": "Documentation", "link": "/docs/"},
+    ],
     "BORDER_RADIUS": "6px",
     "COLORS": {"primary": {step: f"oklch({light}% .06 255)" for step, light in SLATE.items()}},
 }

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.http import HttpRequest
+from django.urls import reverse
 from unfold.admin import ModelAdmin
 
 from synthweb.accounts import selectors
@@ -24,6 +25,8 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     installation) see every organisation, and they alone see what belongs to none.
     """
 
+    site_page: str | None = None
+    """The address of the page about an object, by its code, where the site has one."""
     organisation_path: str | None = "organisation"
     organisation_by_code = False
     actions = None
@@ -50,6 +53,12 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         ]
         offered = lookup.partition(LOOKUP_SEP)[0] in filters
         return offered and bool(super().lookup_allowed(lookup, value, request))
+
+    def get_view_on_site_url(self, obj: Any = None) -> str | None:
+        """The link from the administration back to the page of the site."""
+        if obj is None or self.site_page is None:
+            return None
+        return reverse(self.site_page, args=[obj.code])
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -15,6 +15,7 @@ from synthweb.datasets.models import Dataset, DomainVersion
 
 @admin.register(Dataset)
 class DatasetAdmin(ReadOnlyAdmin):
+    site_page = "pages:dataset"
     list_display = ["name", "code", "organisation", "steward", "status", "created_at"]
     list_filter = ["status"]
     search_fields = ["name", "code"]

@@ -8,11 +8,19 @@ from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.audit import chain as audit_chain
 from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain, selectors
-from synthweb.ledger.models import BudgetAccount, BudgetRequest, Coverage, LedgerEntry
+from synthweb.ledger.models import (
+    BudgetAccount,
+    BudgetApproval,
+    BudgetRequest,
+    Coverage,
+    GrantPolicy,
+    LedgerEntry,
+)
 
 
 @admin.register(BudgetAccount)
 class BudgetAccountAdmin(ReadOnlyAdmin):
+    site_page = "ledger:account"
     list_display = [
         "name",
         "code",
@@ -78,6 +86,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 
 @admin.register(BudgetRequest)
 class BudgetRequestAdmin(ReadOnlyAdmin):
+    site_page = "ledger:request"
     organisation_path = "dataset__organisation"
     list_display = [
         "dataset",
@@ -91,6 +100,19 @@ class BudgetRequestAdmin(ReadOnlyAdmin):
     ]
     list_filter = ["state"]
     list_select_related = ["dataset", "requested_by", "decided_by"]
+
+
+@admin.register(BudgetApproval)
+class BudgetApprovalAdmin(ReadOnlyAdmin):
+    organisation_path = "request__dataset__organisation"
+    list_display = ["request", "custodian", "reason", "evidence", "at"]
+    list_select_related = ["request__dataset", "custodian"]
+
+
+@admin.register(GrantPolicy)
+class GrantPolicyAdmin(ReadOnlyAdmin):
+    list_display = ["organisation", "two_above", "actor", "at"]
+    list_select_related = ["organisation"]
 
 
 @admin.register(Coverage)

@@ -19,6 +19,8 @@ from django.conf import settings
 from django.http import Http404
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
@@ -27,7 +29,35 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 INDEX = "index"
-SECTIONS = (("", "Guides"), ("proofs", "Proofs"), ("adr", "Decisions"))
+PATHS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        gettext_lazy("Steward: publish a table"),
+        (
+            "uploads",
+            "domain",
+            "baskets",
+            "dictionaries",
+            "references",
+            "methods",
+            "forecast",
+            "runs",
+            "comparison",
+        ),
+    ),
+    (gettext_lazy("Analyst: use a release"), ("rest", "client", "description", "comparison")),
+    (gettext_lazy("Custodian: grant budget"), ("ledger", "forecast", "threat-model")),
+    (gettext_lazy("Auditor: check it"), ("ledger", "threat-model", "proofs/README")),
+    (
+        gettext_lazy("Operator: run it"),
+        ("deployment", "settings", "keys", "runs", "errors"),
+    ),
+    (
+        gettext_lazy("Engineer: work with the engine"),
+        ("glossary", "python", "command-line", "methods", "benchmarks", "adr/README"),
+    ),
+)
+"""What each role reads, in this order; a page can be on several paths."""
+SECTIONS = (("proofs", gettext_lazy("Proofs")), ("adr", gettext_lazy("Decisions")))
 FOLD = re.compile(r"<details>\n<summary>(?P<summary>[^<>\n]+)</summary>")
 """How a folded part begins, as a paragraph of its own; `</details>`, again a paragraph, ends it."""
 SEARCHABLE_ROWS = 100
@@ -110,15 +140,20 @@ def pages() -> dict[str, DocPage]:
 
 
 def sections() -> tuple[Section, ...]:
-    """The pages as the side bar lists them; the index page is left out, it is where the list stands."""
+    """The pages as the side bar lists them: a path for each role, then what is for looking up."""
+    paths = [
+        (str(title), [pages()[slug] for slug in slugs if slug in pages()])
+        for title, slugs in PATHS
+    ]
+    listed = {page.slug for _title, members in paths for page in members}
+    guides = [page for page in pages().values() if not page.folder and page.slug != INDEX]
+    others = [page for page in guides if page.slug not in listed]
+    for folder, title in SECTIONS:
+        members = [page for page in pages().values() if page.folder == folder]
+        paths.append((str(title), members))
+    paths.insert(len(PATHS), (_("More guides"), others))
     return tuple(
-        Section(title=title, pages=members)
-        for folder, title in SECTIONS
-        if (
-            members := tuple(
-                p for p in pages().values() if p.folder == folder and p.slug != INDEX
-            )
-        )
+        Section(title=title, pages=tuple(members)) for title, members in paths if members
     )
 
 
@@ -152,8 +187,10 @@ def render(page: DocPage, *, query: str = "") -> Rendered:
 
 
 def passages() -> Iterator[Passage]:
-    """Every part of every page, in the order of the side bar: guides, proofs, decisions."""
-    listed = [pages()[INDEX], *(page for section in sections() for page in section.pages)]
+    """Every part of every page once, in the order of the side bar."""
+    listed = dict.fromkeys(
+        [pages()[INDEX], *(page for section in sections() for page in section.pages)]
+    )
     return itertools.chain.from_iterable(_passages(page) for page in listed)
 
 

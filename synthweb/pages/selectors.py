@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.urls import reverse
 
 from synth_engine import mechanisms
@@ -27,6 +27,8 @@ from synthweb.runs import stages
 from synthweb.runs.models import SynthesisRun, TableErrand
 
 RUNS = 20  # on the page of a dataset; the page of all runs has the rest
+UPLOAD = "upload"
+SHARED_ROWS = 5
 HOME_ROWS = 8  # of each list on the home page; the full list is one click away
 
 
@@ -61,24 +63,91 @@ class Home:
     """The home page: one part for each role somebody holds; None where they do not hold it."""
 
     datasets: list[DatasetLine] | None
-    requests: QuerySet[BudgetRequest] | None
+    requests: list[tuple[BudgetRequest, bool]] | None  # and whether this person decides it
     releases: list[tuple[Release, str]] | None  # with the title of its method
     accounts: QuerySet[BudgetAccount] | None
     audits: bool
+    runs: list[
+        tuple[SynthesisRun, str]
+    ]  # with the title of the stage; those of this person that are under way
+    shared: list[
+        ReleaseGrant
+    ]  # what this person shared, or what was shared with them, the newest first
+    loud: str  # code of the object whose button stands out: one at most on the page
+
+    @property
+    def is_upload_quiet(self) -> bool:
+        """Whether another button than that of the first upload stands out."""
+        return self.loud != UPLOAD
 
 
 def home_of(user: User) -> Home:
     """What is next for `user`, by role."""
     roles = roles_of(user)
+    lines = _lines(user) if Role.STEWARD in roles else None
+    requests = _open_requests(user) if Role.CUSTODIAN in roles else None
+    shared_with = _shared_with(user) if Role.ANALYST in roles else None
     return Home(
-        datasets=_lines(user) if Role.STEWARD in roles else None,
-        requests=_open_requests(user) if Role.CUSTODIAN in roles else None,
-        releases=_shared_with(user) if Role.ANALYST in roles else None,
+        datasets=lines,
+        requests=requests,
+        releases=shared_with,
+        runs=_running(user) if Role.STEWARD in roles else [],
+        shared=_shared_lately(user),
+        loud=_loud(requests, lines, shared_with),
         accounts=ledger.accounts_for(user)[:HOME_ROWS]
         if roles & {Role.CUSTODIAN, Role.AUDITOR}
         else None,
         audits=Role.AUDITOR in roles,
     )
+
+
+def _loud(
+    requests: list[tuple[BudgetRequest, bool]] | None,
+    lines: list[DatasetLine] | None,
+    shared_with: list[tuple[Release, str]] | None,
+) -> str:
+    """Whoever waits for a decision comes first, then the first dataset with something to do, then the newest release. UPLOAD
+    where there is no table yet."""
+    for request, is_theirs in requests or ():
+        if is_theirs:
+            return request.code
+    if lines is not None and not lines:
+        return UPLOAD
+    for line in lines or ():
+        if line.next.action and not line.next.waits:
+            return line.dataset.code
+    return shared_with[0][0].code if shared_with else ""
+
+
+def _open_requests(user: User) -> list[tuple[BudgetRequest, bool]]:
+    """The requests that wait; those that are a custodian's own, or approved by them already, wait for somebody else."""
+    waiting = ledger.requests_for(user).filter(state=BudgetRequest.State.OPEN)
+    return [
+        (
+            request,
+            request.requested_by_id != user.pk
+            and all(each.custodian_id != user.pk for each in request.approvals.all()),
+        )
+        for request in waiting
+    ]
+
+
+def _running(user: User) -> list[tuple[SynthesisRun, str]]:
+    runs = (
+        SynthesisRun.objects.filter(created_by=user, state__in=SynthesisRun.OPEN)
+        .select_related("dataset")
+        .defer("spec", "dataset__draft")
+        .order_by("-created_at", "-pk")[:HOME_ROWS]
+    )
+    return [(run, stages.RUN[stages.position(run.stage)].title) for run in runs]
+
+
+def _shared_lately(user: User) -> list[ReleaseGrant]:
+    grants = ReleaseGrant.objects.filter(
+        Q(analyst=user) | Q(granted_by=user), revoked_at=None
+    ).select_related("release", "analyst", "granted_by")
+    heavy = ("release__model", "release__receipt")
+    return list(grants.defer(*heavy).order_by("-created_at", "-pk")[:SHARED_ROWS])
 
 
 def _shared_with(user: User) -> list[tuple[Release, str]]:
@@ -172,10 +241,6 @@ def _line(dataset: Dataset) -> DatasetLine:
     addresses = addresses_of(dataset)
     listed = six_steps(_facts(dataset), addresses)
     return DatasetLine(dataset=dataset, next=next_step(listed, addresses))
-
-
-def _open_requests(user: User) -> QuerySet[BudgetRequest]:
-    return ledger.requests_for(user).filter(state=BudgetRequest.State.OPEN)
 
 
 def _facts(dataset: Dataset) -> StepFacts:

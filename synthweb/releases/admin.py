@@ -10,6 +10,7 @@ from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark
 
 @admin.register(Release)
 class ReleaseAdmin(ReadOnlyAdmin):
+    site_page = "releases:look"
     organisation_path = "dataset__organisation"
     list_display = [
         "name",

@@ -16,6 +16,7 @@ from synthweb.runs.models import (
 
 @admin.register(SynthesisRun)
 class SynthesisRunAdmin(ReadOnlyAdmin):
+    site_page = "runs:run"
     organisation_path = "dataset__organisation"
     list_display = [
         "name",

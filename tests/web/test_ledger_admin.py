@@ -47,6 +47,15 @@ def test_nothing_can_be_added_changed_or_deleted(superuser, model):
     assert list(model.objects.values()) == before
 
 
+@pytest.mark.parametrize("model", [BudgetAccount, BudgetRequest])
+def test_an_object_links_back_to_its_page_of_the_site(superuser, model):
+    row = model.objects.first()
+    page = superuser.get(address(model, "change", row.pk)).text
+    name = "account" if model is BudgetAccount else "request"
+    assert f'href="{reverse(f"ledger:{name}", args=[row.code])}"' in page
+    assert 'href="/ledger/"' in page
+
+
 def test_the_list_of_accounts_shows_the_chain_of_each(superuser):
     page = superuser.get(address(BudgetAccount, "changelist")).text
     assert "intact, 2 entries" in page

@@ -151,6 +151,16 @@ def test_what_a_dataset_protects_is_said_in_words(cast: Cast, browser: Browser) 
     assert "one record, added or removed" in html
 
 
+def test_the_documentation_has_a_path_for_each_role_and_every_guide_is_listed() -> None:
+    sections = docs.sections()
+    assert len(docs.PATHS) == 6
+    assert all(slug in docs.pages() for _title, slugs in docs.PATHS for slug in slugs)
+    listed = {page.slug for section in sections for page in section.pages}
+    assert listed == docs.pages().keys() - {docs.INDEX}
+    parts = list(docs.passages())
+    assert len(parts) == len(set(parts))
+
+
 # --- home -------------------------------------------------------------------------------------------------------------------
 def _home(user: User, browser: Browser) -> str:
     response = browser(user).get("/")
@@ -185,6 +195,23 @@ def test_home_shows_each_role_what_is_next_for_them_and_nothing_else(
     assert f"/ledger/accounts/{played.account.code}/chain/" in auditor
     assert played.release.code not in _home(cast.analyst, browser)
     assert played.dataset.code not in _home(cast.stranger, browser)
+
+
+def test_home_shows_what_runs_and_what_was_shared_with_one_loud_button_at_most(
+    cast: Cast, browser: Browser
+) -> None:
+    for user in (cast.steward, cast.custodian, cast.analyst, cast.auditor):
+        assert _home(user, browser).count("btn btn-primary") <= 1
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
+    for user in (cast.steward, cast.custodian, played.reader, cast.auditor):
+        assert _home(user, browser).count("btn btn-primary") <= 1
+    assert _home(cast.custodian, browser).count("btn btn-primary") == 1
+    steward = _home(cast.steward, browser)
+    assert 'id="home-runs"' in steward and f"/runs/{played.waiting.code}/" in steward
+    assert 'id="home-shared"' in steward and 'id="home-shared"' in _home(played.reader, browser)
+    assert 'id="home-shared"' not in _home(cast.auditor, browser)
 
 
 def test_home_sends_nobody_to_the_sign_in_page(client: Client, db: None) -> None:

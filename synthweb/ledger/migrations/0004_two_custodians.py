@@ -6,45 +6,95 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0003_one_time_passwords_end'),
-        ('ledger', '0003_plans_of_requests'),
+        ("accounts", "0003_one_time_passwords_end"),
+        ("ledger", "0003_plans_of_requests"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='BudgetApproval',
+            name="BudgetApproval",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('epsilon', models.BigIntegerField(default=0)),
-                ('delta', models.BigIntegerField(default=0)),
-                ('rho', models.BigIntegerField(default=0)),
-                ('reason', models.TextField()),
-                ('evidence', models.CharField(max_length=64)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('account', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='ledger.budgetaccount')),
-                ('custodian', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='approvals', to='ledger.budgetrequest')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("epsilon", models.BigIntegerField(default=0)),
+                ("delta", models.BigIntegerField(default=0)),
+                ("rho", models.BigIntegerField(default=0)),
+                ("reason", models.TextField()),
+                ("evidence", models.CharField(max_length=64)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="ledger.budgetaccount",
+                    ),
+                ),
+                (
+                    "custodian",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "request",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="approvals",
+                        to="ledger.budgetrequest",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('epsilon__gte', 0), ('delta__gte', 0), ('rho__gte', 0)), name='approval_amounts_positive')],
+                "ordering": ["pk"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("epsilon__gte", 0), ("delta__gte", 0), ("rho__gte", 0)
+                        ),
+                        name="approval_amounts_positive",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='GrantPolicy',
+            name="GrantPolicy",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('two_above', models.BigIntegerField(blank=True, null=True)),
-                ('actor', models.CharField(max_length=150)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='grant_policies', to='accounts.organisation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("two_above", models.BigIntegerField(blank=True, null=True)),
+                ("actor", models.CharField(max_length=150)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "organisation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="grant_policies",
+                        to="accounts.organisation",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'grant policies',
-                'constraints': [models.CheckConstraint(condition=models.Q(('two_above__gte', 0)), name='policy_not_negative')],
+                "verbose_name_plural": "grant policies",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("two_above__gte", 0)), name="policy_not_negative"
+                    )
+                ],
             },
         ),
     ]

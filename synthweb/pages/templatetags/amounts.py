@@ -6,13 +6,14 @@ Loaded for every template (settings), so no page formats an amount by itself.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from django import template
 
-from synthweb.lib import guarantee
+from synthweb.lib import guarantee, terms
 from synthweb.lib.number_format import GREEK, RELATIONS, grouped, in_letters
 
 register = template.Library()
@@ -58,6 +59,18 @@ def rho(value: int | None) -> str:
 def delta(value: int | None) -> str:
     """Atto-δ as a number: 1000000000 → 1e-9."""
     return amount(value, "delta")
+
+
+@register.inclusion_tag("components/term.html")
+def term(key: str, word: str = "") -> dict[str, str]:
+    """A technical word with its explanation, which appears on hover and when it has the focus. word: another form of it."""
+    usual, meaning = terms.TERMS[key]
+    # A page can use a word twice, and loads parts of itself later: a name made of the word would not be unique.
+    return {
+        "word": word or str(usual),
+        "meaning": str(meaning),
+        "name": f"term-{secrets.token_hex(6)}",
+    }
 
 
 @register.filter

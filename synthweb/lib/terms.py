@@ -1,0 +1,62 @@
+"""Technical words with one explanation each, shown wherever a page uses them. The words are those of docs/glossary.md."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+TERMS = {
+    "epsilon": (
+        "ε",
+        _(
+            "The privacy loss: how much more likely any conclusion about one person becomes by what is released, at most by "
+            "the factor e to the power of ε. Smaller protects better."
+        ),
+    ),
+    "delta": ("δ", _("The chance that the bound of ε does not hold. It has to be tiny.")),
+    "rho": ("ρ", _("The privacy loss under zCDP. With a δ it can be converted to an ε.")),
+    "zcdp": (
+        "zCDP",
+        _("A rule by which losses add up as ρ. It pays for more releases than adding ε and δ."),
+    ),
+    "basic": (_("basic"), _("The rule by which the ε and δ of releases are simply added.")),
+    "budget": (_("budget"), _("The privacy loss that a custodian has granted to a dataset.")),
+    "cap": (
+        _("cap"),
+        _("The largest loss that an account may ever be charged. It never shrinks."),
+    ),
+    "held": (_("held"), _("Reserved for a run that has not drawn any noise yet.")),
+    "charged": (_("charged"), _("Spent: noise was drawn. It never comes back.")),
+    "unit": (
+        _("privacy unit"),
+        _("Who is protected: one record, or one person with a largest number of records."),
+    ),
+    "relation": (
+        _("neighbouring relation"),
+        _("What one unit more or less means: it is added or removed, or replaced by another."),
+    ),
+    "ledger": (
+        _("ledger"),
+        _("All budget accounts with their entries, which are never changed or deleted."),
+    ),
+    "chain": (
+        _("hash chain"),
+        _(
+            "Each entry contains the hash of the one before, so that a change of any is detected."
+        ),
+    ),
+    "checkpoint": (
+        _("signed checkpoint"),
+        _("The last hash of a chain, signed. Whoever keeps it can prove a later change."),
+    ),
+    "release": (
+        _("release"),
+        _(
+            "What a run publishes: a noisy model, from which synthetic tables are drawn, and its receipt."
+        ),
+    ),
+    "receipt": (
+        _("receipt"),
+        _("The document from which anybody can recompute the guarantee of a release."),
+    ),
+}
+"""key → (word, explanation)."""
