@@ -29,7 +29,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 INDEX = "index"
-PATHS: tuple[tuple[str, tuple[str, ...]], ...] = (
+PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
     (
         gettext_lazy("Steward: publish a table"),
         (

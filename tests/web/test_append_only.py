@@ -10,20 +10,39 @@ from django.db import IntegrityError, connection, models, transaction
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets.models import DomainBasis, DomainVersion
-from synthweb.ledger.models import Coverage, LedgerEntry
+from synthweb.ledger.models import (
+    BudgetApproval,
+    BudgetRequest,
+    Coverage,
+    GrantPolicy,
+    LedgerEntry,
+)
 from synthweb.lib import append_only
 from synthweb.lib.errors import AppendOnlyViolation
 from synthweb.releases.models import Release, ReleaseMark
 from tests.flush import take_triggers_down
 from tests.web.ledger_setup import dataset, granted, people
 
-TABLES = [AuditEntry, LedgerEntry, DomainVersion, DomainBasis, Coverage, ReleaseMark]
+TABLES = [
+    AuditEntry,
+    LedgerEntry,
+    DomainVersion,
+    DomainBasis,
+    Coverage,
+    BudgetApproval,
+    GrantPolicy,
+    ReleaseMark,
+]
 
 
 @pytest.fixture
 def written(db):
     who = people()
     granted(who, dataset(who))
+    GrantPolicy.objects.create(organisation=who.organisation, actor="system")
+    BudgetApproval.objects.create(
+        request=BudgetRequest.objects.get(), custodian=who.custodian, reason="Agreed."
+    )
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
     release = Release.objects.create(
