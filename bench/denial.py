@@ -166,7 +166,7 @@ def bodies(server: Server, token: str) -> bool:
 
 def _slow(server: Server, kind: str) -> Iterator[tuple[socket.socket, bytes]]:
     """Sockets of one kind, each with what it has still to send."""
-    static = "/static/vendor/plotly-strict.min.js"
+    static = "/static/vendor/plotly-figures.min.js"
     while True:
         if kind == "reading":
             client = server.connect(reads=4096)

@@ -1,14 +1,12 @@
 // Draws every element with data-figure: the id of a json_script element, or an address that answers with a Plotly
 // figure. Figures are drawn when they come near the screen, in the colours of the page's theme, and again when the
-// theme, their width or, through htmx, the page changes. Plotly (5 MB) is loaded with the first figure.
+// theme, their width or, through htmx, the page changes. Plotly (1.2 MB) is loaded with the first figure. Before printing all
+// figures are drawn, also those that nobody scrolled to.
 (() => {
   "use strict";
-  const files = document.currentScript.dataset; // plotly, plotlyStyle, mapStyle: addresses of vendored files
-  const STYLES = [
-    // With these ids in the page Plotly and MapLibre do not inject style elements, which the CSP would refuse.
-    ["plotly.js-style-global", files.plotlyStyle],
-    ["9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53", files.mapStyle],
-  ];
+  const files = document.currentScript.dataset; // plotly, plotlyStyle: addresses of vendored files
+  // With this id in the page Plotly does not inject a style element, which the CSP would refuse.
+  const STYLE = "plotly.js-style-global";
   // Figures come in the light tones of these tokens and are drawn in those of the page's theme (tones.css, tokens.css).
   const TOKENS = [
     "real", "real-soft", "synthetic", "synthetic-soft", "ink", "grid", "faint", "red-words",
@@ -30,10 +28,9 @@
   let loading = null;
   const plotly = () => {
     loading ??= new Promise((resolve, reject) => {
-      for (const [id, address] of STYLES) {
-        if (document.getElementById(id)) continue;
-        const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: address, id });
-        link.className = "no-inline-styles";
+      if (!document.getElementById(STYLE)) {
+        const link = document.createElement("link");
+        Object.assign(link, { rel: "stylesheet", href: files.plotlyStyle, id: STYLE, className: "no-inline-styles" });
         document.head.append(link);
       }
       const script = Object.assign(document.createElement("script"), { src: files.plotly });
@@ -85,20 +82,25 @@
     }
   };
 
+  // A figure in the tones of the page, so many pixels wide.
+  const prepared = async (figure, width) => {
+    const style = getComputedStyle(document.documentElement);
+    const now = tones(document.documentElement);
+    const { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
+    layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
+    layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
+    layout.width = width;
+    return { data: layout.meta?.map ? await onGround(data, layout, style) : data, layout };
+  };
+
   const drawNow = async (element) => {
     const Plotly = await plotly();
     const figure = drawn.get(element);
     if (!figure || !element.isConnected) return;
-    const style = getComputedStyle(document.documentElement);
-    const now = tones(document.documentElement);
-    let { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
-    layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
-    layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
     const width = Math.min(Math.floor(element.getBoundingClientRect().width), widest);
     if (width <= 0) return;
-    layout.width = width;
     element.dataset.figureWidth = width;
-    if (layout.meta?.map) data = await onGround(data, layout, style);
+    const { data, layout } = await prepared(figure, width);
     await Plotly.react(element, data, layout, CONFIG);
     if (!element.classList.contains("figure-drawn")) {
       element.classList.add("figure-drawn");
@@ -176,23 +178,68 @@
     element.dispatchEvent(new CustomEvent("mapclick", { bubbles: true, detail }));
   });
 
-  // A figure as a file: the numbers with the words that stand on the page.
+  // A figure as a file. JSON: the numbers with the words that stand on the page; CSV: a line for each mark.
+  const SAVED_WIDTH = 900; // pixels of a picture of a figure that was not drawn yet
+  const UNITS = ["x", "y", "z", "base", "width", "lowerfence", "q1", "median", "mean", "q3", "upperfence"];
+  const plain = (text) => new DOMParser().parseFromString(text.replaceAll("<br>", " "), "text/html").body.textContent;
+  const marks = (trace, lists) => {
+    if (!Array.isArray(trace.z?.[0])) {
+      const length = Math.max(0, ...lists.map((list) => (Array.isArray(trace[list]) ? trace[list].length : 0)));
+      return Array.from({ length }, (_, mark) => lists.map((list) => trace[list]?.[mark] ?? ""));
+    }
+    const cells = trace.z.flatMap((row, down) => row.map((z, across) => ({ x: trace.x?.[across], y: trace.y?.[down], z })));
+    return cells.filter(({ z }) => z !== null).map((cell) => lists.map((list) => cell[list] ?? ""));
+  };
+  const numbers = ({ data, layout }, red) => {
+    const lists = UNITS.filter((list) => data.some((trace) => Array.isArray(trace[list])));
+    const title = (list) => layout[`${list}axis`]?.title?.text;
+    const head = ["series", ...lists.map((list) => (title(list) ? `${list}: ${plain(title(list))}` : list))];
+    const rows = data.flatMap((trace) =>
+      marks(trace, lists).map((row) => [plain(trace.name ?? ""), ...row.map((cell) => (typeof cell === "string" ? plain(cell) : cell))]),
+    );
+    // What is not private says so in each line: a line outlives its file.
+    return red ? [[...head, "note"], ...rows.map((row) => [...row, red])] : [head, ...rows];
+  };
+  const picture = async (figure, element, format) => {
+    const Plotly = await plotly();
+    const width = Number(element?.dataset.figureWidth) || SAVED_WIDTH;
+    const { data, layout } = await prepared(figure, width);
+    const size = { format, width, height: layout.height ?? 450, scale: format === "png" ? 2 : 1 };
+    const address = await Plotly.toImage({ data, layout, config: CONFIG }, size);
+    const text = address.slice(address.indexOf(",") + 1);
+    if (format === "svg") return new Blob([decodeURIComponent(text)], { type: "image/svg+xml" });
+    return new Blob([Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0))], { type: "image/png" });
+  };
   const save = async (button) => {
-    const text = JSON.stringify(await source(button.dataset.figureSave), null, 1);
-    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    Object.assign(document.createElement("a"), { href: address, download: button.dataset.fileName }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    const { figureSave: name, figureFormat: format = "json", fileName, figureRed } = button.dataset;
+    const { saveFile, csv } = window.synthwebFiles; // of files.js
+    const figure = await source(name);
+    if (format === "json") saveFile(new Blob([JSON.stringify(figure, null, 1)], { type: "application/json" }), fileName);
+    else if (format === "csv") saveFile(csv(numbers(figure, figureRed)), fileName);
+    else saveFile(await picture(figure, document.querySelector(`[data-figure="${CSS.escape(name)}"]`), format), fileName);
   };
 
   document.addEventListener("DOMContentLoaded", () => scan(document));
+  // Also where no figure is near the screen: whoever prints has all of them.
+  window.addEventListener("load", () => {
+    if (document.querySelector("[data-figure]")) (window.requestIdleCallback ?? setTimeout)(() => plotly());
+  });
   document.addEventListener("htmx:load", (event) => scan(event.target));
   document.addEventListener("themechange", redraw);
+  // The browser prints once this returns and the promises are done that need no network: Plotly was loaded after the page.
   window.addEventListener("beforeprint", () => {
     widest = PAPER;
+    document.documentElement.toggleAttribute("data-printing", true); // shows what waits behind a choice
     redraw();
+    for (const element of document.querySelectorAll("[data-figure]")) {
+      if (drawn.has(element)) continue;
+      nearby.unobserve(element);
+      start(element);
+    }
   });
   window.addEventListener("afterprint", () => {
     widest = Infinity;
+    document.documentElement.toggleAttribute("data-printing", false);
     redraw();
   });
   document.addEventListener("click", (event) => {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.test import Client
+from plotly import graph_objects
 from plotly.offline import get_plotlyjs_version
 from pytest_django.live_server_helper import LiveServer
 from selenium import webdriver
@@ -27,14 +28,28 @@ from tests.web import scene
 from tests.web.html import html_of
 
 STATIC = Path(settings.BASE_DIR) / "static"
-PLOTLY = STATIC / "vendor" / "plotly-strict.min.js"
+PLOTLY = STATIC / "vendor" / "plotly-figures.min.js"
+TRACES = ("scatter", "bar", "box", "heatmap")
 RED = "Real data — not differentially private"
 
 
 # --- what is vendored ---------------------------------------------------------------------------------------------
 def test_the_vendored_plotly_is_the_version_that_plotly_py_draws_for() -> None:
     head = PLOTLY.read_text("utf-8")[:300]
-    assert f"plotly.js (strict - minified) v{get_plotlyjs_version()}\n" in head
+    traces = ", ".join(TRACES)
+    assert f"plotly.js ({traces} - minified) v{get_plotlyjs_version()}\n" in head
+
+
+def test_the_vendored_plotly_has_every_trace_that_a_figure_uses_and_is_small() -> None:
+    every_trace = {name.lower() for name in dir(graph_objects)}
+    used = set()
+    for package in ("synth_engine", "synthweb"):
+        for path in (Path(settings.BASE_DIR) / package).rglob("*.py"):
+            used |= set(re.findall(r'"type": "(\w+)"', path.read_text("utf-8"))) & every_trace
+    assert used <= set(TRACES), (
+        "build static/vendor/plotly-figures.min.js with these traces, too"
+    )
+    assert PLOTLY.stat().st_size < 1_500_000
 
 
 def test_the_linked_styles_are_those_that_plotly_would_inject() -> None:
@@ -55,18 +70,6 @@ def test_the_linked_styles_are_those_that_plotly_would_inject() -> None:
     assert len(injected) > 40
     linked = (STATIC / "vendor" / "plotly.css").read_text("utf-8")
     assert linked.split("*/\n", 1)[1].splitlines() == injected
-
-
-def test_the_maps_styles_are_linked_under_the_id_that_stops_their_injection() -> None:
-    source = PLOTLY.read_text("utf-8")
-    found = re.search(
-        r'createElement\("style"\);e\.id="(\w{64})",e\.textContent=\'(.*?)\',document',
-        source,
-        re.DOTALL,
-    )
-    assert found is not None
-    assert found[1] in (STATIC / "js" / "figures.js").read_text("utf-8")
-    assert found[2] in (STATIC / "vendor" / "maplibre.css").read_text("utf-8")
 
 
 def test_pages_take_the_tones_of_figures_from_one_place() -> None:
@@ -208,6 +211,37 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
       htmx.trigger(copy, 'htmx:load'); copy.scrollIntoView();"""
     chrome.execute_script(swapped)
     wait.until(lambda page: page.find_elements(By.CSS_SELECTOR, ".swapped.figure-drawn"))
+
+    # Each format of a figure, and of one that was never drawn: what would be saved is caught.
+    saved = """
+      const [done, files] = [arguments[0], {}];
+      window.synthwebFiles.saveFile = async (blob, name) => {
+        files[name] = await blob.text();
+        if (Object.keys(files).length === 8) done(files);
+      };
+      for (const card of ['column-0', 'pairs'])
+        for (const button of document.querySelectorAll(`#${card} [data-figure-save]`)) button.click();"""
+    chrome.set_script_timeout(20)
+    files = chrome.execute_async_script(saved)
+    assert sorted(files) == sorted(
+        f"{card}.{form}"
+        for card in ("column-0", "pairs")
+        for form in ("json", "csv", "png", "svg")
+    )
+    for card in ("column-0", "pairs"):
+        head, *lines = files[f"{card}.csv"].splitlines()
+        assert head.startswith("series,x") and lines and all(RED in line for line in lines)
+        assert files[f"{card}.svg"].startswith("<svg") and "Real data" in files[f"{card}.svg"]
+        assert files[f"{card}.png"][1:4] == "PNG"
+
+    # On paper every figure is drawn, with the page's own handlers and nothing more.
+    chrome.execute_cdp_cmd("Page.printToPDF", {})
+    assert (
+        chrome.execute_script(
+            "return document.querySelectorAll('[data-figure]:not(.figure-drawn)').length"
+        )
+        == 0
+    )
 
     assert chrome.execute_script("return document.querySelectorAll('style').length") == 0
     problems = [
