@@ -306,6 +306,12 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     )
     _prior_arguments(sub)
     _table_arguments(sub)
+    sub.add_argument(
+        "--implicates",
+        metavar="M",
+        default="0",
+        help="2 to 20 further tables from the same answers, each of another plausible truth",
+    )
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
     sub.add_argument(
         "--sign-with",

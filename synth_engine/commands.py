@@ -9,7 +9,7 @@ import dataclasses
 import json
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,11 +43,13 @@ def synthesize(options: argparse.Namespace) -> None:
     spec = _spec(options)
     domain = domains.read(options.domain)
     prior = _prior(options)
+    copies = _implicate_paths(options)
     plan = registry.plan(domain, spec, prior=prior)  # refuses before anything is read
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
     tables.require_format(options.out, domain=domain, declared=options.as_it_came_in)
     outputs.require(
-        {"--out": options.out, "--receipt": options.receipt, "--model": options.model},
+        {"--out": options.out, "--receipt": options.receipt, "--model": options.model}
+        | {f"implicate {number}": path for number, path in enumerate(copies, 1)},
         inputs=(options.data, options.domain, options.form, options.prior),
         overwrite=options.overwrite,
     )
@@ -84,6 +86,50 @@ def synthesize(options: argparse.Namespace) -> None:
         except (OSError, InputError):
             raise SynthError(documents.rescue(spent=str(spent))) from None
     _advise(release, epsilon=spec.epsilon)
+    _write_implicates(release, copies, options)
+
+
+def _implicate_paths(options: argparse.Namespace) -> list[Path]:
+    """The file of each plausible table, beside that of the table. Errors: SpecError for a number that is not offered."""
+    from synth_engine.plans import implicates
+
+    number = _whole(options.implicates, name="implicates")
+    if number and not implicates.FEWEST <= number <= implicates.MOST:
+        raise SpecError(
+            f"{number} plausible tables are not made of one release",
+            repair=f"ask for {implicates.FEWEST} to {implicates.MOST}, or leave --implicates out",
+        )
+    stem, dot, form = options.out.name.partition(".")
+    return [
+        options.out.with_name(f"{stem}.implicate-{each:02d}{dot}{form}")
+        for each in range(1, number + 1)
+    ]
+
+
+def _write_implicates(
+    release: Release, paths: Sequence[Path], options: argparse.Namespace
+) -> None:
+    """Several plausible tables from the same noisy answers: post-processing, after the table is there."""
+    from synth_engine import tables
+    from synth_engine.plans import implicates
+
+    if not paths:
+        return
+    show = _progress()
+    digest = release.plan.receipt(release.answers)["digest"]
+    places = implicates.require(release.plan, release.answers)
+    for number, path in enumerate(paths, 1):
+        show("implicates", (number - 1) / len(paths))
+        seed = implicates.seed_of(digest, number)
+        answers = implicates.perturbed(release.answers, places=places, seed=seed)
+        model = release.plan.fit(answers)
+        # As many records as this truth has, unless a number was asked for.
+        rows = release.plan.spec.rows or model.rows
+        draw = tables.Drawing(model=model, rows=rows, seed=seed)
+        tables.write_drawn(
+            draw, path=path, overwrite=options.overwrite, declared=options.as_it_came_in
+        )
+    show("implicates", 1.0)
 
 
 class _LossReporter:

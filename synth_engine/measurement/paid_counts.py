@@ -78,6 +78,14 @@ def paid_counts(
     return session.tables(), session.domain
 
 
+def counted_calls(ask: object, answers: Answers, *, domain: Domain) -> frozenset[int]:
+    """The places, from 0 on, of the answers that `paid_counts` returns. Errors: InputError for answers of another plan."""
+    session = _Listening(answers, domain=domain)
+    ask.ask(session)  # type: ignore[attr-defined]  # the type of plans lies above this layer
+    session.finish()
+    return frozenset(session.places)
+
+
 class _Listening:
     """A session that gives stored answers in their order, and remembers by which bins each was asked for."""
 
@@ -86,6 +94,7 @@ class _Listening:
         self.answers = Answers()
         self._stored, self._given = answers, Replay(answers)
         self._heard: list[tuple[Measurement, Merged]] = []
+        self.places: list[int] = []
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -127,7 +136,7 @@ class _Listening:
         self._given.require(answer.noise == noise and not answer.interaction)
         # A column that is still to be learned is counted by other codes than those of the release.
         if not set(clique) & {attribute.name for attribute in self.domain.undeclared}:
-            self._heard.append((answer, merged or {}))
+            self._remember(answer, merged)
         return answer
 
     def interaction(
@@ -135,8 +144,12 @@ class _Listening:
     ) -> Measurement:
         answer = self._measured(clique)
         self._given.require(answer.noise == noise and answer.interaction)
-        self._heard.append((answer, merged or {}))
+        self._remember(answer, merged)
         return answer
+
+    def _remember(self, answer: Measurement, merged: Merged | None) -> None:
+        self._heard.append((answer, merged or {}))
+        self.places.append(len(self.answers) - 1)
 
     def score(self, candidates: Sequence[Candidate], *, noise: Noise) -> Scores:
         del noise

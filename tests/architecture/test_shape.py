@@ -64,6 +64,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/evaluation/expected.py",
     "synth_engine/evaluation/expected_errors.py",
     "synth_engine/evaluation/report.py",
+    "synth_engine/plans/implicates.py",
 }
 # The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, names of temporary files.

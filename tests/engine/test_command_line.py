@@ -219,6 +219,22 @@ def test_rows_asked_for_are_rows_drawn(folder: Path) -> None:
     assert len(rows_of(folder / "out.csv")) == 38
 
 
+def test_plausible_tables_are_written_beside_the_table(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert synthesize(folder, "--implicates", 1) == 2
+    assert "2 to 20" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+    assert synthesize(folder, "--implicates", 3) == 0
+    names = ["out.csv", *(f"out.implicate-0{number}.csv" for number in (1, 2, 3))]
+    tables = [rows_of(folder / name) for name in names]
+    assert len({str(table[0]) for table in tables}) == 1
+    assert len({str(table) for table in tables}) == 4
+    # None of them is overwritten unasked.
+    (folder / "out.csv").unlink()
+    assert synthesize(folder, "--implicates", 3) == 2
+
+
 def test_no_rows_asked_for_means_the_noisy_number_of_records(folder: Path) -> None:
     for more in ((), ("--rows", 0)):
         assert synthesize(folder, "--model", folder / "model.json", "--overwrite", *more) == 0

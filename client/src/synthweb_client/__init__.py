@@ -37,6 +37,7 @@ from synthweb_client.errors import (
     SynthwebError,
     TokenRefused,
 )
+from synthweb_client.implicates import CombinedEstimate, combine
 from synthweb_client.receipts import Receipt
 from synthweb_client.releases import Release, Sample
 from synthweb_client.transport import API_VERSION, Retries
@@ -49,6 +50,7 @@ __all__ = [
     "Client",
     "Column",
     "ColumnLook",
+    "CombinedEstimate",
     "ConnectionFailed",
     "Estimate",
     "EstimatedColumn",
@@ -72,4 +74,5 @@ __all__ = [
     "ServerRefused",
     "SynthwebError",
     "TokenRefused",
+    "combine",
 ]

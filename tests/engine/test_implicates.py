@@ -1,0 +1,98 @@
+"""Several plausible tables of one release: from answers and a public seed alone, with fresh noise of the same law."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from synth_engine import mechanisms
+from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
+from synth_engine.evaluation.expected_errors import SimulatedSession
+from synth_engine.hierarchy import Growth
+from synth_engine.measurement import Answers
+from synth_engine.measurement.answers import AnsweredCall
+from synth_engine.measurement.noise import Noise
+from synth_engine.plans import implicates
+from synth_engine.plans.plan import Plan
+from synth_engine.spec import Spec
+
+ROWS = 2_000
+DOMAIN = Domain.from_json(
+    {
+        "attributes": [
+            {"name": "sex", "kind": "categorical", "values": ["f"], "other": True},
+            {"name": "age", "kind": "integer", "low": 0, "high": 39, "width": 1},
+            {"name": "town", "kind": "categorical", "values": list("abcdefg"), "other": True},
+        ]
+    }
+)
+
+
+def measured(method: str) -> tuple[Plan, Answers]:
+    rng = np.random.default_rng(3)
+    table = {
+        "sex": rng.integers(0, 2, ROWS),
+        "age": np.minimum(rng.gamma(3, 6, ROWS).astype(np.int64), 39),
+        "town": np.minimum(rng.geometric(0.3, ROWS) - 1, 7),
+    }
+    spec = Spec(mechanism=method, epsilon=Fraction(1), delta=Fraction("1e-9"), parameters={})
+    plan = mechanisms.plan(DOMAIN, spec)
+    session = SimulatedSession(domain=DOMAIN, table=table, rng=np.random.default_rng(1))
+    return plan, plan.run(session)  # type: ignore[arg-type]  # it has the questions of these plans
+
+
+@pytest.mark.parametrize("method", ["independent", "mst", "auto"])
+def test_implicates_differ_by_their_seed_alone(method: str) -> None:
+    plan, answers = measured(method)
+    seeds = [implicates.seed_of("0" * 64, number) for number in (1, 2)]
+    first, second = (implicates.fit(plan, answers, seed=seed) for seed in seeds)
+    again = implicates.fit(plan, answers, seed=seeds[0])
+    assert json.dumps(first.to_json()) == json.dumps(again.to_json())
+    assert json.dumps(first.to_json()) != json.dumps(second.to_json())
+    ages = [
+        np.bincount(each.sample(ROWS, seed="s")["age"], minlength=40)
+        for each in (first, second)
+    ]
+    assert (ages[0] != ages[1]).any()
+    assert first.rows != 0
+
+
+def test_what_was_selected_stays_and_every_count_is_perturbed() -> None:
+    plan, answers = measured("mst")
+    places = implicates.require(plan, answers)
+    changed = implicates.perturbed(answers, places=places, seed="s")
+    assert changed.calls == answers.calls
+    assert changed.selections == answers.selections
+    assert len(places) == len(answers.measurements)
+    assert any(
+        (old.values != new.values).any()
+        for old, new in zip(answers.measurements, changed.measurements, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("law", "scale"),
+    [("discrete-laplace", "3"), ("discrete-laplace", "1/2"), ("rounded-gaussian", "4")],
+)
+def test_fresh_noise_has_the_variance_of_the_law(law: str, scale: str) -> None:
+    noise = Noise(law=law, scale=Fraction(scale))  # type: ignore[arg-type]  # one of the laws
+    number = 40_000
+    values = implicates._noise(noise, (number,), np.random.default_rng(5))
+    assert values.dtype == np.int64
+    # Fixed seed; the excess kurtosis of these laws is below 6.
+    assert abs(values.var() / noise.variance - 1) < 6 * math.sqrt(8 / number)
+    assert abs(values.mean()) < 6 * math.sqrt(noise.variance / number)
+
+
+def test_a_method_without_counts_of_fixed_tables_is_refused() -> None:
+    plan, answers = measured("independent")
+    tree = object.__new__(AnsweredCall)
+    object.__setattr__(tree, "call", answers.calls[0])
+    object.__setattr__(tree, "answer", object.__new__(Growth))
+    with pytest.raises(SpecError, match="no plausible tables"):
+        implicates.fit(plan, Answers((*answers.answered, tree)), seed="s")
