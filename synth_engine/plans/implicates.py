@@ -71,12 +71,12 @@ def perturbed(answers: Answers, *, places: frozenset[int], seed: str) -> Answers
 
 
 def _perturbed(answers: Answers, places: frozenset[int], seed: str) -> Iterator[AnsweredCall]:
-    for place, line in enumerate(answers.answered):
+    for index, line in enumerate(answers.answered):
         answer: Answer = line.answer
         if isinstance(answer, Measurement | GroupSizes) and (
-            place in places or isinstance(answer, GroupSizes)
+            index in places or isinstance(answer, GroupSizes)
         ):
-            rng = generator(seed, purpose=("implicate", str(place)))
+            rng = generator(seed, purpose=("implicate", str(index)))
             noise = _noise(answer.noise, answer.values.shape, rng)
             answer = dataclasses.replace(answer, values=answer.values + noise)
         yield AnsweredCall(line.call, answer)

@@ -1,4 +1,5 @@
-"""Two to four releases side by side: one line a column with the histograms of their models, and expected error against ε.
+"""Two to four releases side by side: one line a column with the histograms of their models, expected error against ε, and maps
+of how dependent their columns are, with the differences.
 
 Everything comes from stored first looks and expected ranges, which are made from models and receipts alone. Nothing is compared
 with real data here, so whoever may draw from all of these releases may see the page.
@@ -6,6 +7,7 @@ with real data here, so whoever may draw from all of these releases may see the 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,8 +20,11 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synth_engine.evaluation import expected as ranges
+from synth_engine.evaluation import model_pairs
+from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.expected_quality import ExpectedQuality, deviation_of
 from synth_engine.evaluation.model_histograms import ModelHistogram
+from synth_engine.evaluation.model_pairs import Pairs
 from synth_engine.evaluation.thumbnails import model_thumbnail
 from synthweb.accounts.models import User
 from synthweb.lib import codes, number_format
@@ -35,6 +40,8 @@ CHOICES = 100
 COLUMNS_A_PAGE = 50
 MOST_POINTS = 50
 WIDTH, HEIGHT = 560, 220
+MOST_PAIRS = 10
+"""Pairs that the list beside a map has."""
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 12, 32
 """Margins of the chart, for its axes."""
 _LISTED = ("boolean", "categorical")
@@ -116,6 +123,18 @@ class ErrorChart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairMap:
+    """A map of pairs of columns: of one release, or of the difference of two. most: the pairs with the largest values.
+    is_first: whether it is shown at the start."""
+
+    label: str
+    card: Card
+    most: tuple[tuple[str, str], ...]
+    is_difference: bool
+    is_first: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class SideBySide:
     """What the page shows.
 
@@ -128,6 +147,8 @@ class SideBySide:
     differing: tuple[str, ...]
     partial: tuple[str, ...]
     chart: ErrorChart | None
+    maps: tuple[PairMap, ...]
+    """Of the columns that all releases have; none before every model is drawn from."""
     unknown: tuple[str, ...]
     too_many: bool
     choices: tuple[tuple[str, str], ...]
@@ -172,6 +193,7 @@ def page_of(user: User, query: QueryDict) -> SideBySide:
             )
         ),
         chart=_chart(allowed, sides),
+        maps=_maps([look.pairs_of(each) for each in releases]),
         unknown=tuple(code for code in asked if code not in allowed_by_code),
         too_many=len(allowed_by_code) > MOST,
         choices=tuple(
@@ -340,6 +362,59 @@ def _decades(least: float, most: float) -> tuple[int, int]:
     """The powers of ten around all ε, at least one decade apart."""
     low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
     return (low, high) if high > low else (low, low + 1)
+
+
+def _maps(sides: Sequence[Pairs | None]) -> tuple[PairMap, ...]:
+    """Maps of the releases, then of the difference of each two."""
+    known = [pairs for pairs in sides if pairs is not None]
+    if len(known) < len(sides) or len(known) < 2:
+        return ()
+    columns = [dict.fromkeys(itertools.chain.from_iterable(pairs)) for pairs in known]
+    names = [name for name in columns[0] if all(name in each for each in columns)]
+    if len(names) < 2:
+        return ()
+    of_release = [_in_order(pairs, names) for pairs in known]
+    largest = max(max(pairs.values()) for pairs in of_release)
+    lettered = list(zip(LETTERS, of_release, strict=False))
+    differences = {
+        (a, b): {pair: second[pair] - first[pair] for pair in first}
+        for (a, first), (b, second) in itertools.combinations(lettered, 2)
+    }
+    bound = max(abs(value) for pairs in differences.values() for value in pairs.values())
+    ones = (
+        PairMap(
+            label=letter,
+            card=model_pairs.card_of_one(names, pairs, letter=letter, most=largest),
+            most=_most(pairs, ".3f"),
+            is_difference=False,
+        )
+        for letter, pairs in lettered
+    )
+    others = (
+        PairMap(
+            label=f"{b} − {a}",
+            card=model_pairs.card_of_difference(names, pairs, letters=(a, b), most=bound),
+            most=_most(pairs, "+.3f"),
+            is_difference=True,
+            is_first=(a, b) == tuple(LETTERS[:2]),
+        )
+        for (a, b), pairs in differences.items()
+    )
+    return (*ones, *others)
+
+
+def _in_order(pairs: Pairs, names: Sequence[str]) -> Pairs:
+    """The pairs of these columns; a release may describe them in another order."""
+    return {
+        (a, b): pairs[(a, b)] if (a, b) in pairs else pairs[(b, a)]
+        for a, b in itertools.combinations(names, 2)
+    }
+
+
+def _most(pairs: Pairs, form: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (words, f"{value:{form}}") for words, value in model_pairs.strongest(pairs, MOST_PAIRS)
+    )
 
 
 def _round_top(error: float) -> float:

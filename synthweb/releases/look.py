@@ -16,11 +16,12 @@ import pandas as pd
 from synth_engine import codec, mechanisms
 from synth_engine.domain import Attribute, Domain, ScaleBins
 from synth_engine.evaluation import expected as ranges
-from synth_engine.evaluation import expected_quality, model_histograms
+from synth_engine.evaluation import expected_quality, model_histograms, model_pairs
 from synth_engine.evaluation.expected import ExpectedColumn
 from synth_engine.evaluation.expected_quality import ExpectedQuality
 from synth_engine.evaluation.figure_origins import ModelFigure, SyntheticRow
 from synth_engine.evaluation.model_histograms import HistogramBar, ModelHistogram
+from synth_engine.evaluation.model_pairs import Pairs
 from synth_engine.models.model import Model
 from synth_engine.tables import Drawing
 from synthweb.lib.number_format import shortened
@@ -28,7 +29,7 @@ from synthweb.releases import expected, tables
 from synthweb.releases.expected import FigureLine
 from synthweb.releases.models import FirstLook, Release
 
-VERSION = f"look/1, sampler {mechanisms.SAMPLER}"
+VERSION = f"look/2, sampler {mechanisms.SAMPLER}"
 """Of what is stored: rows of another version, or of another sampler, are drawn again."""
 ROWS = 100
 MAX_COLUMNS = 100
@@ -101,6 +102,16 @@ def look_of(release: Release) -> Look | None:
     """What the page shows; None before a worker has drawn it. The caller authorised."""
     stored = _stored(release)
     return None if stored is None else _read(stored)
+
+
+def pairs_of(release: Release) -> Pairs | None:
+    """How dependent the columns of the model are, pair by pair; None before a worker has drawn the rows. The caller
+    authorised."""
+    stored = _stored(release)
+    if stored is None:
+        return None
+    pairs = stored.document["pairs"]
+    return model_pairs.pairs_of(pairs["columns"], pairs["dependence"])
 
 
 def prepared(release: Release) -> Prepared:
@@ -184,6 +195,10 @@ def _document(model: Model, *, seed: str) -> dict[str, Any]:
         "columns": [_column(each, model, modelled.get(each.name), domain) for each in columns],
         "cells": [list(row) for row in zip(*cells, strict=True)],
         "ranks": [list(row) for row in zip(*ranks, strict=True)],
+        "pairs": {
+            "columns": model_pairs.names_of(model),
+            "dependence": model_pairs.dependence(model, seed=seed),
+        },
     }
 
 

@@ -170,3 +170,40 @@ def test_a_choice_after_a_look_is_said(
         receipt=pair[0].receipt | {"chosen_after_looking": True}
     )
     assert words in html_of(client.get(address))
+
+
+def test_pairs_of_columns_have_a_map_of_each_release_and_of_each_difference(
+    cast: Cast, pair: tuple[Release, Release], browser: Open
+) -> None:
+    first, second = pair
+    maps = beside.page_of(cast.steward, asked(first.code, second.code)).maps
+    assert [each.label for each in maps] == ["A", "B", "B − A"]
+    assert [each.is_first for each in maps] == [False, False, True]
+    columns = look.pairs_of(first)
+    assert columns is not None
+    assert all(0 <= value <= 1 for value in columns.values())
+    a, b, difference = (each.card.figure["data"][0] for each in maps if each.card.figure)
+    assert a["zmax"] == b["zmax"] and difference["zmin"] == -difference["zmax"]
+    for row, line in enumerate(difference["z"]):
+        for column, value in enumerate(line):
+            assert (value is None) == (column > row)
+            if value is not None:
+                assert value == pytest.approx(
+                    b["z"][row][column] - a["z"][row][column], abs=2e-4
+                )
+    assert 0 < len(maps[2].most) <= beside.MOST_PAIRS
+    page = html_of(browser(cast.steward).get(ADDRESS, {"release": [first.code, second.code]}))
+    assert "Ten most different" in page
+    assert page.count("data-figure=") == 3
+    alone = beside.page_of(cast.steward, asked(first.code))
+    assert alone.maps == ()
+
+
+def test_releases_with_too_few_columns_in_common_have_no_map() -> None:
+    assert beside._maps([{("a", "b"): 0.5}, {("c", "d"): 0.5}]) == ()
+    assert beside._maps([{("a", "b"): 0.5}, None]) == ()
+    (one, other, difference) = beside._maps(
+        [{("a", "b"): 0.5, ("a", "c"): 0.1, ("b", "c"): 0.2}, {("b", "a"): 0.25}]
+    )
+    assert difference.most == (("a × b", "-0.250"),)
+    assert (one.label, other.label) == ("A", "B")
