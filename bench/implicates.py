@@ -7,7 +7,7 @@ released with delta = 1e-9 and fresh noise; of each release so many implicates a
 (1 + 1/m) b and Student's t with m - 1 degrees of freedom (docs/implicates.md). Printed for each method: the share of 95 %
 intervals that hold the real figure, for counts of one and of two columns that answers count and that are at least three
 standard deviations of the noise in the real table, for counts of two columns of at least 100 that no answer counts, and for means
-of numeric columns; and the mean ratio of widths to the intervals of "Counts".
+of the codes of numeric columns; and the mean ratio of widths to the intervals of "Counts".
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from synth_engine.spec import Spec
 
 MEANS = ("age", "hours-per-week", "education-num", "fnlwgt")
 LEAST_UNMEASURED = 100
-SHOWN = ("1-way counts", "2-way counts", "2-way counts, not measured", "means")
+SHOWN = ("1-way counts", "2-way counts", "2-way counts, not measured", "means of codes")
 
 Array = np.ndarray[Any, Any]
 
