@@ -1,21 +1,14 @@
-"""How dependent the columns of a released model are, pair by pair, and how releases differ in it: from models alone."""
+"""How dependent the columns of a released model are, pair by pair, from the model alone."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from synth_engine.evaluation import heatmaps, style
-from synth_engine.evaluation.cards import Card, make_table
 from synth_engine.evaluation.distances import normalised_mutual_information
-from synth_engine.evaluation.heatmaps import PairEntries
-from synth_engine.evaluation.plots import Figure
-from synth_engine.evaluation.wording import PRIVATE, Json
 from synth_engine.models.model import Model
 
 GROUPS = 32
@@ -23,7 +16,6 @@ GROUPS = 32
 RECORDS = 20_000
 """Records that are generated to measure dependence; its error is then far below what a colour shows."""
 MAX_COLUMNS = 100
-MAX_TABLE_ROWS = 50
 DECIMALS = 4
 
 Pairs = dict[tuple[str, str], float]
@@ -71,71 +63,7 @@ def _information(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) ->
     return normalised_mutual_information(joint.reshape(shape))
 
 
-def card_of_one(names: Sequence[str], pairs: Pairs, *, letter: str, most: float) -> Card:
-    """The dependence of every pair of one release. most: the end of the scale, one for all releases."""
-    scale = {"colorscale": style.MAGNITUDE, "zmin": 0.0, "zmax": most or 1.0}
-    title = f"Dependence in release {letter}"
-    words = f"Normalised mutual information of every pair of columns in release {letter}."
-    figure = _map(names, pairs, scale, words, f"{letter}: %{{z:.3f}}")
-    how = (
-        "Faint (0) means that the columns tell nothing about each other, strong (1) that one determines the other. All "
-        "releases have one scale of colours."
-    )
-    return _card(f"pairs-{letter}", title, how, pairs, figure, form=".3f")
-
-
-def card_of_difference(
-    names: Sequence[str], pairs: Pairs, *, letters: tuple[str, str], most: float
-) -> Card:
-    """The differences of two releases, the second minus the first. most: the end of the scale on both sides."""
-    bound = most or 1.0
-    scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
-    first, second = letters
-    title = f"Dependence: {second} minus {first}"
-    words = f"Difference of normalised mutual information, {second} minus {first}, for every pair of columns."
-    figure = _map(names, pairs, scale, words, f"{second} minus {first}: %{{z:+.3f}}")
-    how = (
-        f"The colour of the page means equal. Blue means weaker in {second} than in {first}, red means stronger. Neither "
-        "says which of the two is nearer to the real table: the expected errors do."
-    )
-    return _card(f"pairs-{second}-{first}", title, how, pairs, figure, form="+.3f")
-
-
 def strongest(pairs: Pairs, number: int) -> list[tuple[str, float]]:
     """The pairs with the largest values, in words."""
     ordered = sorted(pairs.items(), key=lambda pair: (-abs(pair[1]), pair[0]))
     return [(" × ".join(names), value) for names, value in ordered[:number]]
-
-
-def _card(key: str, title: str, how: str, pairs: Pairs, figure: Figure, *, form: str) -> Card:
-    rows = [(words, f"{value:{form}}") for words, value in strongest(pairs, len(pairs))]
-    table = make_table(f"{title}, strongest first", ("Columns", "Value"), rows)
-    return Card(
-        key=key,
-        title=title,
-        what="How much one column tells about another in the model, for every pair of columns: mutual information divided "
-        "by the smaller of the two entropies, of records that the model generates. Columns with many values are put "
-        f"into {GROUPS} groups. No real data are compared.",
-        how=how,
-        table=replace(
-            table, rows=table.rows[:MAX_TABLE_ROWS], more=max(0, len(rows) - MAX_TABLE_ROWS)
-        ),
-        figure=figure,
-    )
-
-
-def _map(
-    names: Sequence[str], pairs: Pairs, scale: Mapping[str, Any], words: str, value: str
-) -> Figure:
-    entries: list[Json] = [
-        {"attributes": list(pair), "value": round(number, DECIMALS)}
-        for pair, number in pairs.items()
-    ]
-    shown = PairEntries(names=names, pairs=entries, hover=lambda _: "")
-    report = {"private": True, "notice": PRIVATE}
-    figure = heatmaps.pair_map(report, "value", dict(scale), words=words, entries=shown)
-    (trace,) = figure["data"]
-    # A text for each square would be most of a page of a hundred columns.
-    del trace["text"]
-    trace["hovertemplate"] = f"%{{y}} × %{{x}}<br>{value}<extra></extra>"
-    return figure

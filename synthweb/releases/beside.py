@@ -20,7 +20,7 @@ from django.urls import reverse
 
 from synth_engine import mechanisms
 from synth_engine.evaluation import expected as ranges
-from synth_engine.evaluation import model_pairs
+from synth_engine.evaluation import model_pairs, pair_cards
 from synth_engine.evaluation.cards import Card
 from synth_engine.evaluation.expected_quality import ExpectedQuality, deviation_of
 from synth_engine.evaluation.model_histograms import ModelHistogram
@@ -384,7 +384,7 @@ def _maps(sides: Sequence[Pairs | None]) -> tuple[PairMap, ...]:
     ones = (
         PairMap(
             label=letter,
-            card=model_pairs.card_of_one(names, pairs, letter=letter, most=largest),
+            card=pair_cards.card_of_one(names, pairs, letter=letter, most=largest),
             most=_most(pairs, ".3f"),
             is_difference=False,
         )
@@ -393,7 +393,7 @@ def _maps(sides: Sequence[Pairs | None]) -> tuple[PairMap, ...]:
     others = (
         PairMap(
             label=f"{b} − {a}",
-            card=model_pairs.card_of_difference(names, pairs, letters=(a, b), most=bound),
+            card=pair_cards.card_of_difference(names, pairs, letters=(a, b), most=bound),
             most=_most(pairs, "+.3f"),
             is_difference=True,
             is_first=(a, b) == tuple(LETTERS[:2]),

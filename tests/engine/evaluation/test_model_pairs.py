@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from synth_engine.evaluation import model_pairs
+from synth_engine.evaluation import model_pairs, pair_cards
 
 
 def test_many_codes_are_put_into_groups_of_about_equal_size_in_order() -> None:
@@ -30,7 +30,7 @@ def test_a_column_that_determines_another_has_dependence_one_and_noise_nearly_no
 
 def test_a_map_has_each_pair_once_and_no_text_for_each_square() -> None:
     pairs = {("a", "b"): 0.5, ("a", "c"): -0.25, ("b", "c"): 0.125}
-    card = model_pairs.card_of_difference(["a", "b", "c"], pairs, letters=("A", "B"), most=0.5)
+    card = pair_cards.card_of_difference(["a", "b", "c"], pairs, letters=("A", "B"), most=0.5)
     assert card.figure is not None
     (trace,) = card.figure["data"]
     assert trace["z"] == [[0.5, None], [-0.25, 0.125]]
