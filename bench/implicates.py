@@ -100,7 +100,7 @@ def release(method: str, path: Path, domain: Domain, table: Any, given: argparse
             chosen = (
                 known.measured & (exact >= DEVIATIONS * widths / (2 * GAUSSIAN)) & (widths > 0)
             )
-            held[SHOWN[way - 1]].add(inside[chosen], (2 * half / widths)[chosen])
+            held[SHOWN[way - 1]].add(inside[chosen], 2 * half[chosen] / widths[chosen])
             if way == 2:
                 held[SHOWN[2]].add(inside[~known.measured & (exact >= LEAST_UNMEASURED)])
     for name in MEANS:
