@@ -51,18 +51,20 @@
     return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   };
 
+  const files = { saveFile, csv };
+  window.synthwebFiles = files;
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-picture-save], [data-table-save]");
     if (!button) return;
     const { pictureSave, tableSave, fileName } = button.dataset;
     if (tableSave) {
-      saveFile(csv(tableRows(tableOf(document.getElementById(tableSave)))), fileName);
+      files.saveFile(csv(tableRows(tableOf(document.getElementById(tableSave)))), fileName);
       return;
     }
     const picture = document.getElementById(pictureSave);
     const drawing = standalone(picture.matches("svg") ? picture : picture.querySelector("svg"));
-    saveFile(fileName.endsWith(".png") ? await png(drawing) : new Blob([drawing.text], { type: "image/svg+xml" }), fileName);
+    const blob = fileName.endsWith(".png") ? await png(drawing) : new Blob([drawing.text], { type: "image/svg+xml" });
+    files.saveFile(blob, fileName);
   });
-
-  window.synthwebFiles = { saveFile, csv };
 })();

@@ -234,6 +234,26 @@ def test_a_browser_draws_the_comparison_under_the_policy_and_in_both_themes(
         assert files[f"{card}.svg"].startswith("<svg") and "Real data" in files[f"{card}.svg"]
         assert files[f"{card}.png"][1:4] == "PNG"
 
+    # Pictures that the page holds as SVG, and tables.
+    saved = """
+      const [done, files] = [arguments[0], {}];
+      window.synthwebFiles.saveFile = async (blob, name) => {
+        files[name] = await blob.text();
+        if (Object.keys(files).length === 3) done(files);
+      };
+      document.querySelector('[data-strip] a').id = 'held';
+      const buttons = [['pictureSave', 'held', 'a.png'], ['pictureSave', 'held', 'a.svg'], ['tableSave', 'column-0-table', 'a.csv']];
+      for (const [kind, id, fileName] of buttons) {
+        const button = document.createElement('button');
+        Object.assign(button.dataset, { [kind]: id, fileName });
+        document.body.append(button);
+        button.click();
+      }"""
+    files = chrome.execute_async_script(saved)
+    assert files["a.png"][1:4] == "PNG"
+    assert 'xmlns="http://www.w3.org/2000/svg"' in files["a.svg"] and "fill:" in files["a.svg"]
+    assert len(files["a.csv"].splitlines()) > 1
+
     # On paper every figure is drawn, with the page's own handlers and nothing more.
     chrome.execute_cdp_cmd("Page.printToPDF", {})
     assert (
