@@ -23,6 +23,7 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 EXAMPLES = ROOT / "examples"
+FACTOR = 1.5  # that a forecast is to be within
 EPSILON, DELTA = "1", "1e-9"
 
 
@@ -137,7 +138,7 @@ def pipeline_loaded() -> None:
 
 
 def show(taken: list[Taken], timing: ModuleType) -> None:
-    inside = {"unfitted": 0, "fitted": 0}
+    inside, near = {"unfitted": 0, "fitted": 0}, 0
     for one in taken:
         others = [
             timing.Observed(
@@ -145,6 +146,7 @@ def show(taken: list[Taken], timing: ModuleType) -> None:
                 ratios={
                     part: other.actual[part] / other.predicted[part] for part in timing.PARTS
                 },
+                predicted=other.predicted,
             )
             for other in taken
             if other is not one
@@ -156,6 +158,8 @@ def show(taken: list[Taken], timing: ModuleType) -> None:
         }
         for name, found in bands.items():
             inside[name] += found.low <= max(took, 1.0) <= found.high
+        ratio = bands["fitted"].middle / max(took, 1.0)
+        near += max(ratio, 1 / ratio) <= FACTOR
         said = ", ".join(f"{name} {found.low}–{found.high} s" for name, found in bands.items())
         print(
             f"{one.case.table.name:>26} {one.case.method:>17}: {sum(one.predicted.values()):6.1f} s predicted, {took:6.1f} s taken "
@@ -163,7 +167,8 @@ def show(taken: list[Taken], timing: ModuleType) -> None:
             flush=True,
         )
     print(
-        f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of {len(taken)} fitted"
+        f"inside the band: {inside['unfitted']} of {len(taken)} unfitted, {inside['fitted']} of {len(taken)} fitted; "
+        f"fitted forecast within a factor {FACTOR}: {near} of {len(taken)}"
     )
 
 

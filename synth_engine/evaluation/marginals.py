@@ -13,7 +13,7 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -46,6 +46,7 @@ MAX_STORED = 32 * 2**20
 _SEED = VERSION
 
 Floats = npt.NDArray[np.float64]
+Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,10 +122,19 @@ class PublishedCounts:
         return cls(domain=domain, rows=header["rows"], tables=tables, records=records)
 
 
-def publish(model: Model, plan: Plan, answers: Answers) -> PublishedCounts:
+def publish(
+    model: Model,
+    plan: Plan,
+    answers: Answers,
+    *,
+    progress: Progress = lambda _step, _share: None,
+) -> PublishedCounts:
     """Bring together what marginals are computed from. It asks the plan again and generates records: seconds, for a worker.
-    Errors: InputError for answers of another plan."""
-    tables, _ = paid_counts(plan, answers, domain=plan.domain)
+    progress: is told the step, "gather" and then "generate", and its share. Errors: InputError for answers of another plan."""
+    tables, _ = paid_counts(
+        plan, answers, domain=plan.domain, progress=lambda share: progress("gather", share)
+    )
+    progress("generate", 0.0)
     counted = [
         table for table in tables if all(name in model.domain.sizes for name in table.clique)
     ]

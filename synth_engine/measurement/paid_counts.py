@@ -6,7 +6,7 @@ that reads the stored answers, and the bins are written down beside the counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -65,14 +65,23 @@ class PaidCounts:
             raise ValueError("counts have one axis for each column, and one entry for each bin")
 
 
+def _nobody_watches(_share: float) -> None:
+    """For callers that show no progress."""
+
+
 def paid_counts(
-    ask: object, answers: Answers, *, domain: Domain
+    ask: object,
+    answers: Answers,
+    *,
+    domain: Domain,
+    progress: Callable[[float], None] = _nobody_watches,
 ) -> tuple[list[PaidCounts], Domain]:
     """The tables of counts of a run, in the order in which they were asked for, and the domain by which they count.
 
-    ask: the plan of the run (anything with its method `ask`); domain: the one that the plan starts from. Only answers that
-    count codes or bins of codes are returned. Errors: InputError for answers of another plan."""
-    session = _Listening(answers, domain=domain)
+    ask: the plan of the run (anything with its method `ask`); domain: the one that the plan starts from; progress: is told
+    the share of the answers that were read, from 0 to 1. Only answers that count codes or bins of codes are returned.
+    Errors: InputError for answers of another plan."""
+    session = _Listening(answers, domain=domain, progress=progress)
     ask.ask(session)  # type: ignore[attr-defined]  # the type of plans lies above this layer
     session.finish()
     return session.tables(), session.domain
@@ -89,8 +98,10 @@ def counted_calls(ask: object, answers: Answers, *, domain: Domain) -> frozenset
 class _Listening:
     """A session that gives stored answers in their order, and remembers by which bins each was asked for."""
 
-    def __init__(self, answers: Answers, *, domain: Domain) -> None:
-        self.domain = domain
+    def __init__(
+        self, answers: Answers, *, domain: Domain, progress: Callable[[float], None]
+    ) -> None:
+        self.domain, self._progress = domain, progress
         self.answers = Answers()
         self._stored, self._given = answers, Replay(answers)
         self._heard: list[tuple[Measurement, Merged]] = []
@@ -123,6 +134,7 @@ class _Listening:
 
     def _advance(self) -> None:
         self.answers = self._stored[: len(self.answers) + 1]
+        self._progress(len(self.answers) / max(1, len(self._stored)))
 
     def _measured(self, clique: Clique) -> Measurement:
         answer = self._given.measurement(clique)

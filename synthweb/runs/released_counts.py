@@ -18,6 +18,8 @@ from synthweb.runs.models import CountsErrand, SynthesisRun
 from synthweb.runs.progress import Progress
 from synthweb.runs.public_tables import StatedTable
 
+_STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
+
 
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
@@ -27,14 +29,14 @@ def compute(*, code: str) -> None:
 def _compute(errand: CountsErrand, grip: lease.Lease) -> None:
     progress = Progress(grip)
     progress(stages.GATHER.name, 0.0)
-    published = _gathered(errand.release)
+    published = _gathered(errand.release, progress)
     progress.check()
     with transaction.atomic():
         derivation.finish(errand, grip)
         pages.store(errand.release, published)
 
 
-def _gathered(release: Release) -> PublishedCounts:
+def _gathered(release: Release, progress: Progress) -> PublishedCounts:
     run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
     plan = planning.replan(
         version=run.domain_version,
@@ -43,4 +45,9 @@ def _gathered(release: Release) -> PublishedCounts:
         table=StatedTable.from_json(run.prior),
     )
     answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
-    return marginals.publish(Model.from_json(release.model), plan, answers)
+    return marginals.publish(
+        Model.from_json(release.model),
+        plan,
+        answers,
+        progress=lambda step, share: progress(_STEPS[step].name, share),
+    )

@@ -82,12 +82,17 @@ RANGES = (WAIT, DRAW, SIMULATE, ASK, REFIT, MATCH)
 GATHER = Stage(
     name="gather",
     title="Gather the noisy answers",
-    text="The answers that were paid for are brought together with records of the model.",
+    text="The answers that were paid for are read again, with the columns that each counts.",
 )
-COUNTS = (WAIT, GATHER)
+GENERATE = Stage(
+    name="generate",
+    title="Generate records of the model",
+    text="They fill what no answer counts.",
+)
+COUNTS = (WAIT, GATHER, GENERATE)
 NAMES = tuple(stage.name for stage in RUN)
 
-TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, *RANGES, GATHER)}
+TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, *RANGES, GATHER, GENERATE)}
 
 
 def position(name: str) -> int:

@@ -1,15 +1,17 @@
-"""How long a run takes: one forecast for every page, as a band, fitted to what finished runs of the organisation took.
+"""How long a run takes: one forecast for every page, with a band, fitted to what finished runs of the organisation took.
 
 What a plan needs is computed from public facts for one machine (`synth_engine.plans.resources`). Another machine is
-faster or slower, so each part of a run is scaled by the ratio of actual to predicted time in earlier runs, and the spread of
-those ratios gives the band. How long earlier runs took depends on their tables: only runs of the same organisation count.
+faster or slower, so each part of a run is scaled by the ratio of actual to predicted time in earlier runs: the forecast by
+the median of the runs that are most alike, the band by the spread. Alike are runs of the same method whose predicted times
+are near, which is public. How long earlier runs took depends on their tables: only runs of the same organisation count, and
+stewards alone see forecasts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 from synth_engine.plans.resources import START
@@ -28,6 +30,10 @@ UNFITTED = (0.3, 6.0)
 has other work took six times as long."""
 SPREAD, SPREAD_OF_FEW = 1.5, 3.0
 """The band reaches at least this many times below and above the middle ratio; farther, where few runs have finished."""
+NEAREST = 5  # runs of one method whose median ratio scales the forecast
+BOUNDS = (0.02, 50.0)
+"""A ratio beyond these counts as the nearest of them: something else than the machine was at work, such as a computer that
+slept."""
 ENOUGH = 4  # runs of which quantiles say something
 SAME_METHOD = 2  # runs of the same method that are preferred to those of all methods
 LOOKED_AT = 40  # newest finished runs
@@ -60,18 +66,20 @@ ROUND = (
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """One finished run: its method, and the ratio of actual to predicted seconds of each part."""
+    """One finished run: its method, the ratio of actual to predicted seconds of each part, and those predicted seconds."""
 
     method: str
     ratios: Mapping[str, float]
+    predicted: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """What a run usually takes, in seconds once a worker is free. `predicted`: of each part, before any fitting; `runs`: how many
-    finished runs it was fitted to."""
+    """What a run usually takes, in seconds once a worker is free. `middle`: the forecast, between the ends of the band;
+    `predicted`: of each part, before any fitting; `runs`: how many finished runs it was fitted to."""
 
     low: int
+    middle: int
     high: int
     predicted: Mapping[str, float]
     runs: int = 0
@@ -79,6 +87,7 @@ class Band:
     def to_json(self) -> dict[str, object]:
         return {
             "low": self.low,
+            "middle": self.middle,
             "high": self.high,
             "predicted": dict(self.predicted),
             "runs": self.runs,
@@ -109,13 +118,35 @@ def band(parts: Mapping[str, float], *, method: str, history: Sequence[Observed]
     fitting = same if len(same) >= SAME_METHOD else list(history)
     # A few runs of other methods leave the band as wide as it is without them.
     unlike = not same and len(fitting) < ENOUGH
-    low = high = 0.0
+    low = middle = high = 0.0
     for part, seconds in parts.items():
+        middle += _nearest_ratio(part, seconds, method=method, history=history) * seconds
         least, most = _span([each.ratios[part] for each in fitting if part in each.ratios])
         if unlike:
             least, most = min(least, UNFITTED[0]), max(most, UNFITTED[1])
         low, high = low + least * seconds, high + most * seconds
-    return Band(low=_down(low), high=_up(high), predicted=dict(parts), runs=len(fitting))
+    return Band(
+        low=_down(min(low, middle)),
+        middle=max(1, round(middle)),
+        high=_up(max(high, middle)),
+        predicted=dict(parts),
+        runs=len(fitting),
+    )
+
+
+def _nearest_ratio(
+    part: str, seconds: float, *, method: str, history: Sequence[Observed]
+) -> float:
+    """The median ratio of the runs that are most alike; 1 before any run has finished."""
+    known = [each for each in history if part in each.ratios]
+    alike = [each for each in known if each.method == method] or known
+    if not alike:
+        return 1.0
+    # The newest comes first, and stays first among equals.
+    nearest = sorted(
+        alike, key=lambda each: abs(math.log(each.predicted.get(part, seconds) / seconds))
+    )[:NEAREST]
+    return median(each.ratios[part] for each in nearest)
 
 
 def _span(ratios: Sequence[float]) -> tuple[float, float]:
@@ -159,7 +190,13 @@ def observed(dataset: Dataset) -> list[Observed]:
     for run in done.prefetch_related("events").order_by("-finished_at")[:LOOKED_AT]:
         ratios = dict(_ratios(run))
         if ratios:
-            observations.append(Observed(method=run.spec["mechanism"], ratios=ratios))
+            observations.append(
+                Observed(
+                    method=run.spec["mechanism"],
+                    ratios=ratios,
+                    predicted=(run.expected or {})["predicted"],
+                )
+            )
     return observations
 
 
@@ -172,7 +209,8 @@ def _ratios(run: SynthesisRun) -> Iterable[tuple[str, float]]:
     for part, (start, end) in ends.items():
         # These are dates for people, and their clock may have been set in between.
         if start and end and end > start and predicted.get(part):
-            yield part, (end - start).total_seconds() / predicted[part]
+            ratio = (end - start).total_seconds() / predicted[part]
+            yield part, min(BOUNDS[1], max(BOUNDS[0], ratio))
 
 
 def unpacked(dataset: Dataset) -> float:

@@ -63,6 +63,36 @@ def test_each_part_is_fitted_by_itself() -> None:
     assert band(PARTS | {READ: 30.0}, method="auto", history=history).low > 100
 
 
+def test_the_forecast_is_the_median_ratio_of_runs_of_the_same_method() -> None:
+    history = [run("auto", ratio) for ratio in (2.0, 2.2, 1.8, 60.0, 2.1)] + [
+        run("mst", 9.0)
+    ] * 9
+    found = band(PARTS, method="auto", history=history)
+    assert found.middle == round(2.1 * sum(PARTS.values()))
+    assert found.low <= found.middle <= found.high
+    assert band(PARTS, method="auto", history=[]).middle == round(sum(PARTS.values()))
+    assert band(PARTS, method="aim", history=[run("mst", 9.0)]).middle == 90
+
+
+def test_runs_whose_prediction_is_near_count_first() -> None:
+    small, large = {READ: 1.0, MODEL: 9.0}, {READ: 20.0, MODEL: 900.0}
+    history = [
+        Observed(method="auto", ratios=dict.fromkeys(PARTS, ratio), predicted=parts)
+        for ratio, parts in [(3.0, small), (0.5, large)] * timing.NEAREST
+    ]
+    assert band(small, method="auto", history=history).middle == 30
+    assert band(large, method="auto", history=history).middle == 460
+
+
+def test_runs_alike_are_forecast_within_a_factor_of_one_and_a_half() -> None:
+    """Machines of any speed, whose runs of a method differ by a tenth from each other."""
+    for speed in (0.2, 1.0, 7.0):
+        history = [run("auto", speed * each) for each in (0.9, 1.0, 1.1)]
+        middle = band(PARTS, method="auto", history=history).middle
+        took = speed * sum(PARTS.values())
+        assert max(middle / took, took / middle) < 1.5
+
+
 def test_one_run_that_took_long_by_chance_does_not_move_both_ends() -> None:
     history = [run("auto", 1.0)] * 9 + [run("auto", 100.0)]
     assert band(PARTS, method="auto", history=history).high < 1000
@@ -81,6 +111,10 @@ def test_one_run_that_took_long_by_chance_does_not_move_both_ends() -> None:
 )
 def test_a_band_in_words(low: int, high: int, words: str) -> None:
     assert amounts.band({"low": low, "high": high}) == words
+    assert amounts.forecast({"low": low, "high": high}) == words  # of an earlier version
+    assert (
+        amounts.forecast({"low": low, "middle": 60, "high": high}) == f"about 1 min ({words})"
+    )
 
 
 @pytest.fixture
@@ -120,18 +154,25 @@ def test_a_finished_run_teaches_the_next_forecast(cast: Cast, dataset: Dataset) 
     begun = timezone.now() - datetime.timedelta(hours=1)
     RunEvent.objects.filter(run=made, stage=stages.OPEN.name).update(at=begun)
     RunEvent.objects.filter(run=made, stage=stages.MEASURE.name).update(
-        at=begun + datetime.timedelta(seconds=100)
+        at=begun + datetime.timedelta(seconds=10)
     )
     SynthesisRun.objects.filter(pk=made.pk).update(
-        finished_at=begun + datetime.timedelta(seconds=400)
+        finished_at=begun + datetime.timedelta(seconds=30)
     )
     made.refresh_from_db()
     [slow] = timing.observed(dataset)
-    assert slow.ratios[READ] == pytest.approx(100 / made.expected["predicted"][READ])
-    assert slow.ratios[MODEL] == pytest.approx(300 / made.expected["predicted"][MODEL])
-    assert (
-        scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5").expected["low"] > 100
+    assert slow.ratios[READ] == pytest.approx(10 / made.expected["predicted"][READ])
+    assert slow.ratios[MODEL] == pytest.approx(20 / made.expected["predicted"][MODEL])
+    assert slow.predicted == made.expected["predicted"]
+    again = scene.submit(steward=cast.steward, dataset=dataset, epsilon="0.5")
+    assert again.expected["middle"] == pytest.approx(30, rel=0.05)
+    assert 8 <= again.expected["low"] <= 30 <= again.expected["high"]
+    # A clock that was set, or a computer that slept, moves the forecast no farther than to the bounds.
+    SynthesisRun.objects.filter(pk=made.pk).update(
+        finished_at=begun + datetime.timedelta(days=9)
     )
+    [slept] = timing.observed(dataset)
+    assert slept.ratios[MODEL] == timing.BOUNDS[1]
     stranger = dataset
     stranger.organisation_id = -1
     assert timing.observed(stranger) == []  # how long others' tables take is theirs

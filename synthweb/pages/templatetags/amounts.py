@@ -167,6 +167,18 @@ def band(expected: Any) -> str:
 
 
 @register.filter
+def forecast(expected: Any) -> str:
+    """The forecast of time with its band: about 45 s (30–60 s). Runs of earlier versions have stored the band alone."""
+    key = "middle"
+    middle = (
+        expected.get(key) if isinstance(expected, Mapping) else getattr(expected, key, None)
+    )
+    if middle is None:
+        return band(expected)
+    return f"about {seconds(middle).replace(' min 0 s', ' min').replace(' h 0 min', ' h')} ({band(expected)})"
+
+
+@register.filter
 def file_size(size: int | None) -> str:
     """Bytes in decimal units: 632941 → 633 kB."""
     value = float(size or 0)
