@@ -5,10 +5,13 @@ A chain starts from the hash of what the account can never change: its code, org
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from datetime import UTC
 
 from django.db import transaction
 
+from synthweb.ledger import lapses
 from synthweb.ledger.amounts import CURRENCIES, Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import chain, hashing
@@ -51,6 +54,8 @@ def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, object]:
         "actor": entry.actor,
         "reason": entry.reason,
         "evidence": entry.evidence,
+        # Only where there is one, because the hashes of entries from before the field cover none.
+        **({} if entry.lapses_on is None else {"lapses_on": entry.lapses_on.isoformat()}),
         "at": entry.at,
     }
 
@@ -87,6 +92,7 @@ class _Replay:
         self.holds: dict[str, Amount] = {}
         self.resolved: set[str] = set()
         self.problems: list[str] = []
+        self.grants = lapses.UnspentGrants()
 
     def links(self) -> Iterator[Link]:
         entries = LedgerEntry.objects.filter(account=self.account).order_by("sequence")
@@ -124,11 +130,27 @@ class _Replay:
             self.cap += amount
         elif entry.kind == Kind.HOLD:
             self._hold(entry.run_code, amount, where)
+        elif entry.kind == Kind.LAPSE:
+            self._lapse(entry, amount, where)
         else:
             self._resolve(entry, amount, where)
         # After every entry: a later grant would hide that an account was overspent.
         if (self.cap - self.held - self.charged).is_negative_somewhere:
             self.problems.append(f"{where}: held and charged are above the cap")
+        with contextlib.suppress(KeyError):  # a LAPSE of no grant, which is a problem already
+            self.grants.play(entry)
+
+    def _lapse(self, entry: LedgerEntry, amount: Amount, where: str) -> None:
+        try:
+            unspent = self.grants.unspent_of(entry.evidence)
+            end = self.grants.end_of(entry.evidence)
+        except KeyError:
+            unspent, end = Amount(), None
+        if end is None or entry.at.astimezone(UTC).date() < end:
+            self.problems.append(f"{where}: no grant had expired")
+        elif unspent != amount:
+            self.problems.append(f"{where}: another amount lapses than was unspent")
+        self.cap -= amount
 
     def _hold(self, run_code: str, amount: Amount, where: str) -> None:
         if run_code in self.holds:

@@ -56,8 +56,11 @@ def of_entries(
         for entry in entries.order_by("sequence").iterator(chunk_size=1000)
     )
     if kind == "csv":
+        # Only where a grant expires: verifiers from before it know the other columns alone.
+        expires = LedgerEntry.objects.filter(account=account, lapses_on__isnull=False).exists()
+        columns = (*_COLUMNS[:-2], "lapses_on", *_COLUMNS[-2:]) if expires else _COLUMNS
         return _download(
-            _csv(_COLUMNS, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind
+            _csv(columns, facts, cells=_entry_cells), name=f"ledger-{account.code}", kind=kind
         )
     # The end of the whole chain, so that a filtered file shows what it leaves out.
     last = LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
@@ -144,9 +147,11 @@ def _csv(
 
 def _entry_cells(covered: dict[str, Any]) -> dict[str, Any]:
     """Amounts as the decimal numbers they stand for."""
-    return covered | {
-        currency: decimal_text(currency, covered[currency]) for currency in CURRENCIES
-    }
+    return (
+        {"lapses_on": ""}
+        | covered
+        | {currency: decimal_text(currency, covered[currency]) for currency in CURRENCIES}
+    )
 
 
 def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ _WHAT = (
     "have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
 )
 _HOW = (
-    "The cap and what is charged only ever rise. What is held goes up when a run is submitted, and down when it is "
+    "What is charged only ever rises. The cap rises by grants, and falls where an expiring grant was not spent. What is held goes up when a run is submitted, and down when it is "
     "charged or given back. Nothing can rise above the green line."
 )
 
@@ -179,6 +179,8 @@ def _add(totals: dict[str, int], kind: str, value: int) -> None:
     match kind:
         case "GRANT":
             totals["granted"] += value
+        case "LAPSE":
+            totals["granted"] -= value
         case "HOLD":
             totals["held"] += value
         case "CHARGE":

@@ -16,7 +16,13 @@ from synthweb.ledger.models import BudgetAccount, LedgerEntry
 
 Row = TypeVar("Row", bound=Model)
 _TEXT = {"class": "form-control", "autocomplete": "off", "spellcheck": "false"}
-MEANING = {"GRANT": "granted", "HOLD": "held", "CHARGE": "charged", "RELEASE": "given back"}
+MEANING = {
+    "GRANT": "granted",
+    "HOLD": "held",
+    "CHARGE": "charged",
+    "RELEASE": "given back",
+    "LAPSE": "lapsed",
+}
 
 
 def _choice(label: str = "") -> forms.ChoiceField:

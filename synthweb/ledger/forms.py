@@ -255,6 +255,15 @@ class GrantForm(forms.Form):
     epsilon = _epsilon()
     delta = _delta()
     rho = AmountInput(currency="rho", label=_("ρ, the privacy loss under zCDP"))
+    lapses_on = forms.DateField(
+        label=_("Expires on"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+        help_text=_(
+            "From this day on what is unspent of it cannot be spent any more. Left empty: it never expires."
+        ),
+    )
     reason = forms.CharField(
         label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -279,6 +288,7 @@ class GrantForm(forms.Form):
             else:
                 self.fields[currency].initial = short_text(currency, getattr(first, currency))
         self.fields["name"].initial = budget_request.dataset.name
+        self.fields["lapses_on"].initial = getattr(first, "lapses_on", None)
         for field in self._unneeded():
             del self.fields[field]
         if "account" in self.fields:
@@ -301,6 +311,7 @@ class GrantForm(forms.Form):
                 separate_reason=cleaned.get("separate_reason", ""),
             ),
             "reason": cleaned["reason"],
+            "lapses_on": cleaned["lapses_on"],
         }
 
     def _unneeded(self) -> list[str]:

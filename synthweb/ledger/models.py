@@ -4,6 +4,7 @@ A BudgetAccount protects one population (a privacy unit under one neighbouring r
 composition rule, for good. LedgerEntries are append-only, numbered and hash-chained per account:
 
     GRANT    a custodian raises the cap             cap     += amount
+    LAPSE    a grant expired                        cap     -= amount: what is unspent of it
     HOLD     a run is submitted                     held    += amount
     CHARGE   a run is about to draw noise           held    -= amount, charged += amount    point of no return
     RELEASE  a run ended before any noise           held    -= amount
@@ -31,7 +32,8 @@ class Rule(models.TextChoices):
 
 
 class BudgetAccount(models.Model):
-    """The budget of one population. Rule, unit and relation never change; the cap only grows, by GRANT entries."""
+    """The budget of one population. Rule, unit and relation never change; the cap grows by GRANT entries, and only what is unspent
+    of an expired one ever leaves it."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     organisation = models.ForeignKey(
@@ -195,6 +197,7 @@ class BudgetApproval(AppendOnly):
     epsilon = models.BigIntegerField(default=0)
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
+    lapses_on = models.DateField(null=True, blank=True)
     reason = models.TextField()
     evidence = models.CharField(
         max_length=64
@@ -222,6 +225,7 @@ class LedgerEntry(AppendOnly):
         HOLD = "HOLD"
         CHARGE = "CHARGE"
         RELEASE = "RELEASE"
+        LAPSE = "LAPSE"
 
     account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="entries")
     sequence = models.PositiveIntegerField()
@@ -239,7 +243,10 @@ class LedgerEntry(AppendOnly):
     reason = models.TextField(blank=True)
     evidence = models.CharField(
         max_length=64, blank=True
-    )  # SHA-256 of the plan that a HOLD or CHARGE pays for, or of the first approval that a GRANT needed
+    )  # SHA-256 of the plan that a HOLD or CHARGE pays for, of the first approval that a GRANT needed, of the GRANT that a LAPSE ends
+    lapses_on = models.DateField(
+        null=True, blank=True
+    )  # of a GRANT: the day from which on nothing of it can be spent, in UTC
     at = models.DateTimeField()
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
@@ -266,7 +273,14 @@ class LedgerEntry(AppendOnly):
                 name="entry_amounts_positive",
             ),
             models.CheckConstraint(
-                condition=Q(kind="GRANT") | ~Q(run_code=""), name="entry_names_its_run"
+                condition=Q(kind__in=["GRANT", "LAPSE"]) | ~Q(run_code=""),
+                name="entry_names_its_run",
+            ),
+            models.CheckConstraint(
+                condition=Q(lapses_on=None) | Q(kind="GRANT"), name="only_grants_lapse"
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="LAPSE") | ~Q(evidence=""), name="lapse_names_its_grant"
             ),
         ]
 

@@ -3,6 +3,8 @@ Both want the account locked, in the caller's transaction."""
 
 from __future__ import annotations
 
+from datetime import date
+
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -47,7 +49,13 @@ def move(
 
 
 def append(
-    account: BudgetAccount, kind: str, amount: Amount, *, actor: str, **facts: str
+    account: BudgetAccount,
+    kind: str,
+    amount: Amount,
+    *,
+    actor: str,
+    lapses_on: date | None = None,
+    **facts: str,
 ) -> LedgerEntry:
     """The next link of the account's chain; the account is locked."""
     # The lock makes this the last entry; a unique constraint stands behind it.
@@ -57,6 +65,7 @@ def append(
         sequence=last.sequence + 1 if last else 1,
         kind=kind,
         actor=actor,
+        lapses_on=lapses_on,
         at=timezone.now(),
         previous_hash=last.hash if last else chain.first_hash(account),
         **amount.as_dict,

@@ -207,6 +207,7 @@ def confirming(budget_request: BudgetRequest, grant: forms.GrantForm) -> dict[st
         "asked": budget_request,
         "grant": grant,
         "amounts": amounts(decision["amount"], rule=budget_request.rule),
+        "lapses_on": decision["lapses_on"],
         "consequences": consequences.of_grant(
             decision["amount"],
             rule=budget_request.rule,

@@ -8,6 +8,7 @@ the second time gives the entry of the first and moves nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, date
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -17,7 +18,7 @@ from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import movements, selectors
+from synthweb.ledger import lapses, movements, selectors
 from synthweb.ledger.amounts import ATTO, MAX_COLUMN_VALUE, Amount, short_text
 from synthweb.ledger.errors import (
     AlreadyApproved,
@@ -136,12 +137,15 @@ def grant(
     amount: Amount | None = None,
     account: BudgetAccount | None = None,
     opening: Opening = USUAL_OPENING,
+    lapses_on: date | None = None,
 ) -> LedgerEntry | None:
     """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
     `account` or by the request, else (or if `opening` says so) a new one.
 
-    None where two custodians are needed and this is the first: the approval is recorded, and nothing is granted yet."""
+    lapses_on: the day, in UTC, from which on nothing of it can be spent; None: it never expires.
+    None is returned where two custodians are needed and this is the first: the approval is recorded, and nothing is granted yet."""
     request = _decidable(request, custodian=custodian, reason=reason)
+    _require_future(lapses_on)
     dataset = request.dataset
     amount = amount or selectors.amount_of(request)
     protection = selectors.protection_of(dataset)
@@ -155,12 +159,14 @@ def grant(
     else:
         _require_same_people(chosen, rule=request.rule, protection=protection, dataset=dataset)
         chosen = movements.lock(chosen.pk)
+        _settle(chosen)
     cap = amount if chosen is None else selectors.balance(chosen).cap + amount
     approval = None
     if selectors.needs_two(dataset.organisation, cap, rule=request.rule):
-        approval = _approval_by_another(request, custodian, amount=amount, account=chosen)
+        terms = ApprovedTerms(amount=amount, account=chosen, lapses_on=lapses_on)
+        approval = _approval_by_another(request, custodian, terms=terms)
         if approval is None:
-            _approve(request, custodian, amount=amount, account=chosen, reason=reason)
+            _approve(request, custodian, terms=terms, reason=reason)
             return None
     if chosen is None:
         chosen = _open_account(request, protection=protection, name=opening.name)
@@ -178,6 +184,7 @@ def grant(
         reason=reason,
         dataset_code=dataset.code,
         evidence="" if approval is None else approval.evidence,
+        lapses_on=lapses_on,
     )
     _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
     # Last, because it locks the head of the audit log, behind which all writers wait.
@@ -194,6 +201,7 @@ def grant(
             "separate_reason": opening.separate_reason,
             "amount": amount.text(request.rule),
             **({} if approval is None else {"first_approval": approval.evidence}),
+            **({} if lapses_on is None else {"lapses_on": lapses_on.isoformat()}),
         },
     )
     return entry
@@ -257,6 +265,8 @@ def hold(
 
     Raises Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
     locked = movements.lock(account.pk)
+    # What expired is gone before anything is reserved of it.
+    _settle(locked)
     _require_amount(price, rule=locked.rule)
     # Losses add up only for the same neighbours: a sum over two relations is no guarantee.
     if run.protection != Protection.of_account(locked):
@@ -312,6 +322,44 @@ def release(*, run_code: str, reason: str, actor: User | str = "worker") -> Ledg
 
     Raises NothingHeld, and AlreadyResolved if it was charged: what was charged is never given back."""
     return _resolve(run_code, Kind.RELEASE, actor=actor, reason=reason)
+
+
+@transaction.atomic
+def settle(account: BudgetAccount) -> list[LedgerEntry]:
+    """Write the LAPSE of every grant of an account that has expired and is not fully spent."""
+    return _settle(movements.lock(account.pk))
+
+
+def settle_all() -> int:
+    """Do so for every account in which a grant has expired. Returns how many entries were written."""
+    expired = BudgetAccount.objects.filter(entries__lapses_on__lte=_today()).distinct()
+    return sum(len(settle(account)) for account in expired.order_by("pk"))
+
+
+def _settle(account: BudgetAccount) -> list[LedgerEntry]:
+    """The account is locked."""
+    today = _today()
+    entries = LedgerEntry.objects.filter(account=account).order_by("sequence")
+    if not entries.filter(lapses_on__lte=today).exists():
+        return []
+    grants = lapses.play(entries.iterator(chunk_size=2000))
+    written = []
+    for number in grants.due(today):
+        amount, grant = grants.unspent[number], entries.get(sequence=number)
+        # What is unspent of a grant is free, so the cap still covers the sums.
+        movements.move(account, cap=Amount() - amount)
+        written.append(
+            movements.append(
+                account,
+                Kind.LAPSE,
+                amount,
+                actor="system",
+                reason=f"Unspent part of entry {number}, which expired on {grant.lapses_on}.",
+                dataset_code=grant.dataset_code,
+                evidence=grant.hash,
+            )
+        )
+    return written
 
 
 def _resolve(run_code: str, kind: str, *, actor: User | str, reason: str) -> LedgerEntry:
@@ -389,19 +437,47 @@ def _decide(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ApprovedTerms:
+    """What two custodians have to agree on. account: None for a new one."""
+
+    amount: Amount
+    account: BudgetAccount | None
+    lapses_on: date | None
+
+    @classmethod
+    def of(cls, approval: BudgetApproval) -> ApprovedTerms:
+        return cls(
+            amount=selectors.amount_of(approval),
+            account=approval.account,
+            lapses_on=approval.lapses_on,
+        )
+
+
+def _require_future(lapses_on: date | None) -> None:
+    if lapses_on is not None and lapses_on <= _today():
+        raise LedgerConflict(
+            "A grant cannot expire before tomorrow",
+            repair="choose a later day, or none",
+            field="lapses_on",
+        )
+
+
+def _today() -> date:
+    return timezone.now().astimezone(UTC).date()
+
+
 def _approval_by_another(
     request: BudgetRequest,
     custodian: User,
     *,
-    amount: Amount,
-    account: BudgetAccount | None,
+    terms: ApprovedTerms,
 ) -> BudgetApproval | None:
-    """Another custodian's approval of the very same: so much, for that account. AlreadyApproved if the custodian's own is all there
-    is."""
+    """Another custodian's approval of the very same terms. AlreadyApproved if the custodian's own is all there is."""
     same = [
         approval
         for approval in selectors.approvals_of(request)
-        if selectors.amount_of(approval) == amount and approval.account == account
+        if ApprovedTerms.of(approval) == terms
     ]
     others = [approval for approval in same if approval.custodian_id != custodian.pk]
     if same and not others:
@@ -416,8 +492,7 @@ def _approve(
     request: BudgetRequest,
     custodian: User,
     *,
-    amount: Amount,
-    account: BudgetAccount | None,
+    terms: ApprovedTerms,
     reason: str,
 ) -> None:
     """Record a first approval; the audit log's entry about it is what a later grant names."""
@@ -428,18 +503,20 @@ def _approve(
         organisation=request.dataset.organisation,
         detail={
             "request": request.code,
-            "account": "" if account is None else account.code,
+            "account": "" if terms.account is None else terms.account.code,
             "reason": reason,
-            "amount": amount.text(request.rule),
+            "amount": terms.amount.text(request.rule),
+            **({} if terms.lapses_on is None else {"lapses_on": terms.lapses_on.isoformat()}),
         },
     )
     BudgetApproval.objects.create(
         request=request,
         custodian=custodian,
-        account=account,
+        account=terms.account,
+        lapses_on=terms.lapses_on,
         reason=reason,
         evidence=logged.hash,
-        **amount.as_dict,
+        **terms.amount.as_dict,
     )
 
 

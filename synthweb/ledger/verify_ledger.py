@@ -44,6 +44,7 @@ ENTRY_FIELDS = {
 }
 Point = tuple[int, int, int, int]  # X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
 Facts = dict[str, Any]
+NEVER = "9999-12-31"  # sorts after every day on which a grant expires
 NO_TABLE = "this is neither an export of entries nor of the audit log"
 
 
@@ -96,6 +97,8 @@ def _from_row(row: dict[str, str]) -> Facts:
     }
     known = facts.pop("hash")
     facts.pop("in_words", None)  # for people
+    if not facts.get("lapses_on"):
+        facts.pop("lapses_on", None)  # entries without an end have no such field
     facts["sequence"] = int(facts["sequence"])
     if "detail" in facts:
         facts["detail"] = json.loads(facts["detail"])
@@ -137,14 +140,22 @@ def replay(entries: list[Facts]) -> Facts:
     """The movements played through. Returns cap, held and charged, each in every currency."""
     sums: Facts = {part: dict.fromkeys(STEPS, 0) for part in ("cap", "held", "charged")}
     holds: Facts = {}
+    grants: dict[str, Facts] = {}
+    paid: dict[str, list[tuple[Facts, dict[str, int]]]] = {}  # run → its parts by grant
     for entry in entries:
         facts = entry["covered"]
         where = f"entry {facts['sequence']}"
-        if set(facts) != ENTRY_FIELDS | {"previous_hash"}:
+        expected = ENTRY_FIELDS | {"previous_hash"}
+        if facts["kind"] == "GRANT":
+            expected |= set(facts) & {"lapses_on"}
+        if set(facts) != expected:
             raise Wrong(f"{where}: has other fields than an entry has")
         if min(facts[name] for name in STEPS) < 0:
             raise Wrong(f"{where}: an amount below zero")
         _play(facts, sums, holds, where)
+        _spend(entry, grants, paid, where)
+        if facts["kind"] == "LAPSE":
+            _move(sums["cap"], {name: facts[name] for name in STEPS}, -1)
         if any(
             sums["held"][name] + sums["charged"][name] > sums["cap"][name] for name in STEPS
         ):
@@ -168,8 +179,41 @@ def _play(facts: Facts, sums: Facts, holds: Facts, where: str) -> None:
         holds[run] = None
         _move(sums["held"], amount, -1)
         _move(sums["charged"], amount, 1 if kind == "CHARGE" else 0)
-    else:
+    elif kind != "LAPSE":
         raise Wrong(f"{where}: no movement is called {kind}")
+
+
+def _spend(
+    entry: Facts,
+    grants: dict[str, Facts],
+    paid: dict[str, list[tuple[Facts, dict[str, int]]]],
+    where: str,
+) -> None:
+    """Keep account of the unspent part of each grant: those that expire first pay first, and those that never do pay last."""
+    facts = entry["covered"]
+    amount = {name: facts[name] for name in STEPS}
+    if facts["kind"] == "GRANT":
+        end = facts.get("lapses_on", NEVER)
+        grants[entry["hash"]] = {"end": end, "number": len(grants), "unspent": amount}
+    elif facts["kind"] == "HOLD":
+        parts = []
+        for grant in sorted(grants.values(), key=lambda each: (each["end"], each["number"])):
+            part = {name: min(amount[name], grant["unspent"][name]) for name in STEPS}
+            _move(grant["unspent"], part, -1)
+            _move(amount, part, -1)
+            parts.append((grant, part))
+        paid[facts["run"]] = parts
+    elif facts["kind"] == "RELEASE":
+        for grant, part in paid.pop(facts["run"]):
+            _move(grant["unspent"], part, 1)
+    elif facts["kind"] == "LAPSE":
+        ended = grants.get(facts["evidence"])
+        # Days are written so that their texts are in the order of the days.
+        if ended is None or facts["at"][:10] < ended["end"]:
+            raise Wrong(f"{where}: no grant had expired")
+        if ended["unspent"] != amount:
+            raise Wrong(f"{where}: another amount lapses than was unspent")
+        _move(ended["unspent"], amount, -1)
 
 
 def _move(total: dict[str, int], amount: dict[str, int], sign: int) -> None:

@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
+from synthweb.ledger import services as ledger
 from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import (
     CountsErrand,
@@ -70,7 +71,7 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
         interrupted=fail_interrupted(),
         unread=read_forgotten(watch),
         rung=ring_again(watch),
-        expired=datasets.sweep() + sweep_answers(),
+        expired=datasets.sweep() + sweep_answers() + ledger.settle_all(),
     )
 
 

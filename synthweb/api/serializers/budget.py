@@ -34,7 +34,7 @@ def _part(name: str) -> type[serializers.Serializer[Any]]:
 
 
 class AccountSerializer(serializers.ModelSerializer[BudgetAccount]):
-    """The budget of one population. Rule, unit and relation never change; the cap only grows."""
+    """The budget of one population. Rule, unit and relation never change; the cap grows by grants, and loses what is unspent of an expired one."""
 
     url = serializers.HyperlinkedIdentityField(
         view_name="api:account-detail", lookup_field="code"
@@ -84,6 +84,7 @@ class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
             "actor",
             "reason",
             "evidence",
+            "lapses_on",
             "at",
             "previous_hash",
             "hash",
@@ -193,6 +194,10 @@ class DecisionSerializer(StrictSerializer):
     rho = SpentField(required=False)
     account = Text(required=False, help_text="Code of an account of the same people.")
     name = Text(required=False, allow_blank=True, max_length=200, help_text="Of a new account.")
+    lapses_on = serializers.DateField(
+        required=False,
+        help_text="The day, in UTC, from which on the unspent part cannot be spent; left out: it never expires.",
+    )
     separate_reason = Text(
         required=False,
         allow_blank=True,

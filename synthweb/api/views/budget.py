@@ -102,6 +102,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
             if "account" in data
             else None,
             opening=services.Opening(**chosen),
+            lapses_on=data.get("lapses_on"),
         )
         # Read again: the service decided on a row that it had locked, not on `asked`.
         return Response(self.get_serializer(selectors.request_for(caller(request), code)).data)
