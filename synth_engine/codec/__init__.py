@@ -25,6 +25,7 @@ from synth_engine.codec.raw_columns import (
 from synth_engine.codec.raw_pairs import GroupSums, RankCorrelation, RawPairCounter, RawPairs
 from synth_engine.codec.resolving import (
     Ranking,
+    cells_of_places,
     resolved_cells,
     resolved_codes,
     resolved_positions,
@@ -36,7 +37,7 @@ from synth_engine.kinds.reading import Codes
 
 __all__ = [
     "WORKBOOK_MEDIA_TYPE", "Bags", "Codes", "DeclaredFormWriter", "Fit", "GroupSums", "RankCorrelation", "Ranking", "RawColumn", "RawCounter", "RawPairCounter", "RawPairs", "RawTable",
-    "as_text", "bags", "count_generated", "csv_lines", "decode", "encode",
+    "as_text", "bags", "cells_of_places", "count_generated", "csv_lines", "decode", "encode",
     "encode_column", "encode_public", "fit", "is_counted", "normal", "positions",
     "repeat_rows", "repetitions", "require_rows",
     "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "with_markers", "without_markers", "workbook_pieces", "write_workbook",

@@ -3,7 +3,7 @@ learned without reading the table again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from synth_engine.codec import prefixes
 from synth_engine.codec.encoding import encode_column
-from synth_engine.domain import Attribute, Categorical, Date, Range, Scale, ScaleBins, Weak
+from synth_engine.domain import (
+    Attribute,
+    Categorical,
+    Date,
+    Domain,
+    Range,
+    Scale,
+    ScaleBins,
+    Weak,
+)
+from synth_engine.errors import PrivacyError
+from synth_engine.hierarchy import NodeSet
 from synth_engine.kinds.lattice import Positions
 from synth_engine.kinds.reading import Codes, code_dtype
 
@@ -78,6 +90,21 @@ def resolved_positions(
     if not isinstance(resolved, ScaleBins) or resolved.lattice != attribute.lattice:
         raise TypeError("a column on a lattice becomes bins of this lattice")
     return resolved.codes_at(*placed)
+
+
+def cells_of_places(domain: Domain, cells: NodeSet, degrees: Mapping[str, Codes]) -> Codes:
+    """The cell of each record, from the codes of its latitude and longitude; one that lies in none has the last code.
+
+    cells: disjoint nodes of the hierarchy of these two columns. Errors: PrivacyError where they are of other columns."""
+    if cells.columns != tuple(degrees):
+        raise PrivacyError("the cells of a place are of other columns")
+    hierarchy = prefixes.hierarchy(domain, cells.columns)
+    cells.check(hierarchy)
+    # The cell of a record is a function of its own coordinates (docs/proofs/learning.md, "Resolving is free").
+    own = prefixes.of_codes(hierarchy, degrees, domain)
+    indices = np.minimum(cells.places(hierarchy, own), len(cells) - 1)
+    codes: Codes = indices.astype(code_dtype(len(cells)))
+    return codes
 
 
 def resolved_cells(attribute: Range, resolved: Attribute) -> Codes:

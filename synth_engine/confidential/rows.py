@@ -19,6 +19,7 @@ from synth_engine.codec import Bags, Codes
 from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
+from synth_engine.hierarchy import NodeSet
 from synth_engine.kinds.reading import code_dtype
 from synth_engine.readers import Block, Progress, Shape
 
@@ -129,6 +130,26 @@ class Rows:
             elif isinstance(attribute, WeakBasket):
                 codes |= codec.resolved_items(attribute, resolved, self.__baskets[name])
         return Rows(codes, domain=domain, units=self.__units)
+
+    def join_places(self, cells: Mapping[str, NodeSet]) -> Rows:
+        """The same records, each of these places as one attribute. The code of a record is a function of its own coordinates;
+        one that lies in no cell has the last code."""
+        domain = self.__domain
+        joined = domain.join_places({name: len(cells[name]) for name in cells})
+        codes = {name: column for name, column in self.__codes.items() if name in joined.sizes}
+        for place in domain.places:
+            if place.name not in cells:
+                continue
+            degrees = {name: self.__codes[name] for name in place.columns}
+            codes[place.name] = codec.cells_of_places(domain, cells[place.name], degrees)
+        return Rows(
+            codes,
+            domain=joined,
+            ranked=self.__ranked,
+            units=self.__units,
+            baskets=self.__baskets,
+            positions=self.__positions,
+        )
 
     @property
     def domain(self) -> Domain:

@@ -6,7 +6,7 @@ for, even if counting fails afterwards. Each verb, with its law and its sensitiv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
@@ -170,6 +170,13 @@ class RoomSession:
         answers alone; that nothing but undeclared attributes differs is checked. It asks nothing, so it costs nothing."""
         self._counts = CountCache(self._counts.rows.resolve(domain))
         self._facts = PublicFacts(domain, self._facts.cap)
+
+    def join_places(self, cells: Mapping[str, NodeSet]) -> None:
+        """Counts each of these places by the cells in which records lie from now on. The caller chose the cells from public
+        facts and paid answers alone. It asks nothing, so it costs nothing (docs/proofs/learning.md)."""
+        rows = self._counts.rows.join_places(cells)
+        self._counts = CountCache(rows)
+        self._facts = PublicFacts(rows.domain, self._facts.cap)
 
     @property
     def domain(self) -> Domain:

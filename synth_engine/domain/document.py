@@ -33,7 +33,9 @@ from synth_engine.errors import DomainError
 from synth_engine.kinds import parse_attribute
 from synth_engine.kinds.attribute import MAX_CODES, Attribute
 from synth_engine.kinds.basket import Baskets
+from synth_engine.kinds.categorical import Categorical
 from synth_engine.kinds.derived import Derived
+from synth_engine.kinds.facts import Provenance
 from synth_engine.kinds.fields import Fields
 from synth_engine.kinds.identifier import Identifier
 from synth_engine.kinds.integer import Integer
@@ -284,6 +286,51 @@ class Domain:
             for a in self.undeclared
         }
         return replace(self, attributes=tuple(resolved.get(a.name, a) for a in self.attributes))
+
+    def join_places(self, cells: Mapping[str, int]) -> Domain:
+        """Return the domain in which each of these places is one attribute instead of two columns of degrees. Derived columns
+        are left out: they are computed when both are known again.
+
+        cells: the number of cells of each place. Errors: DomainError for constraints on degrees."""
+        joined = {place.latitude: place for place in self.places if place.name in cells}
+        left_out = {place.longitude for place in joined.values()}
+        bound = {name for constraint in self.constraints for name in constraint.columns}
+        for place in joined.values():
+            if bound & set(place.columns):
+                raise DomainError(
+                    "a constraint on a coordinate of a place whose cells are learned",
+                    repair='take the constraint away, or "learned" off the place',
+                    column=place.latitude,
+                )
+        attributes: list[Attribute] = []
+        for attribute in self.attributes:
+            if attribute.name in joined:
+                name = joined[attribute.name].name
+                values = tuple(map(str, range(cells[name])))
+                facts: dict[str, Provenance] = {
+                    "kind": "declared",
+                    "values": "learned",
+                    "missing": "declared",
+                }
+                # Cells are in the order of a space-filling curve, so that neighbours are near.
+                attributes.append(
+                    Categorical(
+                        name=name,
+                        values=values,
+                        ordered=True,
+                        outside="clamp",
+                        provenance=facts,
+                    )
+                )
+            elif attribute.name not in left_out and not isinstance(attribute, Derived):
+                attributes.append(attribute)
+        return replace(
+            self,
+            attributes=tuple(attributes),
+            places=tuple(place for place in self.places if place.name not in cells),
+            points=tuple(each for each in self.points if each.place not in cells),
+            file=None,
+        )
 
     @property
     def table_columns(self) -> tuple[Attribute, ...]:

@@ -17,18 +17,24 @@ _LIMITS = {"latitude": 90, "longitude": 180}
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A point that every record has, in degrees north and east. `latitude` and `longitude` name columns of numbers."""
+    """A point that every record has, in degrees north and east. `latitude` and `longitude` name columns of numbers.
+    `learned`: whether methods that count tables of columns take it as one column of cells, which a run learns."""
 
     name: str
     latitude: str
     longitude: str
+    learned: bool = False
 
     @property
     def columns(self) -> tuple[str, str]:
         return self.latitude, self.longitude
 
-    def to_json(self) -> dict[str, str]:
-        return asdict(self)
+    def to_json(self) -> dict[str, str | bool]:
+        document = asdict(self)
+        # Left out where it is not so: older descriptions keep their digest.
+        if not self.learned:
+            del document["learned"]
+        return document
 
 
 def parse(documents: Sequence[object]) -> tuple[Place, ...]:
@@ -40,11 +46,18 @@ def parse(documents: Sequence[object]) -> tuple[Place, ...]:
                 "a place is not an object", repair='give it "name", "latitude" and "longitude"'
             )
         fields = Fields(document)
-        fields.only("name", "latitude", "longitude")
+        fields.only("name", "latitude", "longitude", "learned")
         name, latitude, longitude = (
             fields.text(field) for field in ("name", "latitude", "longitude")
         )
-        places.append(Place(name=name, latitude=latitude, longitude=longitude))
+        places.append(
+            Place(
+                name=name,
+                latitude=latitude,
+                longitude=longitude,
+                learned=fields.boolean("learned"),
+            )
+        )
     return tuple(places)
 
 
@@ -86,6 +99,12 @@ def check(places: Sequence[Place], attributes: Sequence[Attribute]) -> None:
                     f"a {field} beyond {limit} degrees",
                     repair="correct the bounds, or the place",
                 )
+        if place.learned and place.name in known:
+            raise DomainError(
+                "a place whose cells are learned has the name of a column",
+                repair="give the place another name",
+                column=place.name,
+            )
         if place.latitude == place.longitude:
             raise DomainError(
                 "one column is both ends of a place", repair="name two", column=place.latitude

@@ -186,7 +186,10 @@ _FULL: Schema = {
             "maxItems": MAX_PLACES,
             "items": {
                 "type": "object",
-                "properties": dict.fromkeys(("name", "latitude", "longitude"), NAME),
+                "properties": {
+                    **dict.fromkeys(("name", "latitude", "longitude"), NAME),
+                    "learned": {"type": "boolean"},
+                },
                 "required": ["name", "latitude", "longitude"],
                 "additionalProperties": False,
             },

@@ -72,10 +72,12 @@ def expected_columns(
     """The figures of every column that is modelled. calls: of the receipt; the same documents give the same bands. progress: is
     given the share of the columns that is done before each of them."""
     columns = []
+    # Other columns than places are in the model of cells, which is the one with tables.
+    tables = model.coded or model
     for number, attribute in enumerate(model.domain.modelled):
         progress(number / len(model.domain.modelled))
         asked = [call for call in calls if _asks(call, attribute.name)]
-        columns.append(_column(attribute, model, asked))
+        columns.append(_column(attribute, tables, asked))
     return columns
 
 

@@ -6,7 +6,7 @@ that reads the stored answers, and the bins are written down beside the counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -244,3 +244,6 @@ class _Listening:
 
     def resolve(self, domain: Domain) -> None:
         self.domain = domain
+
+    def join_places(self, cells: Mapping[str, NodeSet]) -> None:
+        self.domain = self.domain.join_places({name: len(cells[name]) for name in cells})

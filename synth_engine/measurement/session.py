@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
@@ -121,4 +121,9 @@ class Session(Protocol):
     # Not a query: it reads no count, so it has no event and is not charged.
     def resolve(self, domain: Domain) -> None:
         """Counts the rows from now on under what was learned of undeclared attributes."""
+        ...
+
+    # Not a query either.
+    def join_places(self, cells: Mapping[str, NodeSet]) -> None:
+        """Counts each of these places from now on as one attribute, by the cell in which a record lies."""
         ...

@@ -22,7 +22,7 @@ from synth_engine.mechanisms.pairwise.aim import Aim
 from synth_engine.mechanisms.pairwise.bayesian_network import BayesianNetwork
 from synth_engine.mechanisms.pairwise.mst import Mst
 from synth_engine.mechanisms.pairwise.privsyn import PrivSyn
-from synth_engine.mechanisms.trees import columns
+from synth_engine.mechanisms.trees import columns, place_stage
 from synth_engine.mechanisms.trees.adaptive import Adaptive
 from synth_engine.mechanisms.trees.adaptive_basic import AdaptiveBasic
 from synth_engine.mechanisms.trees.adaptive_improved import AdaptiveImproved
@@ -131,7 +131,11 @@ def plan(
     stated = spec.parameters.get("prior") if mechanism.takes_prior else None
     spec = without_prior(spec)
     config = mechanism.from_parameters(spec.parameters)
-    if two_stage.needed(config, domain):
+    if place_stage.needed(config, domain):
+        planned: Plan = place_stage.plan(
+            *config.validate(domain, spec, rule=rule), domain=domain
+        )
+    elif two_stage.needed(config, domain):
         planned = two_stage.plan(*config.validate(domain, spec, rule=rule), domain=domain)
     else:
         planned = config.plan(domain, spec, rule=rule)

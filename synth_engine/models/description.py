@@ -55,7 +55,7 @@ def write(model: Model) -> dict[str, object]:
     """The description of a model."""
     # Cells of a tree and of a sparse table have no label of their own under which a share could
     # be written.
-    if model.tree is not None or model.cells is not None:
+    if model.tree is not None or model.cells is not None or model.coded is not None:
         raise InputError(
             "a model with a tree or with cells has no columns to be described one by one",
             repair="keep the model itself",

@@ -25,6 +25,7 @@ from synth_engine.models.binning import Binning
 from synth_engine.models.network import Codes as Codes
 from synth_engine.models.network import Node as Node
 from synth_engine.models.network import Table as Table
+from synth_engine.models.places import PlaceCells
 from synth_engine.models.sparse_table import SparseTable
 from synth_engine.models.trees import factory
 from synth_engine.models.trees.diagnostics import TreeDiagnostics
@@ -43,12 +44,14 @@ SCHEMA_WITH_TARGETS = "synth_engine/model/2"
 """The schema of models with targets or bins, which an older version would sample wrongly."""
 SCHEMA_WITH_TREE, SCHEMA_WITH_CELLS = "synth_engine/model/3", "synth_engine/model/4"
 SCHEMA_WITH_MIXTURE = "synth_engine/model/5"
+SCHEMA_WITH_PLACES = "synth_engine/model/6"
 SCHEMAS = (
     SCHEMA,
     SCHEMA_WITH_TARGETS,
     SCHEMA_WITH_TREE,
     SCHEMA_WITH_CELLS,
     SCHEMA_WITH_MIXTURE,
+    SCHEMA_WITH_PLACES,
 )
 MAX_SAMPLE_ROWS = 10**9
 POPULATION = 1_000_000
@@ -80,6 +83,9 @@ class Model:
 
     `tree`: of the columns of a hierarchy, beside the tables of others, and `notes`, what there is to say of it. `cells`: of two columns with too many values for a table.
 
+    `coded`: the model of a table in which each of some `places` is one column of cells instead of two of degrees. It then
+    generates all columns, and each place takes its degrees within its cell; this model has no tables of its own.
+
     `groups`, of a domain whose persons are made anew, are the weights of 1, 2, … rows a person; they add up to `WHOLE`.
     """
 
@@ -96,6 +102,8 @@ class Model:
     tree: factory.ModelTree | None = None
     cells: SparseTable | None = None
     notes: TreeDiagnostics | None = None
+    coded: Model | None = None
+    places: tuple[PlaceCells, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rows < 0:
@@ -107,6 +115,7 @@ class Model:
             covered = [name for table in self.tables for name in table.clique]
             covered += [] if self.tree is None else self.tree.columns
             covered += [] if self.cells is None else self.cells.clique
+            covered += self._columns_of_coded()
         # Lists, not sets: a column that is covered twice would have two distributions.
         if sorted(covered) != sorted(self.domain.sizes):
             raise InputError(
@@ -129,6 +138,28 @@ class Model:
             self.cells.check(self.domain)
         self._check_targets()
         self._check_groups()
+
+    def _columns_of_coded(self) -> list[str]:
+        """The columns of this model that `coded` generates. Errors: InputError where it is of other places."""
+        coded = self.coded
+        if coded is None and not self.places:
+            return []
+        cells = {one.place: one.size for one in self.places}
+        if coded is None or self.domain.join_places(cells).sizes != coded.domain.sizes:
+            raise InputError(
+                "the places of the model do not fit its columns",
+                repair="use the model of this release",
+            )
+        columns = [name for name in coded.domain.sizes if name not in cells]
+        return columns + [name for one in self.places for name in one.tree.columns]
+
+    def _located(self, codes: Codes, *, seed: str) -> Codes:
+        """Codes of all columns, from those of `coded`."""
+        codes = dict(codes)
+        for one in self.places:
+            rng = generator(seed, purpose=("place", one.place))
+            codes |= one.sample(codes.pop(one.place), domain=self.domain, rng=rng)
+        return {name: codes[name] for name in self.domain.sizes}
 
     def _check_targets(self) -> None:
         if self.synthesis not in ("finish", "mcf", "sts"):
@@ -187,6 +218,9 @@ class Model:
         small one looks like a sample and not like the commonest values over and over.
         """
         require_rows(rows)
+        if self.coded is not None:
+            codes = self.coded.sample(rows, seed=seed, enforce=enforce)
+            return self._located(codes, seed=seed)
         whole = (
             record_refinement.rows_refined(POPULATION, len(self.domain.sizes))
             if self._refines
@@ -230,6 +264,10 @@ class Model:
         table is as near to them as one that is refined at once. Models without refinement draw all codes at once.
         """
         require_rows(rows)
+        if self.coded is not None:
+            for number, block in enumerate(self.coded.sample_blocks(rows, seed=seed)):
+                yield self._located(block, seed=blocks.seed_of(seed, number))
+            return
         if not self.refines_in_blocks:
             whole = self.sample(rows, seed=seed)
             yield from blocks.split(whole, rows)
@@ -272,6 +310,8 @@ class Model:
     def written(self, rows: int, *, seed: str) -> Texts:
         """Generates the texts of columns whose codes do not determine them: for each, different
         texts, and the index among them for each record of `sample`."""
+        if self.coded is not None:
+            return self.coded.written(rows, seed=seed)
         if (
             not isinstance(self.tree, StringTree | ProductTree)
             or (texts := factory.texts(self.tree)) is None
@@ -330,6 +370,8 @@ class Model:
     @property
     def refines_in_blocks(self) -> bool:
         """Whether `sample_blocks` draws a block only when it is asked for."""
+        if self.coded is not None:
+            return self.coded.refines_in_blocks
         return self._refines and self.tree is None and self.cells is None
 
     @property
@@ -367,6 +409,8 @@ class Model:
         """Returns the row after the last row of each person; None where persons are not
         resampled. As in `sample`, the groups of a table smaller than the model's own are a
         random part of those of one of that size."""
+        if self.coded is not None:
+            return self.coded.group_ends(rows, seed=seed)
         if self.groups is None:
             return None
         sizes = np.arange(1, self.groups.size + 1)
@@ -454,6 +498,12 @@ class Model:
             document |= {} if self.notes is None else {"notes": self.notes.to_json()}
         if self.cells is not None:
             document |= {"schema": SCHEMA_WITH_CELLS, "cells": self.cells.to_json()}
+        if self.coded is not None:
+            document |= {
+                "schema": SCHEMA_WITH_PLACES,
+                "coded": self.coded.to_json(),
+                "places": [one.to_json() for one in self.places],
+            }
         return document | ({"network": nodes} if nodes else {}) | grouped
 
     @classmethod
@@ -489,8 +539,19 @@ class Model:
                 tree=factory.read(obj["tree"], domain) if "tree" in obj else None,
                 cells=SparseTable.from_json(obj["cells"]) if "cells" in obj else None,
                 notes=TreeDiagnostics.from_json(obj["notes"]) if "notes" in obj else None,
+                coded=_coded(obj["coded"]) if "coded" in obj else None,
+                places=tuple(
+                    PlaceCells.from_json(one, domain) for one in obj.get("places", ())
+                ),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 "this is no model document", repair="use the file that --model wrote"
             ) from error
+
+
+def _coded(document: Mapping[str, Any]) -> Model:
+    """The model of a table of cells of places. Errors: InputError, KeyError."""
+    if "coded" in document:  # else a document could be nested as deep as it likes
+        raise KeyError("coded")
+    return Model.from_json(document)

@@ -49,15 +49,18 @@ def _learns(config: Mechanism, domain: Domain) -> bool:
     )
 
 
-def plan(config: Mechanism, spec: Spec, *, domain: Domain) -> Plan:
-    """Calibrate a mechanism whose parameters are resolved for a domain that needs other questions first. Errors:
-    SpecError."""
+def plan(
+    config: Mechanism, spec: Spec, *, domain: Domain, within: Budget | None = None
+) -> Plan:
+    """Calibrate a mechanism whose parameters are resolved for a domain that needs other questions first. within: what is
+    left of a budget after an earlier stage. Errors: SpecError."""
     if (
-        not _learns(config, domain)
+        within is None
+        and not _learns(config, domain)
         and (static := group_size_stage.plan(config, spec, domain=domain)) is not None
     ):
         return static
-    first = _first_stage(config, domain, spec)
+    first = _first_stage(config, domain, spec, within=within)
     staged = StagedPlan(
         config=config,
         domain=domain,
@@ -94,8 +97,10 @@ class LearningStage:
     guess: Domain
 
 
-def _first_stage(config: Mechanism, domain: Domain, spec: Spec) -> LearningStage:
-    cap = total_budget(config, spec)
+def _first_stage(
+    config: Mechanism, domain: Domain, spec: Spec, *, within: Budget | None = None
+) -> LearningStage:
+    cap = within or total_budget(config, spec)
     # Prices are exact fractions here and in the filter, so stages that fit the cap here are
     # admitted there.
     sizes = None if domain.grouped is None else group_size_stage.noise(cap, domain)

@@ -130,7 +130,8 @@ def table_of(domain: Domain) -> Fields:
         "repeats_column": domain.repeats.column if domain.repeats else "",
         "repeats_most": str(domain.repeats.most) if domain.repeats else "",
         "places": "\n".join(
-            f"{place.name}: {_in_a_line(place.columns)}" for place in domain.places
+            f"{place.name}: {_in_a_line((*place.columns, *(['learned'] if place.learned else [])))}"
+            for place in domain.places
         ),
     }
 

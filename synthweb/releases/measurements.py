@@ -176,7 +176,9 @@ def shows(release: Release) -> bool:
 
 def measured(release: Release) -> Measured:
     """What the receipt says was counted, beside what the model makes of it."""
-    document, domain = release.model, Domain.from_json(release.model["domain"])
+    # Where cells of places were learned, columns were counted beside cells.
+    document = release.model.get("coded", release.model)
+    domain = Domain.from_json(document["domain"])
     tables = dict(_tables(document, domain))
     network_groups = {
         frozenset((*node["parents"], node["attribute"]))

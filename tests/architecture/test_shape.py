@@ -56,6 +56,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/models/refinement.py",
     "synth_engine/models/group_sizes.py",
     "synth_engine/models/binning.py",
+    "synth_engine/models/places.py",
     "synth_engine/models/sparse_table.py",
     "synth_engine/models/trees/strings.py",
     "synth_engine/models/trees/spatial.py",

@@ -14,13 +14,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synth_engine.domain import Categorical, Domain, Integer, Weak
-from synth_engine.hierarchy import StringHierarchy
+from synth_engine.codec import prefixes
+from synth_engine.domain import Categorical, Domain, Integer, Number, Place, Weak
+from synth_engine.hierarchy import SpatialHierarchy, StringHierarchy
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.mechanisms.trees import columns
 from synth_engine.models.model import SCHEMAS, WHOLE, Model, Table, whole_weights
+from synth_engine.models.places import PlaceCells
 from synth_engine.models.sparse_table import SparseTable
 from synth_engine.models.trees import factory
+from synth_engine.models.trees.spatial import SpatialTree
 from synth_engine.tables import Drawing, csv_pieces
 from tests.engine import test_targets, test_triple_mixture
 from tests.engine.test_published_trees import SIGNS
@@ -95,6 +98,32 @@ def of_cells() -> Model:
     )
 
 
+def of_places() -> Model:
+    degrees = (
+        Number(name=name, low=0, high=4, edges=(0, 1, 2, 3, 4)) for name in ("north", "east")
+    )
+    domain = Domain(
+        attributes=tuple(degrees),
+        places=(Place(name="home", latitude="north", longitude="east", learned=True),),
+    )
+    hierarchy = prefixes.hierarchy(domain, ("north", "east"))
+    assert isinstance(hierarchy, SpatialHierarchy)
+    tree = SpatialTree(
+        hierarchy=hierarchy,
+        levels=np.ones(4, dtype=np.int64),
+        cells=hierarchy.below(hierarchy.root(), 0).ravel(),
+        weights=whole_weights(np.array([1.0, 2.0, 3.0, 4.0])),
+    )
+    places = PlaceCells(place="home", tree=tree, areas=np.array([0, 0, 1, 1]))
+    table = Table(clique=("home",), weights=whole_weights(np.array([0.3, 0.7])))
+    coded = Model(
+        mechanism="auto", domain=domain.join_places({"home": 2}), rows=9_000, tables=(table,)
+    )
+    return Model(
+        mechanism="auto", domain=domain, rows=9_000, tables=(), coded=coded, places=(places,)
+    )
+
+
 MODELS: dict[str, tuple[Callable[[], Model], str, str, str]] = {
     "independent": (
         of_independent_tables,
@@ -117,6 +146,7 @@ MODELS: dict[str, tuple[Callable[[], Model], str, str, str]] = {
         "c2b202ebd1dae8a1",
         "b0b7aeff996952b0",
     ),
+    "places": (of_places, "synth_engine/model/6", "c177fa157d731851", "11c8dbacbfba0677"),
 }
 """Model, schema, and the digests of 9,000 rows by the first and by the second sampler."""
 

@@ -10,13 +10,16 @@ from math import inf
 import numpy as np
 import pytest
 
-from synth_engine import mechanisms
+from synth_engine import codec, mechanisms
+from synth_engine.codec import prefixes
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.session import RoomSession
-from synth_engine.domain import Attribute, Domain, Integer, Range, Scale, Weak
-from synth_engine.errors import BudgetExceeded
+from synth_engine.domain import Attribute, Domain, Integer, Number, Place, Range, Scale, Weak
+from synth_engine.errors import BudgetExceeded, PrivacyError
+from synth_engine.hierarchy import NodeSet
 from synth_engine.inference import scale_tree
 from synth_engine.measurement import Counts, Noise
+from synth_engine.mechanisms.trees.place_stage import PlacesPlan
 from synth_engine.plans.plan import Plan
 from synth_engine.plans.two_stage import StagedPlan
 from synth_engine.privacy.loss import Pure
@@ -33,6 +36,15 @@ RANGE = Range(name="number", of="integer", low=0, high=2, bins=2)
 LATTICE = Scale(name="step", of="integer", low=0, high=2)
 LATTICE_MISSING = Scale(name="step", of="integer", low=0, high=1, missing=("",))
 KNOWN = Integer(name="known", low=0, high=1)
+
+
+NORTH, EAST = (
+    Number(name=name, low=0, high=1, edges=(0, 0.5, 1)) for name in ("north", "east")
+)
+PLACED = Domain(
+    attributes=(NORTH, EAST),
+    places=(Place(name="home", latitude="north", longitude="east", learned=True),),
+)
 
 
 def domain_of(*attributes: Attribute) -> Domain:
@@ -172,3 +184,78 @@ def test_rounds_that_cost_too_much_are_refused_by_the_room_and_noticed_without_i
         worst(plan, most=1)
     greedy = worst(plan, most=1, cap=10 * EPSILON)
     assert exact.worst_epsilon(greedy) > 1.05 * EPSILON
+
+
+@pytest.mark.slow
+def test_cells_of_a_place_and_counts_by_them_cost_the_target_and_little_less() -> None:
+    ratio = worst(plan_of(PLACED, "mst"), most=1)
+    assert exact.proves(ratio, epsilon=EPSILON)
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON
+
+
+class CellsExactly(Replay):
+    """The counts of the tree, by which the cells are chosen, have no noise."""
+
+    def counts(self, vector: Counts, noise: Noise) -> Counts:
+        first_of_the_tree = vector.size == 4 and len(self.taken) == 1
+        return (
+            np.clip(vector, 0, self.high)
+            if first_of_the_tree
+            else super().counts(vector, noise)
+        )
+
+
+@pytest.mark.parametrize(
+    ("sampler", "least"),
+    [
+        (CellsExactly, inf),
+        pytest.param(exact.HalvedScale, 1.9, marks=pytest.mark.slow),
+    ],
+)
+def test_a_mutant_of_the_cells_of_a_place_is_noticed(
+    sampler: type[Replay], least: float
+) -> None:
+    ratio = worst(plan_of(PLACED, "mst"), most=1, sampler=sampler)
+    assert exact.worst_epsilon(ratio) >= least * EPSILON
+
+
+def test_the_cell_of_a_record_is_a_function_of_its_own_coordinates() -> None:
+    hierarchy = prefixes.hierarchy(PLACED, ("north", "east"))
+    quarters = hierarchy.below(hierarchy.root(), 0).ravel()
+    cells = NodeSet(
+        columns=hierarchy.columns,
+        levels=np.ones(quarters.size, dtype=np.int64),
+        prefixes=quarters,
+    )
+    table = {
+        "north": np.array([0, 1, 0, 1], dtype=np.uint8),
+        "east": np.array([0, 0, 1, 1], dtype=np.uint8),
+    }
+    together = codec.cells_of_places(PLACED, cells, table)
+    assert sorted(together.tolist()) == [0, 1, 2, 3]
+    for record in range(4):
+        alone = {name: column[[record]] for name, column in table.items()}
+        assert codec.cells_of_places(PLACED, cells, alone) == together[record]
+
+
+def test_nodes_that_overlap_or_are_of_other_columns_are_no_cells() -> None:
+    hierarchy = prefixes.hierarchy(PLACED, ("north", "east"))
+    one = {name: np.zeros(1, dtype=np.uint8) for name in ("north", "east")}
+    root, below = hierarchy.root(), hierarchy.below(hierarchy.root(), 0).ravel()
+    overlapping = NodeSet(
+        columns=hierarchy.columns,
+        levels=np.array([0, 1], dtype=np.int64),
+        prefixes=np.concatenate([root, below[1:2]]),
+    )
+    with pytest.raises(PrivacyError):
+        codec.cells_of_places(PLACED, overlapping, one)
+    other = replace(overlapping, columns=("east", "north"))
+    with pytest.raises(PrivacyError):
+        codec.cells_of_places(PLACED, other, one)
+
+
+def test_the_whole_budget_after_the_cells_is_refused_by_the_room() -> None:
+    plan = plan_of(PLACED, "mst")
+    assert isinstance(plan, PlacesPlan)
+    with pytest.raises(BudgetExceeded):
+        worst(replace(plan, left=plan.cap), most=1)

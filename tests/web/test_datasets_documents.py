@@ -16,8 +16,9 @@ from django.utils import timezone
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets import selectors, services
+from synthweb.datasets import draft, selectors, services
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
+from synthweb.datasets.services import terms
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.desk import Desk, line, ready
@@ -399,3 +400,13 @@ def test_a_document_of_no_kind_changes_nothing(desk: Desk) -> None:
         in page
     )
     assert desk.draft["columns"] == {}
+
+
+def test_a_place_whose_cells_are_learned_is_typed_with_a_third_word() -> None:
+    places = [HOME | {"learned": True}, HOME | {"name": "work"}]
+    domain = Domain.from_json({"attributes": POINTS, "places": places})
+    typed = draft.table_of(domain)
+    assert typed["places"] == 'home: lat, "lon, east", learned\nwork: lat, "lon, east"'
+    assert terms.table_terms(typed, names=domain.names)["places"] == domain.places
+    with pytest.raises(DomainError):
+        terms.table_terms(typed | {"places": "home: lat, lon, guessed"}, names=domain.names)

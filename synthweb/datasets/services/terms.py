@@ -16,6 +16,8 @@ from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.list_fields import split
 from synthweb.datasets.models import Dataset
 
+LEARNED = "learned"
+"""Typed behind the columns of a place whose cells a run learns."""
 USUAL_TABLE = {
     "max_records": "1",
     "unit_column": "",
@@ -82,17 +84,20 @@ def _repeats(table: Mapping[str, str], *, names: Sequence[str]) -> Repeats | Non
 
 
 def _places(text: str) -> tuple[Place, ...]:
-    """Places as typed, one a line: a name, then its columns of latitude and longitude."""
+    """Places as typed, one a line: a name, its columns of latitude and longitude, and "learned" where a run learns its
+    cells."""
     places = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, columns = line.partition(":")
         parts = split(columns)
-        if not name.strip() or len(parts) != 2:
+        learned = parts[2:] == [LEARNED]
+        if not name.strip() or len(parts) != 2 + learned:
             raise DomainError(
                 "a place is not a name and two columns",
                 repair="write it like “home: home_lat, home_lon”, one a line",
             )
-        places.append(Place(name=name.strip(), latitude=parts[0], longitude=parts[1]))
+        north, east = parts[:2]
+        places.append(Place(name=name.strip(), latitude=north, longitude=east, learned=learned))
     return tuple(places)
 
 
