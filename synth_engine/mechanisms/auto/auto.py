@@ -26,7 +26,7 @@ from synth_engine.measurement import (
     Session,
 )
 from synth_engine.measurement.replay import Replay
-from synth_engine.mechanisms.auto import fitting, selection, triples
+from synth_engine.mechanisms.auto import denoising, dependence_tree, fitting, selection, triples
 from synth_engine.mechanisms.auto.prior import Prior
 from synth_engine.mechanisms.auto.selection import Columns, Floats, Pair
 from synth_engine.mechanisms.auto.triples import Triple, TripleSearch
@@ -65,6 +65,9 @@ _COLUMN_GAIN_FACTOR = 3.0
 improve pairs that are not measured, through the mixture, which their own predicted gain leaves out."""
 _PAIR_GAIN_FACTOR = 2.0
 """Factor on the predicted error of pairs when triples are weighed against them: better pairs improve every triple too."""
+_LEAST_GAIN = 0.25
+"""Part of the error of a pair that measuring it must be predicted to remove, where a tree of other pairs explains it in part:
+noise of a cheaper table would count for more than what the tree says."""
 _COLUMNS_BESIDE_TARGET = 0.6
 """Factor on the share of columns where a column is named that will be predicted: models learn from relations with it, and an
 error in the counts of single columns changes them little."""
@@ -228,6 +231,14 @@ class AutoPlan(Plan):
         """Return the pairs to measure, at prices that add up to the budget; or all columns again, where that is predicted to gain
         more."""
         weights, distances = self._weights(columns, pairs), columns.distances(pairs, scores)
+        unexplained = dependence_tree.unexplained(
+            columns,
+            pairs,
+            distances,
+            columns.beyond_chance(pairs, scores),
+            variance=scores.noise.variance / columns.total**2,
+        )
+        distances = distances * unexplained
         choices = columns.choices(
             pairs,
             distances,
@@ -235,6 +246,13 @@ class AutoPlan(Plan):
             deviation=lambda shape: self._deviation(budget, shape),
             power=self._power,
         )
+        choices = [
+            choice
+            for choice in choices
+            if unexplained[choice.number] == 1
+            or choice.gain
+            > _LEAST_GAIN * distances[choice.number] * weights[choice.number] * columns.total
+        ]
         again = self._noises(budget)
         first = np.array([noise.variance for noise in self.column_noises().values()])
         both = 1 / (1 / first + 1 / np.array([noise.variance for noise in again]))
@@ -511,6 +529,18 @@ class AutoPlan(Plan):
             triples={(k[0], k[1], k[2]): v for k, v in answered.items() if len(k) == 3},
             distances=dict(zip(pairs, distances, strict=True)) if distances else {},
             scored=self._scored(compared or {}, able),
+            scores=self._pair_scores(pairs, scores),
+        )
+
+    def _pair_scores(
+        self, pairs: Sequence[Pair], scores: Scores | None
+    ) -> denoising.PairScores | None:
+        if scores is None:
+            return None
+        return denoising.PairScores(
+            values=dict(zip(pairs, scores.values.tolist(), strict=True)),
+            variance=scores.noise.variance,
+            level=selection.score_level(len(pairs)),
         )
 
     def _scored(

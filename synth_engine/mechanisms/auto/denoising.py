@@ -2,7 +2,7 @@
 
 Every measured table is read twice: first against the mixture. That gives the distribution of ratios between counts and
 predictions, which tables of similar dependence share. The second reading also considers other predictions: two columns may
-depend on each other through a third one, as their tables with it say. The prediction with the largest marginal likelihood of
+depend on each other through a third one, as their tables with it say, or along a tree of measured pairs. The prediction with the largest marginal likelihood of
 the table's noisy cells is used. All of it is post-processing.
 """
 
@@ -18,6 +18,7 @@ from synth_engine.inference import bins as binning
 from synth_engine.inference import shrinkage
 from synth_engine.inference.bins import Bins
 from synth_engine.inference.tables import fit_margins
+from synth_engine.mechanisms.auto.dependence_tree import DependenceTree
 from synth_engine.mechanisms.auto.selection import Columns, Pair, PairCounts
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +34,10 @@ CLOSE = 1.0
 each other. The largest is 2."""
 _GROUPS = (0.01, 0.03, 0.1, 0.3, CLOSE)
 """Upper bounds of the distances from independence of the groups within which tables share a distribution of ratios."""
+_OFF = 0.1
+"""Standard deviation by which the distance of a right prediction is off, as a part of it, beside the noise of its score."""
+_MIXING_ROUNDS = 20
+"""EM iterations."""
 _THIRD = 3
 """Number of third columns through which the dependence of a pair is predicted."""
 
@@ -154,14 +159,63 @@ class _PairTable:
         )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairScores:
+    """Noisy distances of pairs from independence. values: in L1, in records; variance: of their noise; level: the resolution at
+    which they were counted."""
+
+    values: Mapping[Pair, float]
+    variance: float
+    level: int
+
+    def mixed(
+        self, fine: Fine, first: Mapping[Pair, Floats], second: Mapping[Pair, Floats]
+    ) -> dict[Pair, Floats]:
+        """Mix two predictions of each pair of `second` by how likely each makes the pair's score. How often the second one is
+        right is learned from all of them."""
+        pairs = list(second)
+        if not pairs:
+            return {}
+        logs = self._log_likelihoods(fine, pairs, second)
+        odds = np.exp((logs - self._log_likelihoods(fine, pairs, first)).clip(-50, 50))
+        right = 0.5
+        for _ in range(_MIXING_ROUNDS):
+            # E-step: how likely the second prediction of each pair is right; M-step: their mean.
+            weights = right * odds / (right * odds + 1 - right)
+            right = (float(weights.sum()) + 1) / (len(pairs) + 2)
+        return {
+            pair: weight * second[pair] + (1 - weight) * first[pair]
+            for pair, weight in zip(pairs, weights.tolist(), strict=True)
+        }
+
+    def _log_likelihoods(
+        self, fine: Fine, pairs: Sequence[Pair], predictions: Mapping[Pair, Floats]
+    ) -> Floats:
+        """Return the log-likelihood of each pair's score if the pair were as predicted, less a constant."""
+        predicted = np.array([self._distance(fine, pair, predictions[pair]) for pair in pairs])
+        noisy = np.array([self.values[pair] for pair in pairs])
+        variance = self.variance + (_OFF * predicted) ** 2
+        logs: Floats = -0.5 * (noisy - predicted) ** 2 / variance - 0.5 * np.log(variance)
+        return logs
+
+    def _distance(self, fine: Fine, pair: Pair, table: Floats) -> float:
+        """Return the distance of a table from independence at the resolution of scores, in L1, in records."""
+        coarse = binning.sum_into_bins(table, [fine.levels[axis][self.level] for axis in pair])
+        independent = np.multiply.outer(coarse.sum(axis=1), coarse.sum(axis=0)) / fine.rows
+        return float(np.abs(coarse - independent).sum())
+
+
 def estimates(
     fine: Fine,
     predictions: Mapping[Pair, Floats],
     answers: PairAnswers,
     distances: Mapping[Pair, float],
+    *,
+    scores: PairScores | None = None,
 ) -> dict[Pair, Floats]:
     """Estimate the counts of every pair of `predictions`, whose sums are the histograms already. A table whose noise hides every
-    dependence leaves the prediction as it is. distances: of each pair from independence, in L1, as a share of the records."""
+    dependence leaves the prediction as it is. distances: of each pair from independence, in L1, as a share of the records;
+    scores: the noisy distances themselves, which tell how far a tree of measured pairs predicts all others."""
     measured = {
         pair: _PairTable.of(fine, pair, answers[pair], distance=distances[pair])
         for pair in predictions
@@ -175,16 +229,31 @@ def estimates(
         # Ratios are alike where the distances from independence are.
         priors.setdefault(table.group, []).append(prior)
     known = {group: shrinkage.ratios_of_others(counts) for group, counts in priors.items()}
+    tree = DependenceTree.of(fine.histograms, fine.rows, {pair: first[pair] for pair in tables})
+    chained = {
+        pair: fit_margins(table, fine.margins(pair), rounds=_BETWEEN)
+        for pair, table in tree.predictions(predictions).items()
+    }
+    if scores is not None:
+        predictions = {**predictions, **scores.mixed(fine, predictions, chained)}
+        first |= {pair: predictions[pair] for pair in chained if pair not in tables}
     others = _Others.of(fine, first)
     counts = dict(first)
     for pair, table in tables.items():
         alike = known[table.group]
-        candidates = [predictions[pair], *others.through(pair, predictions[pair])]
+        through = others.through(pair, predictions[pair])
+        candidates = [(prediction, alike) for prediction in (predictions[pair], *through)]
+        if pair in chained:
+            # Columns that are independent given those between them are as the tree says, whatever
+            # ratios other tables have.
+            exact = shrinkage.ratios_of_distance(table.grid, 0.0)
+            candidates += [(chained[pair], alike), (chained[pair], exact)]
         # The marginal likelihood of the noisy cells decides which prediction is used.
-        evidence = [table.evidence(prediction, known=alike) for prediction in candidates]
-        counts[pair], _ = _read(
-            fine, pair, table, candidates[int(np.argmax(evidence))], known=alike
-        )
+        evidence = [
+            table.evidence(prediction, known=ratios) for prediction, ratios in candidates
+        ]
+        prediction, ratios = candidates[int(np.argmax(evidence))]
+        counts[pair], _ = _read(fine, pair, table, prediction, known=ratios)
     return counts
 
 

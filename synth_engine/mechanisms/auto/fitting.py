@@ -51,7 +51,7 @@ _USUAL = 1
 class SortedAnswers:
     """The answers of a run by what they measure. oneways, again: the columns, and their second measurements if there are any;
     tables, triples: of pairs and of three columns; distances: of pairs from independence, in L1, as a share of the records;
-    scored: noisy distances of triples from what their pairs implied, in L1, in records."""
+    scored: noisy distances of triples from what their pairs implied, in L1, in records; scores: of all pairs."""
 
     columns: Columns
     oneways: Sequence[Measurement]
@@ -60,6 +60,7 @@ class SortedAnswers:
     triples: Mapping[Triple, Answered]
     distances: Mapping[Pair, float]
     scored: Mapping[Triple, float]
+    scores: denoising.PairScores | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,7 +122,9 @@ def pair_estimates(
     predictions = _predictions(fine, mixtures, wanted=wanted)
     if public is not None:
         predictions = public.mixed(predictions, observed, predict=predict)
-    counts = denoising.estimates(fine, predictions, observed, answers.distances)
+    counts = denoising.estimates(
+        fine, predictions, observed, answers.distances, scores=answers.scores
+    )
     return PairEstimates(
         rows=rows, histograms=histograms, fine=fine, counts=counts, mixtures=mixtures
     )

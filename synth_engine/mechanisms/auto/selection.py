@@ -152,15 +152,8 @@ class Columns:
     def distances(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
         """Estimate how far each pair is from independence, in L1, as a share of the records. The distance by chance is subtracted,
         and noisy scores are shrunk towards the mean of all."""
-        level = score_level(len(pairs))
-        shares = [
-            binning.sum_into_bins(h, [levels[level]]) / self.total
-            for h, levels in zip(self.histograms, self.levels, strict=True)
-        ]
-        independent = (np.multiply.outer(shares[a], shares[b]) * self.total for a, b in pairs)
-        chance = np.array([distance_by_chance(each) / self.total for each in independent])
-        # Independent records would also show a distance; part of it is taken off.
-        beyond_chance = scores.values / self.total - _CHANCE * chance
+        chance = self.distances_by_chance(pairs)
+        beyond_chance = self.beyond_chance(pairs, scores)
         noise = scores.noise.variance / self.total**2
         mean = max(
             float(beyond_chance.mean()) - _DOUBT * math.sqrt(noise / beyond_chance.size),
@@ -172,6 +165,22 @@ class Columns:
         # Independent records are still as far from their expectation as chance makes them.
         distances: Floats = np.maximum(closer, chance)
         return distances.clip(_MIN_DISTANCE, _MAX_DISTANCE)
+
+    def beyond_chance(self, pairs: Sequence[Pair], scores: Scores) -> Floats:
+        """Return the noisy distances from independence, in L1, as shares of the records, less a part of what chance makes."""
+        # Independent records would also show a distance; part of it is taken off.
+        return scores.values / self.total - _CHANCE * self.distances_by_chance(pairs)
+
+    def distances_by_chance(self, pairs: Sequence[Pair]) -> Floats:
+        """Return about how far independent records would be from independence at the resolution of scores, in L1, as shares of
+        the records."""
+        level = score_level(len(pairs))
+        shares = [
+            binning.sum_into_bins(h, [levels[level]]) / self.total
+            for h, levels in zip(self.histograms, self.levels, strict=True)
+        ]
+        independent = (np.multiply.outer(shares[a], shares[b]) * self.total for a, b in pairs)
+        return np.array([distance_by_chance(each) / self.total for each in independent])
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
@@ -241,7 +250,7 @@ class Columns:
             for histogram, deviation in zip(self.histograms, deviations, strict=True)
         ]
         noise = np.array([math.hypot(own[a], own[b]) for a, b in pairs]) / self.total
-        return np.maximum(1 - noise / distances, 0.0)
+        return np.maximum(1 - noise / np.maximum(distances, _MIN_DISTANCE), 0.0)
 
     def gain_of_columns(
         self, pairs: Sequence[Pair], weights: Sequence[float], before: Floats, after: Floats
