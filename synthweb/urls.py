@@ -16,6 +16,7 @@ urlpatterns = [
     path("datasets/", include("synthweb.datasets.urls")),
     path("references/", include("synthweb.references.urls")),
     path("releases/", include("synthweb.releases.urls")),
+    path("public/", include("synthweb.releases.public_urls")),
     path("", include("synthweb.runs.urls")),
     path("ledger/", include("synthweb.ledger.urls")),
     path("api/v1/", include("synthweb.api.urls")),

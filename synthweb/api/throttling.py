@@ -7,23 +7,19 @@ counts for itself: the limits get softer, and nothing stops."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest
-from django.utils.crypto import salted_hmac
 from rest_framework import exceptions, permissions
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from synthweb.accounts.models import ApiToken, User
 from synthweb.accounts.throttle import address_of
-from synthweb.api.counting import Counters
+from synthweb.lib.rates import PerMinute
 
-WINDOW = 60  # seconds
-counters = Counters()
+rates = PerMinute(prefix="rest")
 
 
 class Limits(BaseThrottle):
@@ -35,8 +31,8 @@ class Limits(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         # A list and no generator: every counter is raised, also
         # behind one that is over its limit.
-        over = [not _count(kind, subject) for kind, subject in _counted(request, view)]
-        self._wait = _seconds_left() if any(over) else None
+        over = [not rates.within(kind, subject) for kind, subject in _counted(request, view)]
+        self._wait = rates.seconds_left() if any(over) else None
         return not any(over)
 
     def wait(self) -> float | None:
@@ -45,12 +41,8 @@ class Limits(BaseThrottle):
 
 def refuse_strangers(request: HttpRequest | Request) -> None:
     """Count a request without a usable token; Throttled if its address has sent too many."""
-    # The shared cache holds no addresses, which are data about people.
-    digest = salted_hmac(
-        "synthweb.api.throttling", address_of(request), algorithm="sha256"
-    ).hexdigest()
-    if not _count("stranger", digest):
-        raise exceptions.Throttled(wait=_seconds_left())
+    if not rates.within("stranger", address_of(request)):
+        raise exceptions.Throttled(wait=rates.seconds_left())
 
 
 def _counted(request: Request, view: Any) -> Iterator[tuple[str, str]]:
@@ -62,21 +54,3 @@ def _counted(request: Request, view: Any) -> Iterator[tuple[str, str]]:
             yield "file", str(request.user.pk)
     if isinstance(request.auth, ApiToken):
         yield "token", request.auth.code
-
-
-def _count(kind: str, subject: str) -> bool:
-    """Raise the counter of this window; whether it is still within the limit."""
-    limit = int(settings.REST_PER_MINUTE[kind])
-    if not limit:
-        return True
-    key = f"rest:{kind}:{subject}:{_window()}"
-    # Longer than a window, so that no counter is forgotten within its own.
-    return counters.raised(key, seconds=2 * WINDOW) <= limit
-
-
-def _window() -> int:
-    return int(time.time()) // WINDOW
-
-
-def _seconds_left() -> int:
-    return WINDOW - int(time.time()) % WINDOW

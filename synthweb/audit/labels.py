@@ -62,6 +62,11 @@ SENTENCES = {
     "release.marked": "added a mark beside the receipt of a release",
     "release.shared": "shared a release",
     "release.revoked": "took a release back",
+    "public_link.made": "made a public link to a release",
+    "public_link.used": "served a release by a public link: requests of one day",
+    "public_link.revoked": "ended a public link to a release",
+    "public_links.allowed": "allowed public links in the organisation",
+    "public_links.forbidden": "switched off all public links of the organisation",
     "sample.requested": "drew a sample",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 from synthweb.lib.append_only import AppendOnly
@@ -40,3 +41,16 @@ class ChainHead(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} at {self.sequence}"
+
+
+class LogVisit(models.Model):
+    """How far somebody has read the log: what came later is new to them."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="log_visit"
+    )
+    sequence = models.PositiveBigIntegerField()  # of the last entry that they saw
+    at = models.DateTimeField()  # of that entry
+
+    def __str__(self) -> str:
+        return f"{self.user} has read up to {self.sequence}"

@@ -19,6 +19,8 @@ from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.ledger.protection import Protection
+from synthweb.pages import log_news
+from synthweb.pages.log_news import LogNews
 from synthweb.pages.release_summaries import Released, released
 from synthweb.pages.steps import Addresses, Step, StepFacts, next_step, six_steps, strip
 from synthweb.releases import selectors as releases
@@ -67,6 +69,7 @@ class Home:
     releases: list[tuple[Release, str]] | None  # with the title of its method
     accounts: QuerySet[BudgetAccount] | None
     audits: bool
+    news: LogNews | None  # of an auditor
     runs: list[
         tuple[SynthesisRun, str]
     ]  # with the title of the stage; those of this person that are under way
@@ -98,6 +101,7 @@ def home_of(user: User) -> Home:
         if roles & {Role.CUSTODIAN, Role.AUDITOR}
         else None,
         audits=Role.AUDITOR in roles,
+        news=log_news.news_for(user) if Role.AUDITOR in roles else None,
     )
 
 

@@ -24,6 +24,7 @@ urlpatterns = [
     path("datasets/<code:code>/", views.dataset, name="dataset"),
     path("datasets/<code:code>/runs/", views.dataset_runs, name="dataset-runs"),
     path("ledger/requests/<slug:code>/accuracy/", views.accuracy, name="accuracy"),
+    path("log-read/", views.mark_log_read, name="mark-log-read"),
     path("search/", views.search, name="search"),
     path("docs/", views.docs_index, name="docs"),
     path("docs/<path:slug>/", views.docs_page, name="docs-page"),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from synthweb.accounts.http import SignedInRequest
 from synthweb.datasets.selectors import dataset_for, refusal_for
 from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
-from synthweb.pages import docs, search_results, selectors
+from synthweb.pages import docs, log_news, search_results, selectors
 from synthweb.runs import accuracy as runs_accuracy
 
 
@@ -23,6 +23,16 @@ from synthweb.runs import accuracy as runs_accuracy
 def home(request: SignedInRequest) -> HttpResponse:
     """What is next, for each role."""
     return render(request, "pages/home.html", {"home": selectors.home_of(request.user)})
+
+
+@login_required
+@require_POST
+def mark_log_read(request: SignedInRequest) -> HttpResponse:
+    """What an auditor has read of the log is no longer new on their home page."""
+    up_to = request.POST.get("up_to", "")
+    number = int(up_to) if up_to.isascii() and up_to.isdigit() and len(up_to) < 16 else 0
+    log_news.mark_read(request.user, up_to=number)
+    return redirect("pages:home")
 
 
 @require_safe

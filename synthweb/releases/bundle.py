@@ -54,8 +54,8 @@ def seed_of(release: Release) -> str:
 
 
 class Bundle:
-    """The bytes of an archive, piece by piece. facts: of the release. Holds a slot of its requester's, as every download of a table
-    does, until it is closed or read to the end. Raises TooManyDrawings."""
+    """The bytes of an archive, piece by piece. facts: of the release. Holds a slot of its requester's, or of those called `slots`, as
+    every download of a table does, until it is closed or read to the end. Raises TooManyDrawings."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class Bundle:
         user: User,
         archive: str,
         request: HttpRequest | None = None,
+        slots: str = "",
     ) -> None:
         # Never stored: whoever has the release has its seed.
         sample = Sample(
@@ -74,7 +75,7 @@ class Bundle:
             seed=seed_of(release),
             sampler=mechanisms.SAMPLER,
         )
-        self._table = spool.Download(sample, request=request)
+        self._table = spool.Download(sample, request=request, slots=slots)
         self._pieces = _pieces(sample, facts, self._table, archive=archive)
 
     def __iter__(self) -> Iterator[bytes]:

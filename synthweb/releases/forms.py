@@ -236,6 +236,23 @@ class LicenceForm(forms.Form):
         return [self["text"], self["address"]]
 
 
+class PublicLinkForm(forms.Form):
+    """Until when a public link opens the release, and for whom it is meant."""
+
+    until = forms.DateField(
+        label=_("Until the end of (UTC)"),
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text=_("At most a year from today."),
+    )
+    note = forms.CharField(
+        max_length=200,
+        required=False,
+        label=_("For whom"),
+        help_text=_("Your own note; visitors do not see it."),
+        validators=[validate_one_line],
+    )
+
+
 class DescribeForm(forms.Form):
     """What analysts read about a release."""
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
@@ -224,3 +225,54 @@ class Sample(models.Model):
             self.release.model if self.edition is None else self.edition.model
         )
         return document
+
+
+class PublicLinkPolicy(models.Model):
+    """Whether an organisation lets its releases have public links; it does where there is no row."""
+
+    organisation = models.OneToOneField(
+        Organisation, on_delete=models.CASCADE, related_name="public_link_policy"
+    )
+    allowed = models.BooleanField(default=True)
+
+    class Meta:
+        verbose_name_plural = "public link policies"
+
+    def __str__(self) -> str:
+        return f"Public links of {self.organisation}"
+
+
+class PublicLink(models.Model):
+    """An address that opens a release without an account until it expires: only the SHA-256 of its token is stored."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="public_links")
+    digest = models.CharField(max_length=64, unique=True)
+    note = models.CharField(max_length=200, blank=True)  # for whom, in the steward's words
+    # Requests of the days that the audit log has; those of today are in PublicLinkUse.
+    uses = models.PositiveBigIntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"Public link {self.code} to {self.release}"
+
+
+class PublicLinkUse(models.Model):
+    """How often a link was used on a day that the audit log does not have yet. Nothing here is about a visitor."""
+
+    link = models.ForeignKey(PublicLink, on_delete=models.CASCADE, related_name="days")
+    day = models.DateField()
+    count = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["link", "day"], name="link_use_once_a_day")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.link} on {self.day}"

@@ -36,6 +36,7 @@ from synthweb.releases import (
     licences,
     maps,
     measurements,
+    public_links,
     public_table,
     selectors,
     spool,
@@ -43,7 +44,7 @@ from synthweb.releases import (
     workload_report,
 )
 from synthweb.releases import look as looks
-from synthweb.releases.forms import LicenceForm, ShareForm
+from synthweb.releases.forms import LicenceForm, PublicLinkForm, ShareForm
 from synthweb.releases.models import Release, Sample
 
 NOISE = {
@@ -278,6 +279,9 @@ def share(user: User, release: Release) -> dict[str, object]:
     return frame(user, release, tab="share") | {
         "form": ShareForm(release=release),
         "licence_form": LicenceForm(release=release),
+        "link_form": PublicLinkForm(),
+        "links": public_links.links_of(release),
+        "links_allowed": public_links.are_allowed(release.dataset.organisation),
         "grants": selectors.grants_of(release),
         "looked": selectors.looked_at_real(release.account),
         "marked": chain.is_after_looking(release),

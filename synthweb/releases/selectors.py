@@ -24,6 +24,7 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 from django.http import Http404
+from django.utils import timezone
 
 from synthweb.accounts.models import Membership, Role, User
 from synthweb.accounts.permissions import GIVEN_BY_SHARING, Need
@@ -33,7 +34,14 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
-from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
+from synthweb.releases.models import (
+    Edition,
+    PublicLink,
+    Release,
+    ReleaseGrant,
+    ReleaseMark,
+    Sample,
+)
 
 Person = User | AnonymousUser
 LOOKS = ("first_look__document", "first_look__errors")
@@ -66,17 +74,20 @@ def to_draw_from(user: User) -> QuerySet[Release]:
 
 def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
     """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
-    matching = Release.objects.filter(_visible(user), code=code)
-    matching = matching.select_related(
-        "dataset__organisation", "account", "domain_version", "created_by", "first_look"
-    )
-    heavy = ("model", "dataset__draft", "domain_version__document", *LOOKS)
-    release = matching.defer(*heavy).first()
+    release = _loaded(Release.objects.filter(_visible(user), code=code)).first()
     if release is None:
         raise Http404("no such release")
     if not may(user, release, need):
         raise PermissionDenied("This is not shared with your role.")
     return release
+
+
+def _loaded(releases: QuerySet[Release]) -> QuerySet[Release]:
+    """With what pages of one release need, without the documents that few of them read."""
+    related = releases.select_related(
+        "dataset__organisation", "account", "domain_version", "created_by", "first_look"
+    )
+    return related.defer("model", "dataset__draft", "domain_version__document", *LOOKS)
 
 
 def may(user: Person, release: Release, need: Need) -> bool:
@@ -140,6 +151,19 @@ def grants_of(release: Release) -> QuerySet[ReleaseGrant]:
     """With whom a release is shared now; the caller authorised."""
     open_grants = ReleaseGrant.objects.filter(release=release, revoked_at=None)
     return open_grants.select_related("analyst", "granted_by").order_by("analyst__username")
+
+
+def somebody_has(release: Release) -> bool:
+    """Whether the release is shared with an analyst now, or a public link opens it; the caller authorised."""
+    links = PublicLink.objects.filter(
+        release=release, revoked_at=None, expires_at__gt=timezone.now()
+    )
+    return grants_of(release).exists() or links.exists()
+
+
+def release_of_link(link: PublicLink) -> Release:
+    """The release that an open public link leads to, as `release_for` loads it."""
+    return _loaded(Release.objects.filter(pk=link.release_id)).get()
 
 
 def analysts_for(release: Release) -> QuerySet[User]:

@@ -163,10 +163,17 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
             repair="choose one from the list",
             field="analyst",
         )
-    # While nobody has it, sharing is a decision, and a look may have shaped it.
-    undecided = not selectors.grants_of(release).exists()
+    mark_if_looked(release)
+    grant = ReleaseGrant.objects.create(release=release, analyst=analyst, granted_by=actor)
+    _record_sharing(actor, grant, "release.shared")
+    return grant
+
+
+def mark_if_looked(release: Release) -> None:
+    """Before somebody gets a release that the caller has locked: while nobody has it, sharing is a decision, and a look at real data
+    may have shaped it; a mark then says so."""
     if (
-        undecided
+        not selectors.somebody_has(release)
         and not chain.is_after_looking(release)
         and selectors.looked_at_real(release.account)
     ):
@@ -175,9 +182,6 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
             kind=ReleaseMark.Kind.LOOKED,
             text="The release was shared after somebody had opened a comparison with real data.",
         )
-    grant = ReleaseGrant.objects.create(release=release, analyst=analyst, granted_by=actor)
-    _record_sharing(actor, grant, "release.shared")
-    return grant
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from django.conf import settings
+from django.utils.text import slugify
 
 from synthweb.lib.errors import Busy
 
@@ -25,18 +26,20 @@ class TooManyDrawings(Busy):
 
 
 class Slot:
-    """A person's right to draw one table, until it is closed."""
+    """The right to draw one table, until it is closed. holder: the number of a person, or what all visitors with public links share."""
 
-    def __init__(self, person: int) -> None:
+    def __init__(self, holder: int | str) -> None:
         self._held: list[int] = []
         own, every = settings.DRAWINGS_PER_PERSON, settings.DRAWINGS
         try:
-            # The person's own limit first: whoever has reached it takes no slot from the others,
+            # The holder's own limit first: whoever has reached it takes no slot from the others,
             # not even for a moment.
             self._take(
-                f"person-{person}",
+                f"person-{holder}" if isinstance(holder, int) else slugify(holder),
                 own,
-                rule=f"You have {own} tables being drawn or downloaded already",
+                rule=f"You have {own} tables being drawn or downloaded already"
+                if isinstance(holder, int)
+                else f"{own} tables are being downloaded with {holder} already",
             )
             self._take(
                 "all", every, rule=f"{every} tables are being drawn or downloaded already"

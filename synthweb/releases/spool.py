@@ -54,7 +54,7 @@ class Left(BrokenPipeError):
 
 
 class Download:
-    """The bytes of a sample. Holds a slot of its requester's until it is closed or read to the end.
+    """The bytes of a sample. Holds a slot of its requester's, or of those called `slots`, until it is closed or read to the end.
     `request`: of whoever downloads; where the server can say that they have left, the drawing ends then and not
     with the first rows that cannot be sent. Raises TooManyDrawings, and InputError for more rows than a workbook holds."""
 
@@ -64,11 +64,12 @@ class Download:
         *,
         format: FileFormat = "csv",
         request: HttpRequest | None = None,
+        slots: str = "",
     ) -> None:
         domain = Domain.from_json(sample.model_document["domain"])
         if format == "xlsx":
             codec.require_rows(sample.rows, columns=len(domain.table_columns))
-        self._slot = Slot(sample.requested_by_id)
+        self._slot = Slot(slots or sample.requested_by_id)
         self._drawing: _Drawn | None = None
         try:
             # Many rows are drawn to choose a few.

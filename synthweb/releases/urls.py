@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.releases import carried, downloads, views
+from synthweb.releases import carried, downloads, links, views
 
 app_name = "releases"
 urlpatterns = [
     path("", views.index, name="index"),
     path("verify_receipt.py", downloads.verifier, name="verifier"),
+    path("public-links/", links.index, name="public-links"),
+    path("public-links/allow/", links.allow, name="allow-public-links"),
     path("side-by-side/", views.side_by_side, name="side-by-side"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/look/", views.look, name="look"),
@@ -69,6 +71,10 @@ urlpatterns = [
     path("<slug:code>/dictionary.json", downloads.dictionary_json, name="dictionary-json"),
     path("<slug:code>/dictionary.csv", downloads.dictionary_csv, name="dictionary-csv"),
     path("<slug:code>/share/", views.share, name="share"),
+    path("<slug:code>/public-links/", links.make, name="make-public-link"),
+    path(
+        "<slug:code>/public-links/<slug:link>/revoke/", links.revoke, name="revoke-public-link"
+    ),
     path("<slug:code>/licence/", views.licence, name="licence"),
     path("<slug:code>/share/<int:grant>/revoke/", views.revoke, name="revoke"),
     path("<slug:code>/receipt/", views.receipt, name="receipt"),

@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.releases import public_links
 from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import (
     CountsErrand,
@@ -71,7 +72,10 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
         interrupted=fail_interrupted(),
         unread=read_forgotten(watch),
         rung=ring_again(watch),
-        expired=datasets.sweep() + sweep_answers() + ledger.settle_all(),
+        expired=datasets.sweep()
+        + sweep_answers()
+        + ledger.settle_all()
+        + public_links.report_days_that_are_over(),
     )
 
 

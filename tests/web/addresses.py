@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
-from synthweb.releases import services
-from synthweb.releases.models import Edition, ReleaseGrant
+from synthweb.releases import public_links, services
+from synthweb.releases.models import Edition, PublicLink, ReleaseGrant
 from tests.cast import Cast
 from tests.web.scene import Scene
 
 ADMIN = "admin/"
+PUBLIC = "public/"
+PUBLIC_TOKEN = "a-token-that-only-tests-have"
 
 
 def routes() -> dict[str, str]:
@@ -73,7 +77,22 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "kind": "csv",
         "sheet": "commutes-all",
         "edition": _edition(scene),
+        "token": PUBLIC_TOKEN,
+        "link": _public_link(scene).code,
     }
+
+
+def _public_link(scene: Scene) -> PublicLink:
+    """A public link to the release, whose token is known to the tests."""
+    link, _made = PublicLink.objects.get_or_create(
+        digest=public_links.digest_of(PUBLIC_TOKEN),
+        defaults={
+            "release": scene.release,
+            "created_by": scene.release.created_by,
+            "expires_at": timezone.now() + timedelta(days=1),
+        },
+    )
+    return link
 
 
 def _edition(scene: Scene) -> str:

@@ -13,9 +13,10 @@ from django.core.cache import caches
 from django.test import Client
 from pytest_django import Settings
 
-from synthweb.api import counting, throttling
-from synthweb.api.counting import Counters
+from synthweb.api import throttling
 from synthweb.ledger.models import LedgerEntry
+from synthweb.lib import counting
+from synthweb.lib.rates import PerMinute
 from tests.cast import Cast
 from tests.web import scene
 from tests.web.rest import Caller, assert_problem
@@ -42,9 +43,9 @@ def _counters(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     """Empty counters, and a minute that does not end in the middle of a test."""
     settings.CACHES = MEMORY
     settings.REST_PER_MINUTE = NONE
-    monkeypatch.setattr(throttling, "counters", Counters())
+    monkeypatch.setattr(throttling, "rates", PerMinute(prefix="rest"))
     now = time.time()
-    monkeypatch.setattr(throttling.time, "time", lambda: now)
+    monkeypatch.setattr(time, "time", lambda: now)
     yield
     settings.CACHES = MEMORY
     for alias in MEMORY:
@@ -88,10 +89,10 @@ def test_after_the_wait_it_goes_on(
     calls = Caller(cast.steward, "read")
     assert statuses(calls.client, 2) == [200, 429]
     wait = int(calls.get("/me/")["Retry-After"])
-    now = throttling.time.time()
-    monkeypatch.setattr(throttling.time, "time", lambda: now + wait - 1.001)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + wait - 1.001)
     assert statuses(calls.client, 1) == [429]
-    monkeypatch.setattr(throttling.time, "time", lambda: now + wait)
+    monkeypatch.setattr(time, "time", lambda: now + wait)
     assert statuses(calls.client, 1) == [200]
 
 
@@ -188,7 +189,7 @@ from django.conf import settings
 settings.configure(CACHES={"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": sys.argv[1]}})
 django.setup()
 from django.core.cache import caches
-from synthweb.api import counting
+from synthweb.lib import counting
 print(sum(counting.raised("default", "rest:token:x:1", seconds=3600) <= 50 for _ in range(40)))
 """
 

@@ -48,6 +48,8 @@ GET    datasets/<code:code>/delete/                                  302    404 
 POST   datasets/<code:code>/delete/                                  302    404    404    404    422    403    403    403
 GET    datasets/<code:code>/                                         302    404    404    404    200    200    200    200
 GET    datasets/<code:code>/runs/                                    302    404    404    404    200    200    200    200
+GET    log-read/                                                     302    405    405    405    405    405    405    405
+POST   log-read/                                                     302    403    403    403    403    403    302    302
 GET    search/                                                       302    200    200    200    200    200    200    200
 GET    docs/                                                         302    200    200    200    200    200    200    200
 GET    docs/<path:slug>/                                             302    200    200    200    200    200    200    200
@@ -106,6 +108,17 @@ GET    references/<slug:code>/delete/                                405    405 
 POST   references/<slug:code>/delete/                                302    404    404    404    302    403    403    403
 GET    releases/                                                     302    200    200    200    200    200    200    200
 GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
+GET    public/<slug:token>/                                          200    200    200    200    200    200    200    200
+GET    public/<slug:token>/report.html                               200    200    200    200    200    200    200    200
+GET    public/<slug:token>/bundle.zip                                200    200    200    200    200    200    200    200
+GET    public/<slug:token>/table.csv                                 200    200    200    200    200    200    200    200
+GET    releases/public-links/                                        302    200    403    403    200    200    200    200
+GET    releases/public-links/allow/                                  302    405    405    405    405    405    405    405
+POST   releases/public-links/allow/                                  302    403    403    403    403    302    403    403
+GET    releases/<slug:code>/public-links/                            302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/public-links/                            302    404    404    403    422    403    403    403
+GET    releases/<slug:code>/public-links/<slug:link>/revoke/         302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/public-links/<slug:link>/revoke/         302    404    404    403    302    403    403    403
 GET    releases/side-by-side/                                        302    200    200    200    200    200    200    200
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
@@ -353,7 +366,8 @@ UNWATCHED = {
     "accounts.user",
     "sessions.session",
     "audit.chainhead",
-}  # last sign-in; the end of the log below
+    "releases.publiclinkuse",
+}  # last sign-in; the end of the log below; requests of visitors
 READING_IS_RECORDED = {"preview.opened", "report.opened"}
 
 
@@ -453,7 +467,12 @@ def test_strangers_and_nobody_reach_no_object(cast: Cast, played: Scene) -> None
     open_to_all = {"docs/<path:slug>/", "api/v1/^(?P<path>(?s:.*))$"}
     for (method, route), expected in rows().items():
         names_an_object = "<" in route.replace("<export_kind:kind>", "")  # that is csv or json
-        if names_an_object and route not in open_to_all:
+        # The token of a public link is what opens it, to whoever has it.
+        if (
+            names_an_object
+            and route not in open_to_all
+            and not route.startswith(addresses.PUBLIC)
+        ):
             nobody, stranger = expected[:2]
             assert nobody in (*SIGN_IN_REQUIRED, 405), (method, route)
             assert stranger in (403, 404, 405), (method, route)

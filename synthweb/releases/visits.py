@@ -1,0 +1,162 @@
+"""What a visitor with a public link sees: first rows, report, bundle and tables of the public seed, and nothing else.
+
+No view here asks who the visitor is. Each begins by opening the link, counts the request, and leaves to search engines and caches
+nothing to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from synth_engine import mechanisms
+from synthweb.accounts.throttle import address_of
+from synthweb.lib.rates import PerMinute
+from synthweb.releases import (
+    bundle,
+    licences,
+    look,
+    look_page,
+    public_links,
+    report,
+    screens,
+    spool,
+)
+from synthweb.releases.downloads import attached, file_name
+from synthweb.releases.models import PublicLink, Sample
+from synthweb.releases.slots import TooManyDrawings
+
+Visit = Callable[[HttpRequest, PublicLink], HttpResponseBase]
+SLOTS = "public links"
+"""All visitors together have as many downloads at once as one analyst has."""
+rates = PerMinute(prefix="public")
+
+
+def _visit(*, kind: str = "user") -> Callable[[Visit], Callable[..., HttpResponseBase]]:
+    """A page of a public link. kind: of the limit per minute, as those of REST: `user` for pages, `file` for files."""
+
+    def decorate(view: Visit) -> Callable[..., HttpResponseBase]:
+        @wraps(view)
+        @never_cache
+        @require_GET
+        def page(request: HttpRequest, token: str) -> HttpResponseBase:
+            try:
+                link = public_links.opened(token)
+            except Http404:
+                # Guessing is slowed down by address, as it is for tokens of REST.
+                if not rates.within("stranger", address_of(request)):
+                    return _sealed(_too_often(request))
+                raise
+            if not rates.within(kind, link.code):
+                return _sealed(_too_often(request))
+            public_links.count_use(link)
+            return _sealed(view(request, link))
+
+        return page
+
+    return decorate
+
+
+def _sealed(response: HttpResponseBase) -> HttpResponseBase:
+    """Not for search engines, and the address goes to no other site."""
+    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _too_often(request: HttpRequest) -> HttpResponse:
+    rule = _("This page was asked for too often in a minute")
+    return _busy(request, rule, wait=rates.seconds_left())
+
+
+def _busy(request: HttpRequest, rule: str, *, wait: int) -> HttpResponse:
+    """What a visitor reads where an analyst reads `busy_page`."""
+    context = {"rule": rule, "wait": wait}
+    page = render(request, "public/busy.html", context, status=HTTPStatus.TOO_MANY_REQUESTS)
+    page["Retry-After"] = str(wait)
+    return page
+
+
+@_visit()
+def release(request: HttpRequest, link: PublicLink) -> HttpResponse:
+    """The first page: a hundred synthetic rows, the guarantee, how to cite, and what can be downloaded."""
+    shared = link.release
+    context = screens.look(shared) | {
+        "release": shared,
+        "link": link,
+        "token": _token(request),
+        "sentence": shared.receipt["guarantee"]["sentence"],
+        "licence": licences.of_release(shared),
+        "page": look_page.page_of(shared, request.GET),
+        "seed": look.seed_of(shared),
+    }
+    return render(request, "public/release.html", context)
+
+
+@_visit(kind="file")
+def report_html(_request: HttpRequest, link: PublicLink) -> HttpResponseBase:
+    """The report as one file."""
+    facts = report.of(link.release)
+    if facts is None:
+        raise Http404("the report is not prepared yet")
+    response = HttpResponse(report.html(facts), content_type="text/html; charset=utf-8")
+    return attached(response, file_name(link.release, what="report", ending="html"))
+
+
+@_visit(kind="file")
+def bundle_zip(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
+    """The bundle, the same bytes as everybody's."""
+    facts = report.of(link.release)
+    if facts is None:
+        raise Http404("the report is not prepared yet")
+    name = file_name(link.release, what="bundle", ending="zip")
+    try:
+        pieces = bundle.Bundle(
+            link.release,
+            facts,
+            user=link.created_by,
+            archive=name,
+            request=request,
+            slots=SLOTS,
+        )
+    except TooManyDrawings as busy:
+        return _busy(request, busy.rule, wait=busy.wait)
+    return attached(StreamingHttpResponse(pieces, content_type="application/zip"), name)
+
+
+@_visit(kind="file")
+def table_csv(request: HttpRequest, link: PublicLink) -> HttpResponseBase:
+    """The table of the release's size that the public seed of the first rows gives, for everybody the same."""
+    shared = link.release
+    sample = Sample(
+        release=shared,
+        requested_by=link.created_by,
+        rows=shared.sample_rows,
+        seed=look.seed_of(shared),
+        sampler=mechanisms.SAMPLER,
+    )
+    try:
+        pieces = spool.Download(sample, request=request, slots=SLOTS)
+    except TooManyDrawings as busy:
+        return _busy(request, busy.rule, wait=busy.wait)
+    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
+    return attached(response, file_name(shared, what="table", ending="csv"))
+
+
+def _token(request: HttpRequest) -> str:
+    """The token in the address of this very request."""
+    match = request.resolver_match
+    return "" if match is None else str(match.kwargs["token"])
