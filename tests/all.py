@@ -69,6 +69,8 @@ def _pytest(arguments: list[str], *, database: str) -> int:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SYNTHWEB_")
     }
+    # Tests share the processors already: threads of linear algebra would only wait for each other.
+    environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [*PYTEST, "--durations", "12", *arguments]
     code = subprocess.run(
         command, env={**environment, "SYNTHWEB_TEST_DATABASE": database}, check=False

@@ -186,6 +186,8 @@ class Installation:
 
     def _environment(self) -> dict[str, str]:
         return {
+            # Small matrices: on a busy machine threads would wait for each other.
+            "OPENBLAS_NUM_THREADS": "1",
             **os.environ,
             "SYNTHWEB_VAR": str(self._places.var),
             "SYNTHWEB_BROKER": os.environ.get("SYNTHWEB_BROKER") or self._places.broker,
