@@ -99,7 +99,11 @@ class _Listening:
     """A session that gives stored answers in their order, and remembers by which bins each was asked for."""
 
     def __init__(
-        self, answers: Answers, *, domain: Domain, progress: Callable[[float], None]
+        self,
+        answers: Answers,
+        *,
+        domain: Domain,
+        progress: Callable[[float], None] = _nobody_watches,
     ) -> None:
         self.domain, self._progress = domain, progress
         self.answers = Answers()
