@@ -69,10 +69,10 @@ def distances_of(tables: dict[Pair, Floats]) -> Floats:
 def parts(tables: dict[Pair, Floats], *, deviation: float = 0.0) -> dict[Pair, float]:
     """Return the unexplained part of each pair, if scores are exact but are taken to have this noise."""
     distances, pairs = distances_of(tables), list(tables)
-    found = dependence_tree.unexplained(
+    unexplained = dependence_tree.unexplained(
         columns(), pairs, distances.clip(0.003), distances, variance=deviation**2
     )
-    return dict(zip(pairs, found.tolist(), strict=True))
+    return dict(zip(pairs, unexplained.tolist(), strict=True))
 
 
 def edges() -> set[Pair]:

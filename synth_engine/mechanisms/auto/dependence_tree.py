@@ -62,13 +62,13 @@ class DependenceTree:
         for a, b in wanted:
             ends.setdefault(a, set()).add(b)
         predicted = {}
-        for start, wished in ends.items():
+        for start, targets in ends.items():
             reached = {at: self.tables[start, at] for at in self.neighbours.get(start, ())}
             for at, after in steps(self.neighbours, start):
                 given = reached[at] / np.maximum(self.histograms[at], shrinkage.MIN_EXPECTED)
                 # Independent of all columns before, given the one between.
                 reached[after] = given @ self.tables[at, after]
-                if after in wished:
+                if after in targets:
                     predicted[start, after] = reached[after]
         return predicted
 
@@ -153,10 +153,10 @@ def _strengths_along(
 ) -> Floats:
     """Return the product of the strengths of all edges between two columns; 0 where they are not connected."""
     neighbours = neighbours_of(sorted(edges))
-    found: dict[Pair, float] = {}
+    along: dict[Pair, float] = {}
     for start in neighbours:
         reached = {at: strengths[min(start, at), max(start, at)] for at in neighbours[start]}
         for at, after in steps(neighbours, start):
             reached[after] = reached[at] * strengths[min(at, after), max(at, after)]
-        found |= {(start, end): strength for end, strength in reached.items()}
-    return np.array([found.get(pair, 0.0) for pair in pairs])
+        along |= {(start, end): strength for end, strength in reached.items()}
+    return np.array([along.get(pair, 0.0) for pair in pairs])
