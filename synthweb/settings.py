@@ -273,6 +273,7 @@ SPECTACULAR_SETTINGS = {
         "RunState": "synthweb.runs.models.SynthesisRun.State",
         "EntryKind": "synthweb.ledger.models.LedgerEntry.Kind",
         "CompositionRule": "synthweb.ledger.models.Rule",
+        "FigureKind": "synth_engine.plans.release_check.KINDS",
         "Closeness": "synth_engine.evaluation.expected_quality.CLOSENESS_LEVELS",
     },
 }

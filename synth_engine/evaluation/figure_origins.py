@@ -1,7 +1,8 @@
-"""Where a figure comes from, as a type: counted from real cells, computed from a model, or expected with a band.
+"""Where a figure comes from, as a type: counted from real cells, computed from a model, expected with a band, or paid for.
 
-Figures of real cells are for the data steward alone. The other two follow from released documents, and the guarantee of the
-release covers them. No function turns one into another: tests walk the fields that an analyst can reach.
+Figures of real cells are for the data steward alone. Those of models and ranges follow from released documents, and the
+guarantee of the release covers them. Paid figures are measured with noise, under a guarantee and a receipt of their own. No
+function turns an exact figure into another: tests walk the fields that an analyst can reach.
 """
 
 from __future__ import annotations
@@ -50,3 +51,16 @@ class SyntheticRow:
 
     cells: tuple[str | None, ...]
     ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidFigure:
+    """A figure that was measured with budget: noisy, with the interval that its noise allows.
+
+    level: the share of checks whose interval holds the figure of the real table.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float

@@ -21,6 +21,7 @@ from synthweb.api.views import (
     carried,
     datasets,
     marginals,
+    paid,
     people,
     reference,
     references,
@@ -255,6 +256,26 @@ urlpatterns = [
         "releases/<slug:code>/bundle.zip",
         carried.CarriedViewSet.as_view({"get": "bundle_zip"}, renderer_classes=[ZipRenderer]),
         name="release-bundle",
+    ),
+    path(
+        "releases/<slug:code>/criteria/",
+        paid.CriteriaView.as_view(),
+        name="release-criteria",
+    ),
+    path(
+        "releases/<slug:code>/paid/",
+        paid.PaidChecksView.as_view(),
+        name="release-paid",
+    ),
+    path(
+        "releases/<slug:code>/paid/price/",
+        paid.PriceView.as_view(),
+        name="release-paid-price",
+    ),
+    path(
+        "releases/<slug:code>/paid/<slug:check_code>/receipt/",
+        paid.CheckReceiptView.as_view(),
+        name="release-paid-receipt",
     ),
     path(
         "releases/<slug:code>/network/",

@@ -56,6 +56,7 @@ SENTENCES = {
     "run.cancelled": "cancelled a run",
     "run.resumed": "had a run taken up again from its stored answers",
     "release.published": "published a release",
+    "check.published": "published figures of a release that were paid for",
     "release.described": "changed name or description of a release",
     "release.licensed": "stated the licence of a release",
     "release.edited": "kept an edited description of a release",

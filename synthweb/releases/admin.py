@@ -5,7 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
-from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
+from synthweb.releases.models import (
+    Edition,
+    PaidCheck,
+    Release,
+    ReleaseGrant,
+    ReleaseMark,
+    Sample,
+)
 
 
 @admin.register(Release)
@@ -52,6 +59,14 @@ class EditionAdmin(ReadOnlyAdmin):
     list_display = ["code", "release", "note", "created_by", "created_at"]
     list_select_related = ["release", "created_by"]
     exclude = ["model"]
+    ordering = ["-created_at"]
+
+
+@admin.register(PaidCheck)
+class PaidCheckAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["code", "release", "name", "run_code", "created_by", "created_at"]
+    list_select_related = ["release", "created_by"]
     ordering = ["-created_at"]
 
 

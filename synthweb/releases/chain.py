@@ -38,7 +38,7 @@ def signer() -> receipts.Sign | None:
 
 def receipt_of(release: Release) -> receipts.Receipt:
     """The receipt of a release, with its marks, signed."""
-    return _signed(receipts.with_marks(release.receipt, marks_of(release)))
+    return signed(receipts.with_marks(release.receipt, marks_of(release)))
 
 
 def receipt_of_sample(sample: Sample) -> receipts.Receipt:
@@ -59,7 +59,7 @@ def receipt_of_sample(sample: Sample) -> receipts.Receipt:
 def receipt_of_table(release: Release, sample: receipts.Sample) -> receipts.Receipt:
     """The receipt of a table that is drawn from a release, with its marks, signed."""
     document = receipts.with_marks(release.receipt, marks_of(release))
-    return _signed(receipts.with_sample(document, sample))
+    return signed(receipts.with_sample(document, sample))
 
 
 def head_of(release: Release) -> SignedDocument | None:
@@ -78,7 +78,8 @@ def is_after_looking(release: Release) -> bool:
     return bool(release.receipt["chosen_after_looking"]) or marked.exists()
 
 
-def _signed(document: receipts.Receipt) -> receipts.Receipt:
+def signed(document: receipts.Receipt) -> receipts.Receipt:
+    """The document with a signature over all of it, if there is a key."""
     sign = signer()
     # Without a key the receipt says NOT SIGNED, and the next seal covers its marks (ADR 40).
     return document if sign is None else receipts.signed(document, sign)

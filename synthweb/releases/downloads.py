@@ -29,6 +29,7 @@ from synthweb.releases import (
     chain,
     groups,
     maps,
+    paid,
     recreation,
     selectors,
     services,
@@ -121,6 +122,19 @@ def sample_receipt(request: SignedInRequest, code: str, sample_code: str) -> Htt
     return json_file(
         chain.receipt_of_sample(sample),
         file_name(sample.release, what=f"{sample.code}-receipt", ending="json"),
+    )
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def check_receipt(request: SignedInRequest, code: str, check_code: str) -> HttpResponseBase:
+    """The receipt of figures that were measured with budget."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    check = paid.check_of(release, check_code)
+    return json_file(
+        paid.receipt_of(check),
+        file_name(release, what=f"{check.code}-receipt", ending="json"),
     )
 
 

@@ -53,6 +53,8 @@ class Release(models.Model):
     receipt = models.JSONField()
     # A model document of synth_engine: noisy answers and what was fitted to them.
     model = models.JSONField()
+    # What has to hold for it to be used, as it was fixed before the run: public choices.
+    criteria = models.JSONField(default=list, blank=True)
     # Everybody's own seeds of samples are derived from it (`services.own_seed`).
     sample_secret = models.CharField(max_length=64, default=new_secret, editable=False)
     created_by = models.ForeignKey(
@@ -172,6 +174,28 @@ class FirstLook(models.Model):
 
     def __str__(self) -> str:
         return f"First look at {self.release}"
+
+
+class PaidCheck(models.Model):
+    """Figures of a release that were measured with budget: noisy, each with an interval, under a receipt of their own."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="paid_checks")
+    run_code = models.CharField(max_length=16, unique=True)
+    name = models.CharField(max_length=200)
+    # The guarantee stated in the receipt, as in `Release`.
+    epsilon = models.BigIntegerField()
+    delta = models.BigIntegerField(default=0)
+    receipt = models.JSONField()
+    # What was asked (`release_check.CheckedFigure`), each with its answer (`paid_figures.CheckedResult`).
+    figures = models.JSONField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="paid_checks"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Edition(models.Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -14,9 +14,11 @@ from django.utils import timezone
 from synth_engine import mechanisms, row_selection
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
+from synth_engine.evaluation.paid_figures import CheckedResult
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Model, Plan
 from synth_engine.models import description
+from synth_engine.plans.release_check import CheckPlan
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
 from synth_engine.row_selection import RowSelection
@@ -30,7 +32,14 @@ from synthweb.lib import hashing, names
 from synthweb.lib.errors import Conflict, Refused
 from synthweb.releases import chain, selectors
 from synthweb.releases.licences import LicenceChoice
-from synthweb.releases.models import Edition, Release, ReleaseGrant, ReleaseMark, Sample
+from synthweb.releases.models import (
+    Edition,
+    PaidCheck,
+    Release,
+    ReleaseGrant,
+    ReleaseMark,
+    Sample,
+)
 from synthweb.releases.slots import Slot
 
 SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
@@ -39,7 +48,8 @@ LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The run that a release comes from. chosen_after_looking: whether it was asked for after a look at real data."""
+    """The run that a release comes from. chosen_after_looking: whether it was asked for after a look at real data. criteria: what
+    was stated before it."""
 
     run_code: str
     dataset: Dataset
@@ -48,6 +58,7 @@ class Origin:
     created_by: User
     name: str
     chosen_after_looking: bool
+    criteria: Sequence[Mapping[str, object]] = ()
 
 
 @transaction.atomic
@@ -56,11 +67,6 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
     publishes is kept beside what the model needs to draw."""
     published = plan.published(answers)
     findings = plan.findings(answers, rows=model.rows)
-    receipt = plan.receipt(answers, chosen_after_looking=origin.chosen_after_looking)
-    basis = datasets.basis_of(origin.domain_version)
-    if basis is not None and basis.suggestions_shown:
-        # In the core, not in a mark: they were seen before the run was asked for.
-        receipt = receipts.mark_suggestions_shown(receipt)
     release = Release.objects.create(
         dataset=origin.dataset,
         account=origin.account,
@@ -72,7 +78,8 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
         delta=atto(plan.delta),
         rows=model.rows,
         sample_rows=plan.spec.rows or model.rows,
-        receipt=receipt,
+        receipt=_receipt(origin, plan, answers),
+        criteria=list(origin.criteria),
         model=model.to_json()
         | ({} if published is None else {"published": published})
         | ({} if findings is None else {"findings": findings}),
@@ -91,6 +98,55 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
         },
     )
     return release
+
+
+@transaction.atomic
+def publish_check(
+    *,
+    origin: Origin,
+    release: Release,
+    plan: CheckPlan,
+    answers: Answers,
+    results: Sequence[CheckedResult],
+) -> PaidCheck:
+    """Keep the figures of a check and its receipt beside the release; called once a run, under the run's fence. Whoever may draw
+    from the release may see them."""
+    figures = [
+        {"asked": asked.to_json(), "answer": result.to_json()}
+        for asked, result in zip(plan.config.figures, results, strict=True)
+    ]
+    check = PaidCheck.objects.create(
+        release=release,
+        run_code=origin.run_code,
+        name=origin.name,
+        epsilon=nano(plan.epsilon),
+        delta=atto(plan.delta),
+        receipt=_receipt(origin, plan, answers),
+        figures=figures,
+        created_by=origin.created_by,
+    )
+    audit.record(
+        actor="worker",
+        action="check.published",
+        target=("release", release.code),
+        organisation=origin.dataset.organisation,
+        detail={
+            "run": origin.run_code,
+            "dataset": origin.dataset.code,
+            "check": check.code,
+            "receipt": check.receipt["digest"],
+        },
+    )
+    return check
+
+
+def _receipt(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt:
+    receipt = plan.receipt(answers, chosen_after_looking=origin.chosen_after_looking)
+    basis = datasets.basis_of(origin.domain_version)
+    if basis is not None and basis.suggestions_shown:
+        # In the core, not in a mark: they were seen before the run was asked for.
+        return receipts.mark_suggestions_shown(receipt)
+    return receipt
 
 
 @transaction.atomic

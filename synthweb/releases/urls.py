@@ -19,6 +19,13 @@ urlpatterns = [
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/measured/", views.measured, name="measured"),
     path("<slug:code>/marginals/", views.marginals, name="marginals"),
+    path("<slug:code>/criteria/", views.criteria, name="criteria"),
+    path("<slug:code>/paid/", views.paid_figures, name="paid"),
+    path(
+        "<slug:code>/paid/<slug:check_code>/receipt.json",
+        downloads.check_receipt,
+        name="check-receipt",
+    ),
     path("<slug:code>/expected/", views.expected_ranges, name="expected"),
     path("<slug:code>/groups/", views.groups, name="groups"),
     path("<slug:code>/groups.csv", downloads.groups_csv, name="groups-csv"),

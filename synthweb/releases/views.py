@@ -24,12 +24,15 @@ from synthweb.lib.errors import Refused
 from synthweb.releases import (
     beside,
     citation,
+    criteria_page,
     evidence,
+    exact_criteria,
     expected,
     findings,
     look_page,
     maps,
     measurements,
+    paid,
     screens,
     selectors,
     services,
@@ -108,6 +111,30 @@ def look(request: SignedInRequest, code: str) -> HttpResponse:
         | {"page": look_page.page_of(release, request.GET)}
     )
     return render(request, "releases/look.html", context)
+
+
+@login_required
+@require_GET
+def criteria(request: SignedInRequest, code: str) -> HttpResponse:
+    """What had to hold, as it was stated before the run, and what private and paid figures say of it."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    context = screens.frame(request.user, release, tab="criteria") | {
+        "page": criteria_page.page_of(release),
+        "may_spend": datasets.may(request.user, release.dataset, Need.SPEND),
+    }
+    return render(request, "releases/criteria.html", context)
+
+
+@login_required
+@require_GET
+def paid_figures(request: SignedInRequest, code: str) -> HttpResponse:
+    """Figures that were measured with budget, for whoever may draw samples."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    context = screens.frame(request.user, release, tab="paid") | {
+        "page": paid.page_of(release),
+        "may_spend": datasets.may(request.user, release.dataset, Need.SPEND),
+    }
+    return render(request, "releases/paid.html", context)
 
 
 @login_required
@@ -232,6 +259,7 @@ def compare(request: SignedInRequest, code: str) -> HttpResponse:
         context |= {
             "comparison": comparison.page(report),
             "asked": purposes.asked(release, report),
+            "exact": exact_criteria.lines_of(release, report),
         }
         context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
     except comparison.UnknownReport:

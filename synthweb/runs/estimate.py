@@ -17,7 +17,15 @@ from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.lib import guarantee
 from synthweb.lib.number_format import share
-from synthweb.runs import learning, planning, priors, public_tables, sample_size, timing
+from synthweb.runs import (
+    epsilon_proposal,
+    learning,
+    planning,
+    priors,
+    public_tables,
+    sample_size,
+    timing,
+)
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import Proposal
@@ -129,6 +137,7 @@ class Estimate:
     cells: str
     lowered: Lowered | None
     table: SharedColumns | None
+    needed_epsilons: tuple[str, ...]
 
     @property
     def price(self) -> Bar:
@@ -167,7 +176,7 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
             relation=proposal.plan.domain.relation,
             unit=proposal.plan.domain.unit,
         ),
-        bars=_bars(proposal),
+        bars=bars_of(proposal),
         lines=_lines(error.attributes),
         mean_distance=error.mean,
         rows=rows,
@@ -203,6 +212,7 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
         cells=_cells(proposal),
         lowered=_lowered(proposal, mean=error.mean, rows=rows),
         table=public_tables.shared_columns(proposal.facts.table, proposal.plan),
+        needed_epsilons=epsilon_proposal.sentences(proposal, rows=rows),
     )
 
 
@@ -242,7 +252,8 @@ def _cells(proposal: Proposal) -> str:
     )
 
 
-def _bars(proposal: Proposal) -> tuple[Bar, ...]:
+def bars_of(proposal: Proposal) -> tuple[Bar, ...]:
+    """The currencies of the account, before and after."""
     balance = ledger.balance(proposal.account)
     units = ("rho",) if proposal.account.rule == Rule.ZCDP else ("epsilon", "delta")
     bars = [

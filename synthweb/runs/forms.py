@@ -14,12 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine import mechanisms
 from synth_engine.domain import Domain, Weak
 from synth_engine.errors import InputError, SpecError
+from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import MAX_ROWS, Spec
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
-from synthweb.runs import methods, public_tables, purpose
+from synthweb.runs import criteria_fields, methods, public_tables, purpose
 from synthweb.runs.purpose import PREFIX
 
 DIGITS = re.compile(r"[0-9]{1,10}")
@@ -36,6 +37,7 @@ SHORT = {
 LONGEST_RENAMING = 100_000
 TABLE_FIELDS = ("prior", "prior_columns")
 PUBLIC_TABLE = "public table"  # in the rules of errors about one
+CRITERION = "criteri"  # in the rules of errors about criteria and one criterion
 ANCHORS = ("0.1", "0.5", "1", "2", "4", "8")
 
 
@@ -112,6 +114,7 @@ class ReleaseForm(forms.Form):
         self.chosen = (initial if given is None else given).get("mechanism") or usual[
             "mechanism"
         ]
+        self.fields |= criteria_fields.fields()
         offered = purpose.Offered.by(domain)
         self.columns = offered.columns
         for name, rule in self._schema().items():
@@ -237,12 +240,36 @@ class ReleaseForm(forms.Form):
         """The fields of a public table."""
         return [self[name] for name in TABLE_FIELDS]
 
+    @property
+    def criteria_open(self) -> bool:
+        """Whether a criterion is stated, or wrong: then their fields are shown at once."""
+        stated = [
+            self[name] for name in ("criteria_counts", "criteria_distances", "criteria_pairs")
+        ]
+        return any(field.value() for field in stated) or any(
+            field.errors for field in self.criteria_fields()
+        )
+
+    def criteria_fields(self) -> list[forms.BoundField]:
+        """The fields of criteria."""
+        return [self[name] for name in criteria_fields.FIELDS]
+
+    def _criteria(self, cleaned: Mapping[str, Any]) -> tuple[Criterion, ...]:
+        if self.domain is None:
+            return ()
+        try:
+            return tuple(criteria_fields.parsed(cleaned, self.domain))
+        except criteria_fields.CriteriaFault as fault:
+            self.add_error(fault.field, fault.words)
+            return ()
+
     def settled_fields(self) -> list[forms.BoundField]:
         """The fields that every mechanism has."""
         return [
             field
             for field in self.visible_fields()
-            if not field.html_name.startswith(PREFIX) and field.html_name not in TABLE_FIELDS
+            if not field.html_name.startswith(PREFIX)
+            and field.html_name not in (*TABLE_FIELDS, *criteria_fields.FIELDS)
         ]
 
     def as_suggested(self) -> ReleaseForm:
@@ -309,6 +336,7 @@ class ReleaseForm(forms.Form):
         if self.hindrance:
             self.add_error(self._groups(), self.hindrance)
         cleaned["table"] = self._table(cleaned)
+        cleaned["criteria"] = self._criteria(cleaned)
         if self.errors:
             return cleaned
         parameters = {
@@ -339,6 +367,8 @@ class ReleaseForm(forms.Form):
         if PUBLIC_TABLE in error.rule:
             renamed = error.column is not None or "renamed" in error.rule
             return self.add_error("prior_columns" if renamed else "prior", error.text)
+        if CRITERION in error.rule:
+            return self.add_error("criteria_counts", error.text)
         words = NAME.findall(error.rule)
         fields = [*words[:1], *(PREFIX + word for word in words)]
         return self.add_error(

@@ -14,7 +14,7 @@ from django.db.models import Q
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
-from synthweb.releases.models import Release
+from synthweb.releases.models import PaidCheck, Release
 
 
 class Leased(models.Model):
@@ -78,6 +78,8 @@ class SynthesisRun(Leased):
     spec = models.JSONField()  # the engine's Spec as JSON
     # The public table beside which answers are read (`public_tables.StatedTable`).
     prior = models.JSONField(null=True, blank=True)
+    # What has to hold for the release to be used (`criteria.Criterion`), fixed before the run.
+    criteria = models.JSONField(default=list, blank=True)
     plan_digest = models.CharField(max_length=64)
     # What is held and charged, in the account's currency.
     epsilon = models.BigIntegerField(default=0)
@@ -98,6 +100,13 @@ class SynthesisRun(Leased):
     expected = models.JSONField(null=True, blank=True)
     release = models.OneToOneField(
         Release, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
+    )
+    # Of a check: the release whose figures are measured, and what came of it.
+    checks = models.ForeignKey(
+        Release, null=True, blank=True, on_delete=models.PROTECT, related_name="check_runs"
+    )
+    paid_check = models.OneToOneField(
+        PaidCheck, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
     )
 
     class Meta:
@@ -120,8 +129,10 @@ class SynthesisRun(Leased):
                 name="measured_has_answers",
             ),
             models.CheckConstraint(
-                condition=~Q(state="finished") | Q(release__isnull=False),
-                name="finished_has_release",
+                condition=~Q(state="finished")
+                | Q(release__isnull=False)
+                | Q(paid_check__isnull=False),
+                name="finished_has_result",
             ),
         ]
 

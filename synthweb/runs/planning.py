@@ -5,13 +5,16 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
-from synth_engine.errors import RelationMismatch
+from synth_engine.errors import RelationMismatch, SpecError
+from synth_engine.evaluation.criteria import MAX_CRITERIA, Criterion
 from synth_engine.mechanisms import Plan
+from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
@@ -30,10 +33,11 @@ ASSUMED = "assumed, because the real number is not public"
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
     """What is given beside a spec. rows: a public guess of the number of records, for forecasts. table: a public table beside
-    which the answers are read."""
+    which the answers are read. criteria: what has to hold for the release to be used."""
 
     rows: int | None = None
     table: StatedTable | None = None
+    criteria: tuple[Criterion, ...] = ()
 
 
 NO_FACTS = PublicFacts()
@@ -50,15 +54,19 @@ class Proposal:
     plan: Plan
     price: Amount  # in the account's currency, rounded up
     facts: PublicFacts = NO_FACTS
+    checks: Release | None = (
+        None  # whose figures are measured; None for a run that makes a release
+    )
 
 
 def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> Proposal:
     """Plan `spec` against the newest confirmed description; says what is missing or wrong otherwise."""
     version, account = basis(dataset)
-    _check_terms(version, account)
-    _check_table(dataset, version)
+    require_terms(version, account)
+    require_table(dataset, version)
     prior = public_tables.load(facts.table, organisation=dataset.organisation)
     plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account), prior=prior)
+    _check_criteria(plan, facts.criteria)
     price = Amount(**plan.cost(rule_of(account))._asdict())
     return Proposal(
         dataset=dataset,
@@ -69,6 +77,24 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> P
         price=price,
         facts=facts,
     )
+
+
+def _check_criteria(plan: Plan, criteria: Sequence[Criterion]) -> None:
+    """Errors: SpecError for a criterion of which the release could never say whether it holds."""
+    if len(criteria) > MAX_CRITERIA or len(set(criteria)) < len(criteria):
+        raise SpecError(
+            f"there are more than {MAX_CRITERIA} criteria, or one is listed twice",
+            repair="leave some out",
+        )
+    traits = plan.config
+    if criteria and not traits.has_columns:
+        raise SpecError(
+            "releases of this method cannot be described column by column, so no criterion can be computed",
+            repair="choose auto, or state no criteria",
+        )
+    scores_pairs = traits.looks_at_all_pairs and not isinstance(plan, MultiStagePlan)
+    for criterion in criteria:
+        criterion.require(plan.domain, scores_pairs=scores_pairs)
 
 
 def rows_known(proposal: Proposal) -> tuple[int, str]:
@@ -136,7 +162,7 @@ def rule_of(account: BudgetAccount) -> Literal["basic", "zcdp"]:
     return "zcdp" if account.rule == Rule.ZCDP else "basic"
 
 
-def _check_table(dataset: Dataset, version: DomainVersion) -> None:
+def require_table(dataset: Dataset, version: DomainVersion) -> None:
     """The table was read, and has the columns described: the description may be older than the reading."""
     if dataset.is_deleted:
         raise errors.NotReady("this dataset was deleted", repair="choose another one")
@@ -151,7 +177,7 @@ def _check_table(dataset: Dataset, version: DomainVersion) -> None:
     datasets.check_columns(dataset, domain_of(version))
 
 
-def _check_terms(version: DomainVersion, account: BudgetAccount) -> None:
+def require_terms(version: DomainVersion, account: BudgetAccount) -> None:
     """The account fixed who is protected and from what; a description that says otherwise cannot spend from it."""
     described, paid = Protection.of_version(version), Protection.of_account(account)
     if described != paid:

@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
+from synth_engine.evaluation.criteria import Criterion
+from synth_engine.plans.release_check import ReleaseCheck
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.amounts import decimal_text
@@ -24,7 +26,7 @@ from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import expected, look
 from synthweb.releases import screens as releases
 from synthweb.releases.models import Release
-from synthweb.runs import public_tables, selectors, stages
+from synthweb.runs import criteria_fields, public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
 from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
@@ -74,6 +76,12 @@ class StageLine:
         return self.state == "running" and not 0.0 < self.fraction < 1.0
 
 
+def method_titles() -> dict[str, str]:
+    """The title of every method that a run may have, that of checks with them."""
+    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    return titles | {ReleaseCheck.id: ReleaseCheck.title}
+
+
 def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
     """The dataset and where a page of it stands."""
     crumbs = [
@@ -99,6 +107,18 @@ def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     }
 
 
+def suggested_check(balance: Balance) -> dict[str, str]:
+    """A small loss that the account can pay: what the form of a check starts with. Without δ where ε is counted: few answers
+    are more precise so."""
+    if balance.rule == Rule.ZCDP:
+        return {"epsilon": "0.2", "delta": "1e-9"}
+    epsilon = min(USUAL_EPSILON // 5, balance.free.epsilon)
+    return {
+        "epsilon": decimal_text("epsilon", epsilon) if epsilon > 0 else "0.2",
+        "delta": "0",
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Again:
     """The choices of an earlier run, to begin with. table: its public table. is_gone: whether that was deleted since, so that
@@ -119,6 +139,7 @@ def again(user: User, like: SynthesisRun | None) -> Again:
     if like is None or not (choices := choices_of(like.spec)):
         return Again(like=like)
     choices |= {"name": f"{like.name[: LONGEST_NAME - len(AGAIN)]}{AGAIN}"}
+    choices |= criteria_fields.initial_of([Criterion.from_json(each) for each in like.criteria])
     table = StatedTable.from_json(like.prior)
     if table is None:
         return Again(like=like, choices=choices)
@@ -175,7 +196,7 @@ def notice(user: User) -> Notice:
 def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, object]:
     """The list of runs with its filter."""
     listed = listing(runs, query, columns=COLUMNS, usual="-asked")
-    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    titles = method_titles()
     return {
         "list": listed,
         "runs": [
@@ -194,7 +215,7 @@ def run_list(runs: QuerySet[SynthesisRun], query: QueryDict) -> dict[str, object
 
 def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
     """One run, whole page or moving part."""
-    titles = {one["id"]: one["title"] for one in mechanisms.describe()}
+    titles = method_titles()
     unit = "rho" if run.account.rule == Rule.ZCDP else "epsilon"
     return frame(run.dataset, (reverse("runs:index"), "Runs"), ("", run.name)) | {
         "run": run,

@@ -24,11 +24,14 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
     if not can(user, Need.VIEW):
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
-    runs = runs.select_related("dataset__organisation", "account", "release", "created_by")
-    # Documents that may be megabytes, and that no page of runs shows.
-    return runs.defer("dataset__draft", "release__model", "release__receipt").order_by(
-        "-created_at", "-pk"
+    runs = runs.select_related(
+        "dataset__organisation", "account", "release", "checks", "created_by"
     )
+    # Documents that may be megabytes, and that no page of runs shows.
+    heavy = [
+        f"{name}__{part}" for name in ("release", "checks") for part in ("model", "receipt")
+    ]
+    return runs.defer("dataset__draft", *heavy).order_by("-created_at", "-pk")
 
 
 def run_for(user: AbstractBaseUser, code: str, *, act: bool = False) -> SynthesisRun:

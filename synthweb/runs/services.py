@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from synth_engine import mechanisms
 from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
@@ -19,7 +20,8 @@ from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
-from synthweb.runs import errors, planning, queue, stages, timing
+from synthweb.runs import checks, errors, planning, queue, stages, timing
+from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import CountsErrand, RangesErrand, RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.planning import NO_FACTS, PublicFacts
 from synthweb.runs.public_tables import StatedTable
@@ -42,7 +44,7 @@ def submit(
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
     if existing := _earlier(steward, request_key):
-        return _same(existing, dataset=dataset, spec=spec, table=facts.table)
+        return _same(existing, dataset=dataset, spec=spec, facts=facts)
     # Planned before any lock is taken, because it may take seconds.
     proposal = planning.propose(dataset=dataset, spec=spec, facts=facts)
     try:
@@ -56,8 +58,47 @@ def submit(
             )
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same(existing, dataset=dataset, spec=spec, table=facts.table)
+            return _same(existing, dataset=dataset, spec=spec, facts=facts)
         raise
+
+
+def submit_check(
+    *,
+    steward: User,
+    release: Release,
+    request: CheckRequest,
+    request_key: str = "",
+) -> SynthesisRun:
+    """Plan a check of a release, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
+
+    Raises InputError (a figure that cannot be computed), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
+    """
+    if existing := _earlier(steward, request_key):
+        return _same_check(existing, release=release, request=request)
+    proposal = checks.propose(release=release, request=request)
+    try:
+        with transaction.atomic():
+            return _submit(
+                steward=steward,
+                proposal=proposal,
+                name=checks.name_of(release),
+                request_key=request_key,
+                # Time is that of reading the table; forecasts are fitted to runs that make releases.
+                expected=None,
+            )
+    except IntegrityError:
+        if existing := _earlier(steward, request_key):  # the same click, sent twice at once
+            return _same_check(existing, release=release, request=request)
+        raise
+
+
+def _same_check(run: SynthesisRun, *, release: Release, request: CheckRequest) -> SynthesisRun:
+    if run.checks_id != release.pk or not checks.is_same(run.spec, request):
+        raise errors.KeyReused(
+            "this key was given with another request",
+            repair="give every request a key of its own",
+        )
+    return run
 
 
 def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
@@ -69,16 +110,20 @@ def _earlier(steward: User, request_key: str) -> SynthesisRun | None:
 
 
 def _same(
-    run: SynthesisRun, *, dataset: Dataset, spec: Spec, table: StatedTable | None
+    run: SynthesisRun, *, dataset: Dataset, spec: Spec, facts: PublicFacts
 ) -> SynthesisRun:
     """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
-    requested = (dataset.pk, spec.to_json(), _stored(table))
-    if (run.dataset_id, run.spec, run.prior) != requested:
+    requested = (dataset.pk, spec.to_json(), _stored(facts.table), _criteria(facts))
+    if (run.dataset_id, run.spec, run.prior, run.criteria) != requested:
         raise errors.KeyReused(
             "this key was given with another request",
             repair="give every request a key of its own",
         )
     return run
+
+
+def _criteria(facts: PublicFacts) -> list[JsonObject]:
+    return [criterion.to_json() for criterion in facts.criteria]
 
 
 def _stored(table: StatedTable | None) -> dict[str, object] | None:
@@ -108,23 +153,25 @@ def _submit(
     proposal: planning.Proposal,
     name: str,
     request_key: str,
-    expected: timing.Band,
+    expected: timing.Band | None,
 ) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
         dataset=proposal.dataset,
+        checks=proposal.checks,
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
         name=names.one_line(name) or _usual_name(proposal),
         spec=spec.to_json(),
         prior=_stored(proposal.facts.table),
+        criteria=_criteria(proposal.facts),
         plan_digest=proposal.plan.digest,
         epsilon=price.epsilon,
         delta=price.delta,
         rho=price.rho,
         request_key=request_key,
-        expected=expected.to_json(),
+        expected=None if expected is None else expected.to_json(),
         # Fixed now: what somebody opens while the run waits cannot have shaped its choices.
         looked_before=selectors.looked_at_real(proposal.account),
         state=State.HELD,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.runs import views
+from synthweb.runs import check_views, views
 
 app_name = "runs"
 urlpatterns = [
@@ -12,11 +12,13 @@ urlpatterns = [
     path("runs/notice/", views.notice, name="notice"),
     path("runs/seen/", views.seen, name="seen"),
     path("runs/<slug:code>/", views.run, name="run"),
+    path("runs/<slug:code>/choices.json", views.choices, name="choices"),
     path("runs/<slug:code>/cancel/", views.cancel, name="cancel"),
     path("runs/<slug:code>/resume/", views.resume, name="resume"),
     path("datasets/<slug:code>/releases/new/", views.new, name="new"),
     path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
     path("releases/<slug:code>/report/", views.report, name="report"),
+    path("releases/<slug:code>/paid/new/", check_views.new, name="check"),
     path("releases/<slug:code>/expected/making/", views.ranges, name="ranges"),
     path("releases/<slug:code>/marginals/making/", views.counts, name="counts"),
 ]

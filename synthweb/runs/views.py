@@ -8,13 +8,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
+from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
@@ -28,6 +29,7 @@ from synthweb.lib.errors import Refused
 from synthweb.releases import marginals
 from synthweb.releases import selectors as releases
 from synthweb.runs import (
+    choices_file,
     errors,
     notices,
     planning,
@@ -63,13 +65,10 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
         else None
     )
     again = screens.again(request.user, like)
-    suggested = {**screens.suggested(ledger.balance(account), domain), **again.choices}
-    form = ReleaseForm(
-        request.POST if request.method == "POST" else None,
-        domain=domain,
-        tables=public_tables.offered(request.user, again.table),
-        **suggested,
-    )
+    brought, fault = _brought(request)
+    usual = screens.suggested(ledger.balance(account), domain)
+    suggested = {**usual, **again.choices, **brought}
+    form = _form(request, again, domain=domain, suggested=suggested)
     estimate = _estimate(request, form, dataset, hasty=not form.is_bound or form.is_pressed)
     if form.is_pressed and estimate and form.nothing_pending():
         # Confirmed is the digest of a plan: what changed after
@@ -82,9 +81,33 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
             )
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
-    return render(
-        request, "runs/new.html", screens.new_release(dataset, form, estimate) | again.shown
+    context = screens.new_release(dataset, form, estimate) | again.shown
+    context |= {"choices_fault": fault, "brought": bool(brought)}
+    return render(request, "runs/new.html", context)
+
+
+def _form(
+    request: SignedInRequest, again: screens.Again, *, domain: Domain, suggested: dict[str, Any]
+) -> ReleaseForm:
+    """The form as it was sent, or as it begins; a file of choices begins it, too."""
+    is_sent = request.method == "POST" and "choices" not in request.FILES
+    return ReleaseForm(
+        request.POST if is_sent else None,
+        domain=domain,
+        tables=public_tables.offered(request.user, again.table),
+        **suggested,
     )
+
+
+def _brought(request: SignedInRequest) -> tuple[dict[str, Any], str]:
+    """The choices of a file that was sent to begin the form with, and what is wrong with it."""
+    file = request.FILES.get("choices")
+    if file is None:
+        return {}, ""
+    try:
+        return choices_file.initial_of(file.read(choices_file.MAX_BYTES + 1)), ""
+    except InputError as error:
+        return {}, error.text
 
 
 @login_required
@@ -135,7 +158,9 @@ def _estimate(
 def _facts(request: SignedInRequest, form: ReleaseForm) -> planning.PublicFacts:
     asked = form.cleaned_data
     return planning.PublicFacts(
-        rows=asked["records"], table=public_tables.resolve(request.user, asked["table"])
+        rows=asked["records"],
+        table=public_tables.resolve(request.user, asked["table"]),
+        criteria=asked["criteria"],
     )
 
 
@@ -165,6 +190,7 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
     table = asked["table"]
     request = [key, dataset.code, asked["name"], asked["spec"].to_json()]
     request += [] if table is None else [table.value, dict(table.columns)]
+    request += [criterion.to_json() for criterion in asked["criteria"]]
     canonical = json.dumps(request, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest() if key else ""
 
@@ -213,6 +239,18 @@ def run(request: SignedInRequest, code: str) -> HttpResponse:
         return render(request, "runs/_live.html", context)
     context |= {"by_htmx": True, "notice": screens.notice(request.user)}
     return render(request, "runs/_live.html", context, status=STOP_POLLING)
+
+
+@login_required
+@require_GET
+def choices(request: SignedInRequest, code: str) -> HttpResponse:
+    """The choices of a run as a file that can be kept and used again."""
+    run = selectors.run_for(request.user, code)
+    if run.checks_id:
+        raise Http404("this run makes no release")
+    response = JsonResponse(choices_file.document_of(run), json_dumps_params={"indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="{run.code}-choices.json"'
+    return response
 
 
 @login_required

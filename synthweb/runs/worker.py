@@ -25,8 +25,10 @@ from django.db.models.functions import Now
 from synth_engine import formats, mechanisms, pipeline
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
+from synth_engine.evaluation import paid_figures
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
+from synth_engine.plans.release_check import CheckPlan
 from synth_engine.spec import Spec
 from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets import services as datasets
@@ -36,6 +38,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import (
     artefacts,
+    checks,
     errors,
     failpoints,
     lease,
@@ -100,12 +103,7 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
         return fail(run, grip, failure=reconcile.INTERRUPTED)
     if run.attempts > MAX_ATTEMPTS:
         return fail(run, grip, failure=GAVE_UP)
-    spec = Spec.from_json(run.spec)
-    # With its public table: one that was deleted is refused here, before anything is spent.
-    table = StatedTable.from_json(run.prior)
-    plan = planning.replan(
-        version=run.domain_version, spec=spec, account=run.account, table=table
-    )
+    plan = _replan(run)
     # A run that is MEASURED skips this block: what is left of it is post-processing.
     if run.state == State.HELD:
         _check_plan(run, plan)
@@ -119,8 +117,23 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
             failpoints.reach(failpoints.BEFORE_STORE)
             _store(run, grip, answers, progress, room)
         failpoints.reach(failpoints.AFTER_MEASURE)
-    _publish(run, grip, plan, progress)
+    if isinstance(plan, CheckPlan):
+        _publish_check(run, grip, plan, progress)
+    else:
+        _publish(run, grip, plan, progress)
     return None
+
+
+def _replan(run: SynthesisRun) -> Plan:
+    if run.checks is not None:
+        return checks.replan(run)
+    # With its public table: one that was deleted is refused here, before anything is spent.
+    return planning.replan(
+        version=run.domain_version,
+        spec=Spec.from_json(run.spec),
+        account=run.account,
+        table=StatedTable.from_json(run.prior),
+    )
 
 
 def _check_plan(run: SynthesisRun, plan: Plan) -> None:
@@ -264,15 +277,7 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
         # The fence first: it locks the row, so that a cancellation comes before or after this.
         lease.write(grip, states=(State.MEASURED,), progress=1.0)
         release = releases.publish(
-            origin=releases.Origin(
-                run_code=run.code,
-                dataset=run.dataset,
-                account=run.account,
-                domain_version=run.domain_version,
-                created_by=run.created_by,
-                name=run.name,
-                chosen_after_looking=run.looked_before,
-            ),
+            origin=_origin(run),
             plan=plan,
             answers=answers,
             model=model,
@@ -289,6 +294,51 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
             run=run, stage=stages.PUBLISH.name, text="The release is ready."
         )
     _ask_for_first_look(release)
+
+
+def _publish_check(
+    run: SynthesisRun, grip: lease.Lease, plan: CheckPlan, progress: Progress
+) -> None:
+    """The figures of a check from its stored answers: repeatable, the same each time."""
+    if run.checks is None:
+        raise TypeError("a check without a release")
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    progress(stages.FIT.name, 0.0)
+    results = paid_figures.results(plan, answers)
+    progress(stages.PUBLISH.name, 0.0)
+    with transaction.atomic():
+        lease.write(grip, states=(State.MEASURED,), progress=1.0)
+        check = releases.publish_check(
+            origin=_origin(run),
+            release=run.checks,
+            plan=plan,
+            answers=answers,
+            results=results,
+        )
+        lease.write(
+            grip,
+            states=(State.MEASURED,),
+            state=State.FINISHED,
+            paid_check=check,
+            finished_at=Now(),
+            lease_held=False,
+        )
+        RunEvent.objects.create(
+            run=run, stage=stages.PUBLISH.name, text="The figures are ready."
+        )
+
+
+def _origin(run: SynthesisRun) -> releases.Origin:
+    return releases.Origin(
+        run_code=run.code,
+        dataset=run.dataset,
+        account=run.account,
+        domain_version=run.domain_version,
+        created_by=run.created_by,
+        name=run.name,
+        chosen_after_looking=run.looked_before,
+        criteria=run.criteria,
+    )
 
 
 def _ask_for_first_look(release: Release) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
 from synthweb.releases import public_links, services
-from synthweb.releases.models import Edition, PublicLink, ReleaseGrant
+from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
 from tests.cast import Cast
 from tests.web.scene import Scene
 
@@ -79,6 +79,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "edition": _edition(scene),
         "token": PUBLIC_TOKEN,
         "link": _public_link(scene).code,
+        "check_code": _check(scene),
     }
 
 
@@ -105,6 +106,17 @@ def _edition(scene: Scene) -> str:
             actor=steward, release=scene.release, document=document, note="Fewer rows."
         )
     return found.code
+
+
+def _check(scene: Scene) -> str:
+    """A check of the release, with its receipt in place of one of its own: to have a budget charged takes seconds."""
+    steward, receipt = scene.release.created_by, scene.release.receipt
+    check, _ = PaidCheck.objects.get_or_create(
+        release=scene.release,
+        run_code="check",
+        defaults={"created_by": steward, "receipt": receipt, "figures": [], "epsilon": 1},
+    )
+    return check.code
 
 
 def _token(cast: Cast) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from synth_engine.formats import Dialect
+from synth_engine.plans.release_check import CheckedFigure
 from synth_engine.spec import Spec
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.accounts.services import NewPerson, create_user
@@ -19,9 +21,10 @@ from synthweb.ledger.models import BudgetAccount, BudgetRequest, Rule
 from synthweb.references import services as references
 from synthweb.references.models import ReferenceTable
 from synthweb.releases import services as releases
-from synthweb.releases.models import Release, Sample
+from synthweb.releases.models import PaidCheck, Release, Sample
 from synthweb.runs import ranges, released_counts, worker
 from synthweb.runs import services as runs
+from synthweb.runs.checks import CheckRequest
 from synthweb.runs.models import SynthesisRun
 
 if TYPE_CHECKING:
@@ -174,6 +177,18 @@ def released(
         code=runs.submit(steward=cast.steward, dataset=dataset, spec=spec, name=name).code
     )
     return Release.objects.get()
+
+
+def measured(*, steward: User, release: Release) -> PaidCheck:
+    """Two figures of the release, measured with budget."""
+    figures = (
+        CheckedFigure(kind="distance", columns=("age",)),
+        CheckedFigure(kind="counts", columns=("works",), least=20, within=Fraction(1, 5)),
+    )
+    request = CheckRequest(figures=figures, epsilon=Fraction(1, 4))
+    run = runs.submit_check(steward=steward, release=release, request=request)
+    worker.synthesize(code=run.code)
+    return PaidCheck.objects.get(run_code=run.code)
 
 
 def play(*, steward: User, custodian: User, organisation: Organisation) -> Scene:

@@ -96,6 +96,11 @@ GET    releases/<slug:code>/marks/                   read
 GET    releases/<slug:code>/model/                  read
 GET    releases/<slug:code>/recreate.py             read
 GET    releases/<slug:code>/network/                 read
+GET    releases/<slug:code>/criteria/                read
+GET    releases/<slug:code>/paid/                    read
+POST   releases/<slug:code>/paid/                    spend
+POST   releases/<slug:code>/paid/price/              spend
+GET    releases/<slug:code>/paid/<slug:check_code>/receipt/ read
 GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read
 POST   releases/<slug:code>/samples/                 read

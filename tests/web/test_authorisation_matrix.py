@@ -128,6 +128,11 @@ GET    releases/<slug:code>/network/                                 302    404 
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/expected/                                302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/marginals/                               302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/criteria/                                302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/paid/                                    302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/paid/<slug:check_code>/receipt.json      302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/paid/new/                                302    404    404    403    200    403    403    403
+POST   releases/<slug:code>/paid/new/                                302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/groups/                                  302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups.csv                               302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/tree/                                    302    404    404    200    200    403    403    403
@@ -174,6 +179,7 @@ GET    runs/notice/                                                 302    302  
 GET    runs/seen/                                                   302    405    405    405    405    405    405    405
 POST   runs/seen/                                                   302    302    403    403    302    403    403    403
 GET    runs/<slug:code>/                                             302    404    404    404    200    200    200    200
+GET    runs/<slug:code>/choices.json                                 302    404    404    404    200    200    200    200
 GET    runs/<slug:code>/cancel/                                      302    404    404    404    200    403    403    403
 POST   runs/<slug:code>/cancel/                                      302    404    404    404    302    403    403    403
 GET    runs/<slug:code>/resume/                                      302    405    405    405    405    405    405    405
@@ -290,6 +296,11 @@ GET    api/v1/releases/<slug:code>/report.html                       401    404 
 GET    api/v1/releases/<slug:code>/report.json                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/datacite.json                     401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/bundle.zip                        401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/criteria/                         401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/paid/                             401    404    404    200    200    403    403    403
+POST   api/v1/releases/<slug:code>/paid/                             401    404    404    403    202    403    403    403
+POST   api/v1/releases/<slug:code>/paid/price/                       401    404    404    403    200    403    403    403
+GET    api/v1/releases/<slug:code>/paid/<slug:check_code>/receipt/   401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/first-rows/                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/model/                            401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/recreate.py                       401    404    404    200    200    403    403    403
@@ -355,12 +366,15 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "reference": played.reference.code,
         "column": "region",
     },
+    "POST api/v1/releases/<slug:code>/paid/": lambda *_: CHECK,
+    "POST api/v1/releases/<slug:code>/paid/price/": lambda *_: CHECK,
     "POST api/v1/description-templates/": lambda played, _: {
         "dataset": played.dataset.code,
         "number": 1,
         "name": "Kept",
     },
 }
+CHECK = {"figures": [{"kind": "distance", "columns": ["age"]}], "epsilon": "0.1"}
 QUERIES = {"PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook."}
 UNWATCHED = {
     "accounts.user",

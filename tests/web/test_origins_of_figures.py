@@ -18,14 +18,20 @@ from synth_engine.evaluation import (
     expected_errors,
     figure_origins,
     marginals,
+    paid_figures,
 )
-from synth_engine.evaluation.figure_origins import ExactFigure, ExpectedRange, ModelFigure
+from synth_engine.evaluation.figure_origins import (
+    ExactFigure,
+    ExpectedRange,
+    ModelFigure,
+    PaidFigure,
+)
+from synthweb.releases import criteria_page, look, look_page, paid
 from synthweb.releases import expected as pages
-from synthweb.releases import look, look_page
 from synthweb.releases import marginals as marginal_pages
 
 ROOT = Path(__file__).parents[2]
-NUMBERS_MAY_STAND_IN = {ModelFigure, ExpectedRange}
+NUMBERS_MAY_STAND_IN = {ModelFigure, ExpectedRange, PaidFigure}
 PLAIN = {str, int, bool, type(None)}
 # Modules that hold or count real cells, or figures of them.
 CONFIDENTIAL = {
@@ -49,11 +55,17 @@ OF_ANALYSTS = (
     "synth_engine/evaluation/expected_quality.py",
     "synth_engine/evaluation/model_histograms.py",
     "synth_engine/evaluation/marginals.py",
+    "synth_engine/evaluation/criteria.py",
+    "synth_engine/evaluation/paid_figures.py",
     "synth_engine/evaluation/thumbnails.py",
+    "synth_engine/plans/release_check.py",
     "synth_engine/inference/unbiased.py",
     "synth_engine/measurement/paid_counts.py",
     "synthweb/api/serializers/marginals.py",
+    "synthweb/api/serializers/paid.py",
     "synthweb/releases/marginals.py",
+    "synthweb/releases/criteria_page.py",
+    "synthweb/releases/paid.py",
     "synthweb/runs/released_counts.py",
     "synthweb/releases/expected.py",
     "synthweb/releases/look.py",
@@ -85,6 +97,17 @@ def faults(reached: object, *, within: object = None) -> list[str]:
     ]
 
 
+def types_in(reached: object) -> set[object]:
+    """Every type in the fields of a type, at any depth."""
+    arguments = {each for argument in typing.get_args(reached) for each in types_in(argument)}
+    if not isinstance(reached, type) or not dataclasses.is_dataclass(reached):
+        return {reached, *arguments}
+    hints = typing.get_type_hints(reached)
+    return {reached} | {
+        each for field in dataclasses.fields(reached) for each in types_in(hints[field.name])
+    }
+
+
 @pytest.mark.parametrize(
     "reached",
     [
@@ -95,10 +118,28 @@ def faults(reached: object, *, within: object = None) -> list[str]:
         look_page.LookPage,
         marginals.Marginal,
         marginal_pages.MarginalPage,
+        paid_figures.CheckedResult,
+        paid.PaidPage,
+        criteria_page.CriteriaPage,
     ],
 )
 def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: type) -> None:
     assert faults(reached) == []
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        expected.ExpectedColumn,
+        expected_errors.ExpectedErrors,
+        pages.ExpectedPage,
+        look_page.LookPage,
+        marginal_pages.MarginalPage,
+    ],
+)
+def test_free_figures_and_paid_ones_never_stand_together(free: type) -> None:
+    assert PaidFigure not in types_in(free)
+    assert types_in(paid.PaidPage) & {ModelFigure, ExpectedRange, PaidFigure} == {PaidFigure}
 
 
 @dataclasses.dataclass(frozen=True)

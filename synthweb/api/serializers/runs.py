@@ -8,10 +8,12 @@ from typing import Any
 from rest_framework import serializers
 
 from synth_engine import mechanisms
+from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
+from synth_engine.plans.release_check import KINDS
 from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
-from synthweb.api.serializers.strict import StrictSerializer, Text, WholeNumber
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.runs.models import RunEvent, SynthesisRun
 from synthweb.runs.public_tables import TableChoice
 
@@ -53,6 +55,15 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
     )
     prior = StatedTableSerializer(allow_null=True, help_text="The public table beside it.")
     failure = DocumentField(allow_null=True)
+    criteria = serializers.ListField(
+        child=serializers.DictField(), help_text="What must hold for the release to be used."
+    )
+    checks = serializers.CharField(
+        source="checks.code",
+        allow_null=True,
+        default=None,
+        help_text="The release whose figures this run measures; null for a run that makes a release.",
+    )
 
     class Meta:
         model = SynthesisRun
@@ -64,6 +75,8 @@ class RunSerializer(serializers.ModelSerializer[SynthesisRun]):
             "account",
             "spec",
             "prior",
+            "criteria",
+            "checks",
             "plan_digest",
             "price",
             "state",
@@ -126,6 +139,35 @@ class PublicTableSerializer(StrictSerializer):
         return attrs
 
 
+class CriterionSerializer(StrictSerializer):
+    """What must hold for the release to be used; fixed when the run is submitted."""
+
+    kind = Choice(
+        choices=KINDS,
+        help_text="distance, mean-distance (of all pairs of all columns): at most `most`. counts: every one that is large enough is "
+        "near enough.",
+    )
+    columns = serializers.ListField(
+        child=Text(max_length=1_000), min_length=1, max_length=1_000
+    )
+    most = Text(
+        required=False,
+        max_length=20,
+        help_text="Of distances: the largest, as a share in text, such as 0.05.",
+    )
+    least = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=10**12,
+        help_text="Of counts: records that a cell has to have in the synthetic table.",
+    )
+    within = Text(
+        required=False,
+        max_length=20,
+        help_text="Of counts: the share by which a count may be off, as text, such as 0.05.",
+    )
+
+
 class NewRunSerializer(StrictSerializer):
     """Ask for a release: what it costs is held at once and charged before any noise is drawn."""
 
@@ -149,11 +191,19 @@ class NewRunSerializer(StrictSerializer):
         default=None,
         help_text="A public table beside which the answers are read; of methods that take one.",
     )
+    criteria = CriterionSerializer(many=True, required=False, default=list)
+
+    @property
+    def criteria_stated(self) -> tuple[Criterion, ...]:
+        """The criteria. Errors: SpecError."""
+        return tuple(
+            Criterion.from_json(dict(each)) for each in self.validated_data["criteria"]
+        )
 
     @property
     def parts(self) -> tuple[str, str, TableChoice | None, dict[str, Any]]:
         """Code of the dataset, name of the run, public table, and spec."""
-        spec = dict(self.validated_data)
+        spec = {key: value for key, value in self.validated_data.items() if key != "criteria"}
         dataset, name, prior = (spec.pop(key) for key in ("dataset", "name", "prior"))
         return dataset, name, None if prior is None else TableChoice(**prior), spec
 

@@ -59,7 +59,10 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
             dataset=dataset_for(caller(request), dataset, Need.SPEND),
             name=name,
             spec=Spec.from_json(spec),
-            facts=PublicFacts(table=public_tables.resolve(caller(request), prior)),
+            facts=PublicFacts(
+                table=public_tables.resolve(caller(request), prior),
+                criteria=serializer.criteria_stated,
+            ),
             # Stored with the run as well: answers are swept after a while, and a request that
             # comes again even later must not become a second run.
             request_key=key_of(request),

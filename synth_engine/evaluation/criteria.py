@@ -1,0 +1,187 @@
+"""Criteria: what has to hold for a release to be used, stated before its run, and what released figures say of them.
+
+Each verdict rests on one kind of figure. The private one comes from noisy answers, the paid one from a check. A verdict says
+"cannot be told" where the interval of the figure has both outcomes in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
+from synth_engine.evaluation import marginals
+from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
+from synth_engine.evaluation.marginals import EstimatedTable, MarginalQuery, PublishedCounts
+from synth_engine.evaluation.paid_figures import CheckedResult
+from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.strict_json import JsonObject
+
+LEVEL = marginals.LEVEL
+MAX_CRITERIA = 20
+_MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
+_DEVIATIONS = 2.0
+
+Verdict = Literal["met", "not-met", "cannot-tell"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """A figure and what it has to be. most: of a distance, the largest value; of counts None: all of them have to be near."""
+
+    asked: CheckedFigure
+    most: Fraction | None = None
+
+    def to_json(self) -> JsonObject:
+        written = self.asked.to_json()
+        return written if self.most is None else {**written, "most": str(self.most)}
+
+    @classmethod
+    def from_json(cls, obj: object) -> Criterion:
+        """Errors: SpecError for what is no criterion."""
+        if not isinstance(obj, Mapping):
+            raise SpecError(
+                "a criterion is no object", repair="write kind, columns and what has to hold"
+            )
+        asked = CheckedFigure.from_json({key: obj[key] for key in obj if key != "most"})
+        if asked.kind == "counts":
+            if "most" in obj:
+                raise SpecError(
+                    "a criterion of counts has no largest value",
+                    repair="give least and within",
+                )
+            return cls(asked=asked)
+        text = obj.get("most")
+        try:
+            most = Fraction(text) if isinstance(text, str) and len(text) <= 20 else None
+        except (ValueError, ZeroDivisionError):
+            most = None
+        if most is None or not 0 < most < 1:
+            raise SpecError(
+                "the largest distance of a criterion is a share between 0 and 1, as text",
+                repair="write 0.05 for five per cent",
+            )
+        return cls(asked=asked, most=most)
+
+    def require(self, domain: Domain, *, scores_pairs: bool) -> None:
+        """scores_pairs: whether the method looks at every pair of columns, so that their error can be estimated.
+
+        Errors: SpecError where no private figure of a release could ever say whether it holds."""
+        if domain.undeclared:
+            names = {attribute.name for attribute in domain.undeclared}
+            if names & set(self.asked.columns) or self.asked.kind == "mean-distance":
+                raise SpecError(
+                    "a criterion is about a column whose values the run has yet to learn",
+                    repair="state it of declared columns, or declare the column",
+                )
+        try:
+            self.asked.require(domain)
+        except SpecError as error:
+            raise SpecError(
+                f"a criterion cannot be computed: {error.rule}", repair=error.repair
+            ) from None
+        if self.asked.kind != "mean-distance":
+            return
+        if set(self.asked.columns) != set(domain.sizes):
+            raise SpecError(
+                "a criterion of the mean distance is about all pairs of all columns",
+                repair="list every column, or state distances of single tables",
+            )
+        if not scores_pairs:
+            raise SpecError(
+                "a criterion of the mean distance cannot be computed: this method does not look at every pair of columns",
+                repair="choose auto, or state criteria of single columns",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriterionRange:
+    """A private figure of a criterion. cells: of counts, how many are looked at."""
+
+    expected: ExpectedRange
+    cells: int
+
+
+def verdict(criterion: Criterion, *, low: float, high: float, cells: int) -> Verdict:
+    """Whether the criterion holds, by the ends of an interval of its figure."""
+    if criterion.most is None:
+        return "met" if low >= cells else "not-met" if high < cells else "cannot-tell"
+    most = float(criterion.most)
+    return "met" if high <= most else "not-met" if low > most else "cannot-tell"
+
+
+def verdict_of_paid(criterion: Criterion, result: CheckedResult) -> Verdict:
+    """What a check says."""
+    return verdict(
+        criterion, low=result.figure.low, high=result.figure.high, cells=result.cells
+    )
+
+
+def verdict_of_private(criterion: Criterion, figure: CriterionRange | None) -> Verdict:
+    """What the noisy answers say; "cannot-tell" without a figure."""
+    if figure is None:
+        return "cannot-tell"
+    return verdict(
+        criterion, low=figure.expected.low, high=figure.expected.high, cells=figure.cells
+    )
+
+
+def private_figure(published: PublishedCounts, criterion: Criterion) -> CriterionRange | None:
+    """The figure of a distance or of counts by the noisy answers; None where they do not count all cells that matter."""
+    asked = marginals.asked_of(published.domain, MarginalQuery(columns=criterion.asked.columns))
+    table = marginals.table_of(published, asked)
+    if criterion.asked.kind == "counts":
+        return _near(table, criterion.asked)
+    return _distance(table, records=published.rows) if table.measured.all() else None
+
+
+def _distance(table: EstimatedTable, *, records: int) -> CriterionRange:
+    """The total variation distance. With estimates v of the counts c and the counts m of the model, ‖m − c‖₁ is within ‖v − c‖₁ of
+    ‖m − v‖₁, and ‖v − c‖₁ is a sum of absolute noise: its mean, and two of its standard deviations."""
+    sd = np.maximum(table.upper - table.values, 0.0) / 1.96
+    noise = _MEAN_OF_NORMAL * sd.sum() + _DEVIATIONS * math.sqrt(
+        (1 - 2 / math.pi) * float((sd**2).sum())
+    )
+    distance = float(np.abs(table.model - table.values).sum())
+    scale = 2 * max(1, records)
+    low, high = max(0.0, distance - noise) / scale, min(1.0, (distance + noise) / scale)
+    return CriterionRange(
+        expected=ExpectedRange(
+            estimate=ModelFigure(value=min(max(distance / scale, low), high)),
+            low=low,
+            high=high,
+            level=LEVEL,
+        ),
+        cells=table.values.size,
+    )
+
+
+def _near(table: EstimatedTable, asked: CheckedFigure) -> CriterionRange | None:
+    """How many counts of the model are near, with the chance of error divided among the cells."""
+    model = table.model.ravel()
+    large = model >= asked.least
+    if not table.measured.ravel()[large].all():
+        return None
+    cells = int(large.sum())
+    model, values = model[large], table.values.ravel()[large]
+    half = table.upper.ravel()[large] - values
+    # The quantile of a Laplace value grows faster with the number of cells than any other one here.
+    wide = half * (math.log(max(1, cells) / (1 - LEVEL)) / math.log(1 / (1 - LEVEL)))
+    within = float(asked.within)
+    least = model / (1 + within)
+    most = model / (1 - within) if within < 1 else np.full_like(model, np.inf)
+    return CriterionRange(
+        expected=ExpectedRange(
+            estimate=ModelFigure(value=float(((values >= least) & (values <= most)).sum())),
+            low=float(((values - wide >= least) & (values + wide <= most)).sum()),
+            high=float(((values + wide >= least) & (values - wide <= most)).sum()),
+            level=LEVEL,
+        ),
+        cells=cells,
+    )

@@ -1,0 +1,166 @@
+"""What the answers of a check say: every figure with an interval, from noisy answers and the public law of their noise.
+
+Nothing here looks at a record: the answers were paid for, and the synthetic table is public (docs/proofs/check.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synth_engine.evaluation.figure_origins import PaidFigure
+from synth_engine.measurement import Answers, Noise
+from synth_engine.measurement.replay import Replay
+from synth_engine.plans.release_check import CheckAnswers, CheckedFigure, CheckPlan
+from synth_engine.strict_json import JsonObject
+
+LEVEL = 0.95
+_OF_TOTAL = 0.01
+"""The part of the chance of error that the number of records takes; distances have the rest."""
+
+SHARE, CELLS = "share", "cells"
+"""Units of figures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedResult:
+    """One figure of a check. unit: a share from 0 to 1, or a number of cells out of `cells`."""
+
+    figure: PaidFigure
+    unit: str
+    cells: int
+
+    def to_json(self) -> JsonObject:
+        return {
+            "value": self.figure.value,
+            "low": self.figure.low,
+            "high": self.figure.high,
+            "level": self.figure.level,
+            "unit": self.unit,
+            "cells": self.cells,
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> CheckedResult:
+        figure = PaidFigure(
+            value=obj["value"], low=obj["low"], high=obj["high"], level=obj["level"]
+        )
+        return cls(
+            figure=figure,
+            unit=str(obj["unit"]),
+            cells=int(obj["cells"]),
+        )
+
+
+def results(plan: CheckPlan, answers: Answers) -> tuple[CheckedResult, ...]:
+    """The results in the order of the figures that were asked for. Errors: InputError for answers of another plan."""
+    given = Replay(answers)
+    answered = plan.read(given)
+    given.finish()
+    return tuple(
+        _of_counts(plan, answered, figure)
+        if figure.kind == "counts"
+        else _of_distances(plan, answered, figure)
+        for figure in plan.config.figures
+    )
+
+
+def radius(noise: Noise, *, chance: float) -> int:
+    """The least number that the noise of one answer exceeds on either side with no more than this chance."""
+    low, high = 0, 1
+    while 2 * noise.reaches(high + 1) > chance:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if 2 * noise.reaches(middle + 1) > chance:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def radius_of_mean(noise: Noise, *, number: int, chance: float) -> float:
+    """The same for the mean of independent answers. Relative to its standard deviation, the noise of a mean has lighter tails than that of
+    one answer, so the radius of one answer, and one more for rounding, divided by the root of their number holds it."""
+    one = radius(noise, chance=chance)
+    return float(one) if number == 1 else (one + 1) / math.sqrt(number)
+
+
+def _of_distances(
+    plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure
+) -> CheckedResult:
+    """The total variation distance, or the mean of several.
+
+    With N records, c their counts and r the reference of n: |‖c − r‖₁ − ‖c − r·N/n‖₁| ≤ |N − n|, and rounding r moves it by the public
+    sum of what was rounded.
+    """
+    cliques = [plan.in_order(clique) for clique in figure.cliques]
+    if answered.scores_noise is None:
+        raise TypeError("a distance without scores")
+    n = plan.config.of.model.rows
+    chance = 1 - LEVEL
+    if answered.total is None:
+        total = low_total = high_total = plan.domain.rows or 0
+    else:
+        total = int(answered.total.values)
+        off = radius(answered.total.noise, chance=_OF_TOTAL)
+        chance -= _OF_TOTAL
+        low_total, high_total = total - off, total + off
+    spread = radius_of_mean(answered.scores_noise, number=len(cliques), chance=chance)
+    mean = sum(answered.scores[clique] for clique in cliques) / len(cliques)
+    rounded = sum(_rounded(plan, clique) for clique in cliques) / len(cliques)
+    scaled = max(abs(low_total - n), abs(high_total - n)) + rounded
+    low = max(0.0, mean - spread - scaled) / (2 * max(1, high_total))
+    high = (mean + spread + scaled) / (2 * low_total) if low_total > 0 else 1.0
+    value = mean / (2 * max(1, total))
+    low, high = min(1.0, low), min(1.0, high)
+    return CheckedResult(
+        figure=PaidFigure(value=min(max(value, low), high), low=low, high=high, level=LEVEL),
+        unit=SHARE,
+        cells=sum(math.prod(plan.domain.shape(clique)) for clique in cliques),
+    )
+
+
+def _rounded(plan: CheckPlan, clique: Sequence[str]) -> float:
+    """How far the reference is from the scaled counts of the synthetic table, in all."""
+    of = plan.config.of
+    if of.rows == of.model.rows:
+        return 0.0
+    exact = plan.synthetic(tuple(clique)) * (of.model.rows / max(1, of.rows))
+    return float(np.abs(plan.reference(tuple(clique)) - exact).sum())
+
+
+def _of_counts(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
+    """How many counts of the synthetic table are near enough: those of which all real counts that the noise allows are near, and with
+    them those of which some are. The chance of error is divided among the cells."""
+    clique = plan.in_order(figure.columns)
+    measured = answered.counts[clique]
+    synthetic = plan.reference(clique).ravel().astype(np.float64)
+    large = synthetic >= figure.least
+    cells = int(large.sum())
+    if not cells:
+        return CheckedResult(
+            figure=PaidFigure(value=0.0, low=0.0, high=0.0, level=LEVEL), unit=CELLS, cells=0
+        )
+    synthetic, real = synthetic[large], measured.values.ravel()[large].astype(np.float64)
+    off = radius(measured.noise, chance=(1 - LEVEL) / cells)
+    within = float(figure.within)
+    # |s − c| ≤ w·c means s / (1 + w) ≤ c ≤ s / (1 − w).
+    least = synthetic / (1 + within)
+    most = synthetic / (1 - within) if within < 1 else np.full_like(synthetic, np.inf)
+    surely = (real - off >= least) & (real + off <= most)
+    possibly = (real + off >= least) & (real - off <= most)
+    return CheckedResult(
+        figure=PaidFigure(
+            value=float(((real >= least) & (real <= most)).sum()),
+            low=float(surely.sum()),
+            high=float(possibly.sum()),
+            level=LEVEL,
+        ),
+        unit=CELLS,
+        cells=cells,
+    )

@@ -1,0 +1,430 @@
+"""A check of a release: figures that are measured on the real table with budget, and have a receipt of their own.
+
+The release has a public model. A table that is drawn from it with a public seed is public, too, so how far the real table
+is from it are questions that the Session has: `score`, the distance of a marginal from a public reference, and `measure`,
+its counts. Proof: docs/proofs/check.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.measurement import Candidate, Counts, Measurement, Noise, Scores, Session
+from synth_engine.measurement.question import MAX_TABLE_CELLS, Clique
+from synth_engine.measurement.replay import Replay
+from synth_engine.models.model import Codes, Model
+from synth_engine.plans import budget_allocation
+from synth_engine.plans.parameters import ParameterSchema
+from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.privacy import conversion
+from synth_engine.privacy.loss import Pure
+from synth_engine.privacy.unit import Relation, histogram_sensitivity, scores_sensitivity
+from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject
+
+MECHANISM = "check"
+MAX_FIGURES = 50
+MAX_COLUMNS = 3
+MAX_DISTANCES = 1_000
+"""Marginals whose distances are measured at once."""
+MAX_CELLS = 20_000_000
+"""Cells of all marginals of a check together."""
+MAX_ROWS = 1_000_000
+"""Rows of the synthetic table that is checked."""
+
+FigureKind = Literal["distance", "mean-distance", "counts"]
+KINDS: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedFigure:
+    """A figure that is asked for.
+
+    distance: the total variation distance of the marginal of one to three columns. mean-distance: the mean of those of all
+    pairs of two or more columns. counts: of the cells of the marginal of one to three columns that have at least `least` records in the
+    synthetic table, how many counts lie within `within` (0.05: five per cent) of the real ones.
+    """
+
+    kind: FigureKind
+    columns: Clique
+    least: int = 1
+    within: Fraction = Fraction(0)
+
+    def to_json(self) -> JsonObject:
+        shared: JsonObject = {"kind": self.kind, "columns": list(self.columns)}
+        if self.kind != "counts":
+            return shared
+        return {**shared, "least": self.least, "within": str(self.within)}
+
+    @classmethod
+    def from_json(cls, obj: object) -> CheckedFigure:
+        """Errors: SpecError for what is no figure."""
+        if not isinstance(obj, Mapping) or obj.get("kind") not in KINDS:
+            raise SpecError(
+                "a figure of a check is of an unknown kind",
+                repair=f"choose one of {', '.join(KINDS)}",
+            )
+        names = {"kind", "columns"} | (
+            {"least", "within"} if obj["kind"] == "counts" else set()
+        )
+        columns = obj.get("columns")
+        if set(obj) != names or not isinstance(columns, list | tuple):
+            raise SpecError(
+                f"a figure of the kind {obj['kind']} is an object with {', '.join(sorted(names))}",
+                repair="add what is missing, and remove other keys",
+            )
+        figure = cls(kind=obj["kind"], columns=tuple(columns))
+        if figure.kind != "counts":
+            return figure
+        least = obj["least"]
+        if type(least) is not int or not 1 <= least <= 10**12:
+            raise SpecError(
+                "the least count of a figure is a whole number from 1", repair="such as 500"
+            )
+        return replace(figure, least=least, within=_share(obj["within"]))
+
+    @property
+    def cliques(self) -> Iterator[Clique]:
+        """The marginals whose distances it needs."""
+        if self.kind == "distance":
+            yield self.columns
+        elif self.kind == "mean-distance":
+            yield from itertools.combinations(self.columns, 2)
+
+    def require(self, domain: Domain) -> None:
+        """Errors: SpecError where it cannot be computed for this description."""
+        least, most = (
+            (2, len(domain.sizes)) if self.kind == "mean-distance" else (1, MAX_COLUMNS)
+        )
+        if not all(isinstance(name, str) for name in self.columns) or len(
+            set(self.columns)
+        ) != len(self.columns):
+            raise SpecError(
+                "a figure names a column twice, or something that is no column",
+                repair="name different columns of the description",
+            )
+        for name in self.columns:
+            if name not in domain.sizes:
+                raise SpecError(
+                    f"the release has no column {name!r} that is counted",
+                    repair="name columns of the release that have values of their own",
+                )
+        if not least <= len(self.columns) <= most:
+            raise SpecError(
+                f"a figure of the kind {self.kind} has {least} to {most} columns, not {len(self.columns)}",
+                repair="choose fewer or more columns",
+            )
+        for clique in (*self.cliques, *([self.columns] if self.kind == "counts" else [])):
+            cells = math.prod(domain.shape(clique))
+            if cells > MAX_TABLE_CELLS:
+                raise SpecError(
+                    f"the table of {' × '.join(clique)} has {cells:,} cells, more than the {MAX_TABLE_CELLS:,} that are counted",
+                    repair="choose columns with fewer values",
+                )
+
+
+def _share(value: object) -> Fraction:
+    try:
+        share = Fraction(value) if isinstance(value, str) and len(value) <= 20 else None
+    except (ValueError, ZeroDivisionError):
+        share = None
+    if share is None or not Fraction(1, 10**4) <= share <= 1:
+        raise SpecError(
+            "the deviation of a figure of counts is a share from 0.0001 to 1, as text",
+            repair="write 0.05 for five per cent",
+        )
+    return share
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedRelease:
+    """What is checked. core: the digest of the receipt of the release, which citations name. seed, rows: of the table that is drawn
+    from its model."""
+
+    core: str
+    seed: str
+    rows: int
+    model: Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """What a check will say, from public facts alone: half the width of the interval of each distance, as a share, and of each
+    count, in records. records: how many there are, about."""
+
+    records: int
+    distance: float
+    counts: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseCheck(Mechanism):
+    """Figures of a release, measured.
+
+    Asks: `measure` of the number of records unless that is public, one `score` of all distances, and `measure` of each marginal
+        whose counts are asked for.
+    Privacy: discrete Laplace noise for a delta of 0, else rounded Gaussian noise; all of it under a cap that is fixed
+        beforehand. Proof: docs/proofs/check.md.
+    Public assumptions: the domain, the unit, the relation, and the model of the release.
+    """
+
+    id: ClassVar[str] = MECHANISM
+    title: ClassVar[str] = "Check of a release"
+    summary: ClassVar[str] = (
+        "Measures with budget how far the real table is from the synthetic one."
+    )
+    paper: ClassVar[str] = "Dwork, McSherry, Nissim and Smith 2006"
+    keeps: ClassVar[tuple[str, ...]] = ()
+    parameters: ClassVar[ParameterSchema] = {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
+    relations: ClassVar[tuple[Relation, ...]] = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
+    losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
+    kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
+    adds_up: ClassVar[Literal["zcdp", "gdp"]] = "gdp"
+
+    of: CheckedRelease
+    figures: tuple[CheckedFigure, ...]
+
+    def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
+        """Errors: SpecError for a figure that cannot be computed."""
+        cap = within or conversion.budget_for(spec.epsilon, spec.delta, adds_up=self.adds_up)
+        return CheckPlan(config=self, domain=domain, spec=spec, cap=cap)
+
+
+def plan(
+    of: CheckedRelease,
+    figures: Sequence[CheckedFigure],
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> CheckPlan:
+    """Calibrate a check, from public facts alone. Errors: SpecError naming the figure that cannot be computed."""
+    domain = of.model.domain
+    if not 1 <= len(figures) <= MAX_FIGURES:
+        raise SpecError(
+            f"a check has 1 to {MAX_FIGURES} figures, not {len(figures)}",
+            repair="choose some of them",
+        )
+    if len(set(figures)) < len(figures):
+        raise SpecError("a figure is listed twice", repair="list each one once")
+    if domain.totals is not None:
+        raise SpecError(
+            "a release with public totals cannot be checked with budget",
+            repair="compare it with the real table instead, which stewards alone see",
+        )
+    for figure in figures:
+        figure.require(domain)
+    spec = Spec(
+        mechanism=MECHANISM,
+        parameters={
+            "release": of.core,
+            "seed": of.seed,
+            "rows": of.rows,
+            "figures": [figure.to_json() for figure in figures],
+        },
+        epsilon=epsilon,
+        delta=delta,
+    )
+    config = ReleaseCheck(of=of, figures=tuple(figures))
+    planned = config.calibrate(domain, spec)
+    if not isinstance(planned, CheckPlan):
+        raise TypeError("a check has a plan of another kind")
+    planned.require_moderate()
+    return planned
+
+
+def figures_of(spec: Spec) -> tuple[CheckedFigure, ...]:
+    """The figures that a stored request asks for. Errors: SpecError."""
+    listed = spec.parameters.get("figures")
+    if not isinstance(listed, list | tuple):
+        raise SpecError("a check lists no figures", repair="give a list of them")
+    return tuple(CheckedFigure.from_json(entry) for entry in listed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckAnswers:
+    """The answers of a check by what they are about. total: of the number of records, None where that is public."""
+
+    total: Measurement | None
+    scores: dict[Clique, int]
+    scores_noise: Noise | None
+    counts: dict[Clique, Measurement]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckPlan(Plan):
+    """A check with its noise set. It needs no list of calls: they stand under a cap that is fixed beforehand."""
+
+    config: ReleaseCheck
+
+    @cached_property
+    def distances(self) -> tuple[Clique, ...]:
+        """The marginals whose distances are measured, each once, with columns in the order of the description."""
+        return self._ordered(
+            clique for figure in self.config.figures for clique in figure.cliques
+        )
+
+    @cached_property
+    def counted(self) -> tuple[Clique, ...]:
+        """The marginals whose counts are measured."""
+        return self._ordered(
+            figure.columns for figure in self.config.figures if figure.kind == "counts"
+        )
+
+    def in_order(self, clique: Clique) -> Clique:
+        """The same columns in the order of the description."""
+        return tuple(name for name in self.domain.sizes if name in clique)
+
+    def _ordered(self, cliques: Iterator[Clique]) -> tuple[Clique, ...]:
+        return tuple(dict.fromkeys(self.in_order(clique) for clique in cliques))
+
+    @property
+    def asks_total(self) -> bool:
+        """Whether the number of records has to be measured: for distances, unless it is public. Where each person has a limited
+        number of records, fewer of them are counted than the table has."""
+        public = self.domain.rows is not None and self.domain.unit.column is None
+        return bool(self.distances) and not public
+
+    @cached_property
+    def noises(self) -> tuple[Noise | None, Noise | None, tuple[Noise, ...]]:
+        """Noise of the number of records, of the distances, and of each table of counts.
+
+        The parts make the sum of the errors least. Of m distances an error is in proportion to m / epsilon, or to (m / rho)^(1/2);
+        that of the others to one over these.
+        """
+        cap = self._cap
+        number = len(self.distances)
+        power = 1 / 2 if isinstance(cap, Pure) else 1 / 3
+        weights = [
+            *([Fraction(1)] if self.asks_total else []),
+            *([Fraction(round(number**power * 1000), 1000)] if number else []),
+            *[Fraction(1)] * len(self.counted),
+        ]
+        whole = sum(weights, Fraction(0))
+        parts = iter([cap.of(cap.amount * weight / whole) for weight in weights])
+        of_counts = histogram_sensitivity(self.domain.unit, self.domain.relation)
+        of_scores = scores_sensitivity(of_counts, number=max(1, number))
+        total = budget_allocation.noise(next(parts), of_counts) if self.asks_total else None
+        scores = budget_allocation.noise(next(parts), of_scores) if number else None
+        return total, scores, tuple(budget_allocation.noise(part, of_counts) for part in parts)
+
+    @property
+    def _cap(self) -> Budget:
+        if self.cap is None:
+            raise SpecError("a check has no cap")
+        return self.cap
+
+    def require_moderate(self) -> None:
+        """Errors: SpecError for a check of too many marginals or cells, and for noise that cannot be drawn."""
+        if len(self.distances) > MAX_DISTANCES:
+            raise SpecError(
+                f"the figures need {len(self.distances):,} distances, more than {MAX_DISTANCES:,}",
+                repair="choose fewer columns",
+            )
+        cells = sum(
+            math.prod(self.domain.shape(clique)) for clique in (*self.distances, *self.counted)
+        )
+        if cells > MAX_CELLS:
+            raise SpecError(
+                f"the figures need tables of {cells:,} cells together, more than {MAX_CELLS:,}",
+                repair="choose fewer columns, or columns with fewer values",
+            )
+        _ = self.noises
+
+    def precision(self) -> Precision:
+        """What the answers will say."""
+        total, scores, counts = self.noises
+        records = max(1, self.config.of.model.rows)
+        radius = (0 if scores is None else scores.mean_deviation) + (
+            0 if total is None else total.mean_deviation
+        )
+        # An interval of 95 per cent is 2.5 to 3 times the mean deviation on each side.
+        return Precision(
+            records=records,
+            distance=min(1.0, 2.5 * radius / (2 * records)),
+            counts=max((2.5 * noise.mean_deviation for noise in counts), default=0.0),
+        )
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The codes of the table that is checked, the same on every machine."""
+        return self.config.of.model.sample(self.config.of.rows, seed=self.config.of.seed)
+
+    def synthetic(self, clique: Clique) -> Counts:
+        """The counts of the table that is checked, as many as `CheckedRelease.rows` together."""
+        shape = self.domain.shape(clique)
+        index = np.ravel_multi_index(
+            tuple(self.codes[name].astype(np.int64) for name in clique), shape
+        )
+        counted = np.bincount(index, minlength=math.prod(shape))
+        return counted.astype(np.int64).reshape(shape)
+
+    def reference(self, clique: Clique) -> Counts:
+        """The same, scaled to the number of records of the model and rounded."""
+        generated, rows = self.config.of.rows, self.config.of.model.rows
+        counts = self.synthetic(clique)
+        if generated == rows:
+            return counts
+        # Halves are rounded up in whole numbers: floats would differ between machines.
+        return (2 * counts * rows + generated) // (2 * generated)
+
+    def ask(self, session: Session) -> None:
+        total, scores, counts = self.noises
+        if total is not None:
+            session.measure((), noise=total)
+        if scores is not None:
+            session.score(
+                [
+                    Candidate(clique=clique, reference=self.reference(clique))
+                    for clique in self.distances
+                ],
+                noise=scores,
+            )
+        for clique, noise in zip(self.counted, counts, strict=True):
+            session.measure(clique, noise=noise)
+
+    def read(self, given: Replay) -> CheckAnswers:
+        """The answers, checked to be those of this plan. Errors: InputError."""
+        total = given.measurement(()) if self.asks_total else None
+        scores: dict[Clique, int] = {}
+        noise = None
+        if self.distances:
+            answer = given.next(Scores, lambda one: one.values.size == len(self.distances))
+            scores = dict(zip(self.distances, answer.values.tolist(), strict=True))
+            noise = answer.noise
+        counts = {clique: given.measurement(clique) for clique in self.counted}
+        return CheckAnswers(total=total, scores=scores, scores_noise=noise, counts=counts)
+
+    def fit_replay(self, given: Replay) -> Model:
+        """The model of the release, which a check leaves as it is."""
+        self.read(given)
+        return self.config.of.model
+
+    def answers_bytes(self, rows: int | None = None) -> int:
+        """A bound: eight bytes a cell, and the names of the marginals."""
+        del rows
+        cells = sum(math.prod(self.domain.shape(clique)) for clique in self.counted)
+        names = sum(len(name) + 8 for clique in self.distances for name in clique)
+        return 262_144 + 8 * (cells + len(self.distances)) + 4 * names
+
+
+def require_same(planned: CheckPlan, spec: Spec) -> None:
+    """Errors: InputError where a stored request is of another release than the one that is given."""
+    if dict(planned.spec.parameters) != dict(spec.parameters):
+        raise InputError(
+            "the request is of another release, or of another version of it",
+            repair="ask for the check again",
+        )

@@ -1,0 +1,181 @@
+"""Figures of a release that are measured with budget, as JSON: what is asked, what it costs, and the answers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from synth_engine.errors import SpecError
+from synth_engine.plans.release_check import KINDS, CheckedFigure
+from synthweb.api.serializers.amounts import (
+    AmountField,
+    AmountSerializer,
+    LossField,
+    SpentField,
+)
+from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
+from synthweb.releases import paid
+from synthweb.releases.models import PaidCheck
+from synthweb.runs.checks import CheckRequest
+
+
+class AskedFigureSerializer(StrictSerializer):
+    """One figure to measure."""
+
+    kind = Choice(
+        choices=KINDS,
+        help_text="distance: the total variation distance of one to three columns. mean-distance: the mean over all pairs of "
+        "the columns. counts: how many counts of one to three columns are near enough.",
+    )
+    columns = serializers.ListField(
+        child=Text(max_length=1_000), min_length=1, max_length=1_000
+    )
+    least = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=10**12,
+        help_text="Of counts: records that a cell has to have in the synthetic table to be looked at.",
+    )
+    within = Text(
+        required=False,
+        max_length=20,
+        help_text="Of counts: the share by which a count may be off, as text, such as 0.05.",
+    )
+
+
+class NewCheckSerializer(StrictSerializer):
+    """Have figures of a release measured: what it costs is held at once and charged before any noise is drawn."""
+
+    figures = AskedFigureSerializer(many=True)
+    epsilon = SpentField()
+    delta = LossField(required=False)
+
+    @property
+    def asked(self) -> CheckRequest:
+        """The request that was validated. Errors: ValidationError at the figure that is none."""
+        data = self.validated_data
+        figures: list[CheckedFigure] = []
+        faults: list[dict[str, list[str]]] = []
+        for each in data["figures"]:
+            try:
+                figures.append(CheckedFigure.from_json(dict(each)))
+                faults.append({})
+            except SpecError as error:
+                faults.append({"kind": [error.text]})
+        if any(faults):
+            raise serializers.ValidationError({"figures": faults})
+        return CheckRequest(
+            figures=tuple(figures),
+            epsilon=data["epsilon"],
+            delta=data.get("delta", Fraction(0)),
+        )
+
+
+class PriceSerializer(serializers.Serializer[Any]):
+    """What a check would cost and how precise it would be; nothing is held."""
+
+    price = AmountSerializer()
+    fits = serializers.BooleanField(help_text="Whether the budget has that much left.")
+    sentence = serializers.CharField(help_text="The guarantee of the check.")
+    distance = serializers.FloatField(
+        help_text="About half the width of the interval of a distance, as a share."
+    )
+    counts = serializers.FloatField(
+        help_text="About half the width of the interval of a count, in records."
+    )
+
+
+class PaidFigureSerializer(serializers.Serializer[Any]):
+    """A figure that was measured with budget: noisy, with the interval that its noise allows."""
+
+    asked = serializers.CharField(help_text="What it is, in words.")
+    kind = serializers.CharField()
+    columns = serializers.ListField(child=serializers.CharField())
+    value = serializers.FloatField()
+    lower = serializers.FloatField()
+    upper = serializers.FloatField()
+    level = serializers.FloatField(
+        help_text="The share of checks whose interval holds the figure of the real table."
+    )
+    unit = serializers.CharField(help_text="share, or cells.")
+    cells = serializers.IntegerField(help_text="Cells that the figure is about.")
+
+
+class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
+    """Figures that were measured together, under one receipt."""
+
+    release = serializers.CharField(source="release.code")
+    run = serializers.CharField(source="run_code")
+    epsilon = AmountField(currency="epsilon")
+    delta = AmountField(currency="delta")
+    sentence = serializers.SerializerMethodField(help_text="The guarantee of the check.")
+    chosen_after_looking = serializers.SerializerMethodField(
+        help_text="Whether they were chosen after a comparison with real data was opened."
+    )
+    figures = serializers.SerializerMethodField()
+
+    class Meta:
+        model = PaidCheck
+        fields = [
+            "code",
+            "release",
+            "run",
+            "epsilon",
+            "delta",
+            "sentence",
+            "chosen_after_looking",
+            "figures",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_sentence(self, check: PaidCheck) -> str:
+        return str(check.receipt["guarantee"]["sentence"])
+
+    def get_chosen_after_looking(self, check: PaidCheck) -> bool:
+        return bool(check.receipt["chosen_after_looking"])
+
+    @extend_schema_field(PaidFigureSerializer(many=True))
+    def get_figures(self, check: PaidCheck) -> list[dict[str, Any]]:
+        documents = [
+            {
+                "asked": paid.asked_in_words(asked),
+                "kind": asked.kind,
+                "columns": asked.columns,
+                "value": result.figure.value,
+                "lower": result.figure.low,
+                "upper": result.figure.high,
+                "level": result.figure.level,
+                "unit": result.unit,
+                "cells": result.cells,
+            }
+            for asked, result in paid.results_of(check)
+        ]
+        return list(PaidFigureSerializer(documents, many=True).data)
+
+
+class CriterionVerdictSerializer(serializers.Serializer[Any]):
+    """A criterion and what released figures say of it: met, not-met or cannot-tell."""
+
+    criterion = serializers.CharField(source="stated", help_text="In words.")
+    private = serializers.CharField(
+        source="private_verdict", help_text="By the noisy answers of the release."
+    )
+    private_lower = serializers.FloatField(
+        source="private_figure.low", default=None, allow_null=True
+    )
+    private_upper = serializers.FloatField(
+        source="private_figure.high", default=None, allow_null=True
+    )
+    paid = serializers.CharField(
+        source="paid_verdict",
+        allow_blank=True,
+        help_text="By a check that measured it; empty without one.",
+    )
+    paid_lower = serializers.FloatField(source="paid_figure.low", default=None, allow_null=True)
+    paid_upper = serializers.FloatField(
+        source="paid_figure.high", default=None, allow_null=True
+    )

@@ -1,0 +1,101 @@
+"""Checks of releases: figures that a steward has measured with budget. What one asks, its price, and its plan.
+
+Public facts only, as in `planning`: the model of the release, its description, and the account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from synth_engine.plans import release_check
+from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
+from synth_engine.spec import Spec
+from synthweb.datasets.selectors import table_of_run
+from synthweb.ledger.amounts import Amount
+from synthweb.releases.model_cache import model_of
+from synthweb.releases.models import Release
+from synthweb.runs import errors, planning
+from synthweb.runs.models import SynthesisRun
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest:
+    """What is to be measured of a release, and the loss that it may cost."""
+
+    figures: tuple[CheckedFigure, ...]
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
+    """Plan a check against the description in force. Errors: NotReady for a table that is deleted or replaced, and for a release
+    of another description; SpecError for a figure that cannot be computed; RelationMismatch."""
+    dataset = release.dataset
+    version, account = planning.basis(dataset)
+    if version.pk != release.domain_version_id:
+        raise errors.NotReady(
+            "the release was made under another description than the one in force",
+            repair="make a release under the description in force, and check that one",
+        )
+    planning.require_terms(version, account)
+    planning.require_table(dataset, version)
+    table = table_of_run(release.run_code)
+    if table is not None and table.vault_name != dataset.vault_name:
+        raise errors.NotReady(
+            "the table was replaced after the release was made",
+            repair="make a release of the table in force, and check that one",
+        )
+    plan = _plan(release, request)
+    return planning.Proposal(
+        dataset=dataset,
+        account=account,
+        version=version,
+        spec=plan.spec,
+        plan=plan,
+        price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
+        checks=release,
+    )
+
+
+def replan(run: SynthesisRun) -> CheckPlan:
+    """The plan of a check that was submitted earlier. Errors: InputError if it is of another version of the release."""
+    if run.checks is None:
+        raise TypeError("this run makes a release")
+    spec = Spec.from_json(run.spec)
+    request = CheckRequest(
+        figures=release_check.figures_of(spec), epsilon=spec.epsilon, delta=spec.delta
+    )
+    plan = _plan(run.checks, request)
+    release_check.require_same(plan, spec)
+    return plan
+
+
+def _plan(release: Release, request: CheckRequest) -> CheckPlan:
+    model = model_of(release.code)
+    of = CheckedRelease(
+        core=release.receipt["digest"],
+        # As of the comparison with the real table, so that both are about the same synthetic rows.
+        seed=f"report/{release.code}",
+        rows=max(1, min(release.sample_rows, release_check.MAX_ROWS)),
+        model=model,
+    )
+    return release_check.plan(of, request.figures, epsilon=request.epsilon, delta=request.delta)
+
+
+def is_same(spec: Mapping[str, object], request: CheckRequest) -> bool:
+    """Whether a stored request asks for these figures at this loss."""
+    stored = Spec.from_json(spec)
+    return (
+        release_check.figures_of(stored) == request.figures
+        and stored.epsilon == request.epsilon
+        and stored.delta == request.delta
+    )
+
+
+def name_of(release: Release) -> str:
+    """What the run of a check is called, cut to the length that names have."""
+    return f"Check of {release.name}"[:LONGEST_NAME]

@@ -1,0 +1,144 @@
+"""Fields of the new-release form for criteria: what has to hold for the release to be used, fixed before its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+
+from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
+from synth_engine.evaluation.criteria import Criterion
+from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.privacy.loss import plain
+from synthweb.runs.figure_fields import PER_CENT, columns_of, share_of
+
+FIELDS = (
+    "criteria_counts",
+    "criteria_least",
+    "criteria_within",
+    "criteria_distances",
+    "criteria_pairs",
+)
+
+
+class CriteriaFault(Exception):
+    """What is wrong with a field, in words."""
+
+    def __init__(self, field: str, words: str) -> None:
+        self.field, self.words = field, words
+        super().__init__(words)
+
+
+def parsed(cleaned: Mapping[str, Any], domain: Domain) -> Iterator[Criterion]:
+    """The criteria that the fields state. Errors: CriteriaFault."""
+    if counts := (cleaned.get("criteria_counts") or "").strip():
+        least = (cleaned.get("criteria_least") or "").strip()
+        if not (least.isascii() and least.isdigit() and 0 < int(least[:13]) < 10**12):
+            raise CriteriaFault("criteria_least", _("A whole number from 1, such as 500."))
+        within = _share("criteria_within", cleaned.get("criteria_within") or "")
+        yield Criterion(
+            asked=CheckedFigure(
+                kind="counts",
+                columns=columns_of(counts, domain),
+                least=int(least),
+                within=within,
+            )
+        )
+    for line in (cleaned.get("criteria_distances") or "").splitlines():
+        if line.strip():
+            yield _distance(line, domain)
+    if pairs := (cleaned.get("criteria_pairs") or "").strip():
+        asked = CheckedFigure(kind="mean-distance", columns=tuple(domain.sizes))
+        yield Criterion(asked=asked, most=_share("criteria_pairs", pairs))
+
+
+def _distance(line: str, domain: Domain) -> Criterion:
+    # The last colon: names may hold colons, and numbers do not.
+    names, colon, most = line.rpartition(":")
+    if not colon or not names.strip():
+        raise CriteriaFault(
+            "criteria_distances",
+            _(
+                "A line is not columns, a colon and a number of per cent: write it like “age: 5”."
+            ),
+        )
+    asked = CheckedFigure(kind="distance", columns=columns_of(names, domain))
+    return Criterion(asked=asked, most=_share("criteria_distances", most))
+
+
+def _share(field: str, text: str) -> Fraction:
+    try:
+        share = share_of(text)
+    except SpecError as error:
+        raise CriteriaFault(field, error.text) from None
+    if not Fraction(1, 10_000) <= share < 1:
+        raise CriteriaFault(field, _("A number of per cent from 0.01 to below 100, such as 5."))
+    return share
+
+
+def initial_of(criteria: Sequence[Criterion]) -> dict[str, str]:
+    """What the fields begin with to state the same again."""
+    fields: dict[str, str] = {}
+    distances = []
+    for criterion in criteria:
+        asked = criterion.asked
+        names = ", ".join(asked.columns)
+        if criterion.most is None:
+            fields |= {
+                "criteria_counts": names,
+                "criteria_least": str(asked.least),
+                "criteria_within": plain(asked.within * PER_CENT),
+            }
+        elif asked.kind == "distance":
+            distances.append(f"{names}: {plain(criterion.most * PER_CENT)}")
+        else:
+            fields["criteria_pairs"] = plain(criterion.most * PER_CENT)
+    return fields | ({"criteria_distances": "\n".join(distances)} if distances else {})
+
+
+def fields() -> dict[str, forms.CharField]:
+    """The fields, none of which has to be filled in."""
+    text = {"class": "form-control"}
+    number = text | {"inputmode": "decimal"}
+    return {
+        "criteria_counts": forms.CharField(
+            required=False,
+            max_length=2_000,
+            label=_("Every count of"),
+            help_text=_("One to three columns, separated by commas."),
+            widget=forms.TextInput(attrs=text),
+        ),
+        "criteria_least": forms.CharField(
+            required=False,
+            max_length=12,
+            label=_("of at least"),
+            initial="500",
+            widget=forms.TextInput(attrs=number),
+        ),
+        "criteria_within": forms.CharField(
+            required=False,
+            max_length=10,
+            label=_("is within per cent"),
+            initial="5",
+            widget=forms.TextInput(attrs=number),
+        ),
+        "criteria_distances": forms.CharField(
+            required=False,
+            max_length=20_000,
+            label=_("The distance of these tables is at most"),
+            help_text=_(
+                "One a line: one to three columns, a colon, and per cent, such as “age, sex: 5”."
+            ),
+            widget=forms.Textarea(attrs=text | {"rows": 2}),
+        ),
+        "criteria_pairs": forms.CharField(
+            required=False,
+            max_length=10,
+            label=_("The mean distance of all pairs is at most, per cent"),
+            widget=forms.TextInput(attrs=number),
+        ),
+    }

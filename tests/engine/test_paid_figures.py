@@ -1,0 +1,132 @@
+"""Figures of a check: their intervals hold the figure of the real table as often as they say, whatever the noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from synth_engine.evaluation import paid_figures
+from synth_engine.measurement import (
+    AnsweredCall,
+    Answers,
+    Call,
+    Measurement,
+    Noise,
+    Query,
+    Scores,
+)
+from synth_engine.plans import release_check
+from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
+from synth_engine.privacy.unit import histogram_sensitivity
+from tests.privacy.exact import domain_of
+from tests.privacy.test_law_of_release_check import model_of
+
+LAWS = ("discrete-laplace", "discrete-gaussian", "rounded-gaussian")
+PAIR = CheckedFigure(kind="distance", columns=("a", "b"))
+NEAR = CheckedFigure(kind="counts", columns=("a", "b"), least=5, within=Fraction(1, 5))
+
+
+def masses(noise: Noise, *, reach: int) -> np.ndarray:
+    """The chance of every number from -reach to reach."""
+    tails = np.array([noise.reaches(k) for k in range(1, reach + 2)])
+    positive = tails[:-1] - tails[1:]
+    return np.concatenate([positive[::-1], [1 - 2 * tails[0]], positive])
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(25)])
+@pytest.mark.parametrize("number", [1, 2, 10, 60])
+def test_the_radius_of_a_mean_is_exceeded_no_more_often_than_it_says(
+    law: str, scale: Fraction, number: int
+) -> None:
+    noise = Noise(law=law, scale=scale)  # type: ignore[arg-type]
+    reach = int(30 * scale) + 3
+    one = masses(noise, reach=reach)
+    size = 2 * reach * number + 1
+    length = 1 << size.bit_length()
+    law_of_sum = np.fft.irfft(np.fft.rfft(one, length) ** number, length)[:size]
+    values = np.abs(np.arange(size) - reach * number)
+    for chance in (0.05, 0.01):
+        radius = paid_figures.radius_of_mean(noise, number=number, chance=chance)
+        assert law_of_sum[values > radius * number + 1e-9].sum() <= chance + 1e-9
+
+
+def plan_for(*figures: CheckedFigure, rows: int, drawn: int) -> CheckPlan:
+    domain = domain_of(2, 3)
+    model = model_of(domain)
+    of = CheckedRelease(
+        core="0" * 64,
+        seed="public",
+        rows=drawn,
+        model=type(model)(
+            mechanism=model.mechanism, domain=domain, rows=rows, tables=model.tables
+        ),
+    )
+    return release_check.plan(of, figures, epsilon=Fraction(1), delta=Fraction(0))
+
+
+def answers_of(plan: CheckPlan, real: np.ndarray, *, noise: int = 0) -> Answers:
+    """What the room answers of a real table of counts with this noise on each answer."""
+    total, scores, counts = plan.noises
+    sensitivity = histogram_sensitivity(plan.domain.unit, plan.domain.relation)
+    answered = []
+
+    def add(query: Query, answer: Measurement | Scores, one: Noise) -> None:
+        answered.append(AnsweredCall(Call(query=query, event=one.event(sensitivity)), answer))
+
+    if total is not None:
+        number = Measurement(clique=(), noise=total, values=np.array(real.sum() + noise))
+        add(Query(verb="measure", cells=1), number, total)
+    if scores is not None:
+        distances = [
+            int(np.abs(real - plan.reference(clique)).sum()) + noise
+            for clique in plan.distances
+        ]
+        add(
+            Query(verb="score", candidates=plan.distances, cells=6),
+            Scores(noise=scores, values=np.array(distances)),
+            scores,
+        )
+    for clique, one in zip(plan.counted, counts, strict=True):
+        add(
+            Query(verb="measure", clique=clique, cells=6),
+            Measurement(clique=clique, noise=one, values=real + noise),
+            one,
+        )
+    return Answers(tuple(answered))
+
+
+@pytest.mark.parametrize(("rows", "drawn"), [(200, 200), (170, 200), (230, 60)])
+@pytest.mark.parametrize("noise", [-8, 0, 8])
+def test_an_interval_holds_the_distance_of_a_table_of_another_size(
+    rows: int, drawn: int, noise: int
+) -> None:
+    real = np.array([[50, 20, 30], [10, 60, 30]])
+    plan = plan_for(PAIR, rows=rows, drawn=drawn)
+    (result,) = paid_figures.results(plan, answers_of(plan, real, noise=noise))
+    synthetic = plan.synthetic(("a", "b")) / drawn
+    exact = np.abs(real / real.sum() - synthetic).sum() / 2
+    assert result.figure.low <= exact <= result.figure.high
+    assert result.unit == "share"
+
+
+@pytest.mark.parametrize("noise", [-8, 0, 8])
+def test_an_interval_holds_the_number_of_counts_that_are_near(noise: int) -> None:
+    plan = plan_for(NEAR, rows=600, drawn=600)
+    synthetic = plan.synthetic(("a", "b"))
+    real = synthetic + np.array([[0, 30, -50], [300, 4, 0]])
+    (result,) = paid_figures.results(plan, answers_of(plan, real, noise=noise))
+    large = synthetic >= 5
+    near = (np.abs(synthetic - real) <= real / 5)[large].sum()
+    assert result.figure.low <= near <= result.figure.high <= result.cells == large.sum()
+
+
+def test_the_reference_is_rounded_alike_on_every_machine() -> None:
+    plan = plan_for(PAIR, rows=7, drawn=3)
+    counts = plan.synthetic(("a", "b"))
+    exact = [
+        (Fraction(int(count) * 7, 3) + Fraction(1, 2)).__floor__() for count in counts.ravel()
+    ]
+    assert plan.reference(("a", "b")).ravel().tolist() == exact

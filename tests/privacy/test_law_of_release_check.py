@@ -1,0 +1,121 @@
+"""A check of a release, the whole of it: everything that leaves the room, its exact law, and mistakes that must be noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from synth_engine import verifier
+from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.session import RoomSession, open_session
+from synth_engine.domain import Domain
+from synth_engine.errors import VerificationError
+from synth_engine.models.model import Model, Table, whole_weights
+from synth_engine.plans import release_check
+from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
+from synth_engine.privacy.loss import Pure
+from synth_engine.privacy.unit import Relation
+from tests.privacy import exact
+from tests.privacy.exact import domain_of
+
+EPSILON = Fraction(7, 10)
+MOST = 2
+FIGURES = (
+    CheckedFigure(kind="distance", columns=("a", "b")),
+    CheckedFigure(kind="counts", columns=("b",), least=1, within=Fraction(1, 10)),
+)
+
+
+def model_of(domain: Domain) -> Model:
+    """Records that are spread evenly."""
+    tables = tuple(
+        Table(clique=(name,), weights=whole_weights(np.ones(size)))
+        for name, size in domain.sizes.items()
+    )
+    return Model(mechanism="independent", domain=domain, rows=2, tables=tables)
+
+
+def plan_of(
+    domain: Domain, *, epsilon: Fraction = EPSILON, delta: Fraction = Fraction(0)
+) -> CheckPlan:
+    of = CheckedRelease(core="0" * 64, seed="public", rows=2, model=model_of(domain))
+    return release_check.plan(of, FIGURES, epsilon=epsilon, delta=delta)
+
+
+def worst(
+    domain: Domain,
+    *,
+    plan: CheckPlan | None = None,
+    sampler: type[exact.Replay] = exact.Replay,
+    leak: bool = False,
+) -> Fraction | float:
+    chosen = plan or plan_of(domain)
+
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        answers = chosen.run(session)
+        counts = tuple(
+            value for m in answers.measurements for value in m.values.ravel().tolist()
+        )
+        scores = tuple(value for s in answers.scores for value in s.values.tolist())
+        return counts, scores, answers.calls, session.spent, rows.total if leak else None
+
+    cap = Pure(epsilon=100 * EPSILON) if plan or leak else chosen.loss
+    return exact.largest_ratio(program, domain, cap=cap, most=MOST, high=4, sampler=sampler)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
+    ratio = worst(domain_of(2, 2, relation=relation))
+    assert exact.proves(ratio, epsilon=EPSILON)
+    if relation is Relation.ADD_REMOVE:  # else no two tables move all answers so far
+        assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON
+
+
+@pytest.mark.parametrize("sampler", [exact.HalvedScale, exact.TruncatedNoise])
+def test_a_mutant_sampler_is_noticed(sampler: type[exact.Replay]) -> None:
+    ratio = worst(domain_of(2, 2), sampler=sampler)
+    assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
+
+
+class SpendsAllOnEach(CheckPlan):
+    """A mistake: every question gets the whole budget."""
+
+    @property
+    def noises(self):  # type: ignore[no-untyped-def, override]
+        total, scores, counts = CheckPlan.noises.func(self)  # type: ignore[attr-defined]
+        smaller = [replace(noise, scale=noise.scale / 2) for noise in (total, scores, *counts)]
+        return smaller[0], smaller[1], tuple(smaller[2:])
+
+
+def test_spending_more_than_the_parts_is_noticed() -> None:
+    domain = domain_of(2, 2)
+    honest = plan_of(domain)
+    mutant = SpendsAllOnEach(
+        config=honest.config, domain=honest.domain, spec=honest.spec, cap=honest.cap
+    )
+    assert exact.worst_epsilon(worst(domain, plan=mutant)) > 1.9 * EPSILON
+
+
+def test_releasing_the_exact_number_of_rows_is_noticed() -> None:
+    assert exact.worst_epsilon(worst(domain_of(2, 2), leak=True)) == float("inf")
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_receipts_of_real_runs_are_accepted_and_refused_for_a_smaller_loss(
+    delta: Fraction,
+) -> None:
+    domain = domain_of(2, 2)
+    plan = plan_of(domain, delta=delta)
+    rows = exact.rows_of(((0, 1), (1, 1)), domain)
+    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
+    proved = verifier.verify(plan.receipt(answers))
+    assert Fraction(99, 100) * EPSILON <= proved.epsilon <= EPSILON
+    smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta)
+    with pytest.raises(VerificationError):
+        verifier.verify(smaller.receipt(answers))

@@ -1,0 +1,227 @@
+"""Criteria: stated before the run, refused in words if they cannot be computed, and judged from noisy and from paid answers."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import pytest
+from django.test import Client
+
+from synth_engine.errors import SpecError
+from synth_engine.evaluation.criteria import Criterion
+from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.spec import Spec
+from synthweb.releases import criteria_page
+from synthweb.releases.models import Release
+from synthweb.runs import choices_file, ranges, released_counts, services, worker
+from synthweb.runs.checks import CheckRequest
+from synthweb.runs.models import SynthesisRun
+from synthweb.runs.planning import PublicFacts
+from tests.cast import Cast
+from tests.web import scene
+from tests.web.html import html_of
+
+pytestmark = pytest.mark.django_db
+NEAR = CheckedFigure(kind="counts", columns=("works",), least=20, within=Fraction(1, 2))
+EXACT = CheckedFigure(kind="counts", columns=("age",), least=1, within=Fraction(1, 1000))
+CRITERIA = (
+    Criterion(asked=NEAR),
+    Criterion(asked=EXACT),
+    Criterion(asked=CheckedFigure(kind="distance", columns=("region",)), most=Fraction(1, 2)),
+)
+FORM = {
+    "mechanism": "independent",
+    "epsilon": "1",
+    "delta": "0",
+    "param-noise": "laplace",
+    "parameters_of": "independent",
+    "criteria_counts": "works",
+    "criteria_least": "20",
+    "criteria_within": "50",
+    "criteria_distances": "region: 50\nage: 25",
+    "request_key": "a press",
+}
+
+
+def spec(mechanism: str = "independent") -> Spec:
+    return Spec.from_json({"mechanism": mechanism, "epsilon": "1", "delta": "1e-9"})
+
+
+def submit(cast: Cast, *criteria: Criterion, mechanism: str = "independent") -> SynthesisRun:
+    return services.submit(
+        steward=cast.steward,
+        dataset=scene.funded(cast),
+        spec=spec(mechanism),
+        facts=PublicFacts(criteria=criteria),
+    )
+
+
+def test_criteria_are_fixed_with_the_run_and_judged_from_the_noisy_answers(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    run = submit(cast, *CRITERIA)
+    assert [Criterion.from_json(each) for each in run.criteria] == list(CRITERIA)
+    worker.synthesize(code=run.code)
+    release = Release.objects.get()
+    assert release.criteria == run.criteria
+    waiting = criteria_page.page_of(release)
+    assert waiting.waits
+    assert {line.private_verdict for line in waiting.lines} == {"cannot-tell"}
+    ranges.compute(code=services.request_ranges(release=release).code)
+    released_counts.compute(code=services.request_counts(release=release).code)
+    page = criteria_page.page_of(release)
+    assert not page.waits
+    near, exact, distance = page.lines
+    assert near.private_verdict == "met"  # counts of about 150 with noise of about 4
+    assert exact.private_verdict != "met"  # no count of noise is known so well
+    assert distance.private_verdict == "met"
+    # The same figures, paid for.
+    request = CheckRequest(figures=tuple(each.asked for each in CRITERIA), epsilon=Fraction(2))
+    asked = services.submit_check(steward=cast.steward, release=release, request=request)
+    worker.synthesize(code=asked.code)
+    lines = criteria_page.page_of(release).lines
+    assert [line.paid_verdict for line in (lines[0], lines[2])] == ["met", "met"]
+    client = browser(cast.steward)
+    html = html_of(client.get(f"/releases/{release.code}/criteria/"))
+    assert html.count("data-private=") == 3
+    rest = client.get(f"/api/v1/releases/{release.code}/criteria/").json()
+    assert [each["private"] for each in rest] == [line.private_verdict for line in lines]
+    assert client.get(f"/releases/{release.code}/paid/new/?figures=criteria").status_code == 200
+    worker.table_errand(code=services.request_report(release=release, actor=cast.steward).code)
+    compare = html_of(client.get(f"/releases/{release.code}/compare/"))
+    assert "data-exact-criteria" in compare
+    assert "/criteria/" in html_of(client.get(f"/releases/{release.code}/receipt/"))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "mechanism"),
+    [
+        (
+            Criterion(
+                asked=CheckedFigure(kind="distance", columns=("nowhere",)), most=Fraction(1, 2)
+            ),
+            "independent",
+        ),
+        # Independent columns say nothing of pairs.
+        (
+            Criterion(
+                asked=CheckedFigure(kind="mean-distance", columns=("region", "age", "works")),
+                most=Fraction(1, 2),
+            ),
+            "independent",
+        ),
+        (
+            Criterion(
+                asked=CheckedFigure(kind="mean-distance", columns=("region", "age")),
+                most=Fraction(1, 2),
+            ),
+            "auto",
+        ),
+    ],
+)
+def test_a_criterion_that_cannot_be_computed_is_refused_before_anything_is_held(
+    cast: Cast, criterion: Criterion, mechanism: str
+) -> None:
+    with pytest.raises(SpecError):
+        submit(cast, criterion, mechanism=mechanism)
+    assert not SynthesisRun.objects.exists()
+
+
+def test_the_form_states_criteria_and_a_file_of_choices_fills_it_in_again(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    dataset, client = scene.funded(cast), browser(cast.steward)
+    address = f"/datasets/{dataset.code}/releases/new/"
+    for wrong in (
+        {"criteria_distances": "region"},
+        {"criteria_distances": "region: many"},
+        {"criteria_distances": "nowhere: 5"},
+        {"criteria_counts": "age, region, works, more"},
+        {"criteria_least": "-1"},
+        {"criteria_within": "0"},
+        {"criteria_pairs": "5"},
+    ):
+        page = html_of(client.post(address, FORM | wrong))
+        assert 'role="alert"' in page, wrong
+        assert not SynthesisRun.objects.exists(), wrong
+    # A request that estimates says what the criteria need, and one that asks for more needs more.
+    needed = [
+        re.search(
+            r"data-needed>[^<]*?about ([0-9.]+)",
+            html_of(client.post(f"{address}estimate/", FORM | {"criteria_within": per_cent})),
+        )
+        for per_cent in ("50", "90")
+    ]
+    assert needed != [None] * 2
+    assert float(needed[0][1]) > float(needed[1][1])  # type: ignore[index]
+    assert client.post(address, FORM).status_code == 302
+    run = SynthesisRun.objects.get()
+    assert [each["kind"] for each in run.criteria] == ["counts", "distance", "distance"]
+    kept = client.get(f"/runs/{run.code}/choices.json").content
+    assert "seed" not in json.loads(kept)
+    brought = io.BytesIO(kept)
+    brought.name = "choices.json"
+    page = html_of(client.post(address, {"choices": brought}))
+    assert "region: 50" in page
+    assert 'value="laplace" selected' in page
+    again = html_of(client.get(f"{address}?like={run.code}"))
+    assert "region: 50" in again
+    assert SynthesisRun.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b"{}",
+        b'{"schema": "synthweb/choices/1"}',
+        b'{"schema": "synthweb/choices/1", "mechanism": "auto", "epsilon": "nothing"}',
+        b'{"schema": "synthweb/choices/1", "mechanism": "gone", "epsilon": "1"}',
+        b'{"schema": "synthweb/choices/1", "mechanism": "auto", "epsilon": "1", "criteria": 3}',
+        b'{"schema": "synthweb/choices/1", "mechanism": "auto", "epsilon": "1", "criteria": [{}]}',
+        b'{"schema": "synthweb/choices/1", "mechanism": "auto", "epsilon": "1", "seed": "1"}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_file_of_choices_is_refused_in_words(content: bytes) -> None:
+    with pytest.raises(SpecError):
+        choices_file.initial_of(content)
+
+
+def test_rest_states_criteria(cast: Cast, browser: Callable[..., Client]) -> None:
+    dataset, client = scene.funded(cast), browser(cast.steward)
+    send = partial(client.post, "/api/v1/runs/", content_type="application/json")
+    body = {"dataset": dataset.code, "mechanism": "independent", "epsilon": "1"}
+    stated = [criterion.to_json() for criterion in CRITERIA]
+    assert (
+        send(body | {"criteria": [{"kind": "distance", "columns": ["age"]}]}).status_code == 422
+    )
+    answer = send(body | {"criteria": stated})
+    assert answer.status_code == 202
+    assert answer.json()["criteria"] == stated
+
+
+def test_private_checks_then_sharing_then_the_exact_look_earn_no_mark(
+    cast: Cast, browser: Callable[..., Client]
+) -> None:
+    """The straight path, in the order of the steps; a check that is asked for after the look says so."""
+    played = scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
+    client, release = browser(cast.steward), played.release
+    check = scene.measured(steward=cast.steward, release=release)
+    for tab in ("look", "expected", "marginals", "paid"):
+        assert client.get(f"/releases/{release.code}/{tab}/").status_code == 200
+    assert client.get(f"/releases/{release.code}/compare/").status_code == 200
+    receipt = client.get(f"/api/v1/releases/{release.code}/receipt/").json()
+    assert not receipt["chosen_after_looking"]
+    assert not receipt["marks"]
+    assert not check.receipt["chosen_after_looking"]
+    assert scene.measured(steward=cast.steward, release=release).receipt["chosen_after_looking"]
