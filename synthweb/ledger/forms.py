@@ -304,8 +304,8 @@ class GrantForm(forms.Form):
         cleaned = self.cleaned_data
         return {
             "amount": Amount(**{name: cleaned[name] for name in CURRENCIES if name in cleaned}),
-            "account": self.joinable.get(cleaned.get("account", NEW)),
             "opening": Opening(
+                account=self.joinable.get(cleaned.get("account", NEW)),
                 name=cleaned.get("name", ""),
                 separate=not self.covering and not cleaned.get("account"),
                 separate_reason=cleaned.get("separate_reason", ""),

@@ -202,7 +202,9 @@ def deciding(
 def confirming(budget_request: BudgetRequest, grant: forms.GrantForm) -> dict[str, object]:
     """The page that asks a second time before a cap grows. grant: as it was typed, and valid."""
     decision = grant.decision
-    account = None if decision["opening"].separate else grant.covering or decision["account"]
+    account = (
+        None if decision["opening"].separate else grant.covering or decision["opening"].account
+    )
     return {
         "asked": budget_request,
         "grant": grant,

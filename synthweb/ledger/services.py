@@ -117,9 +117,11 @@ def request_budget(
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """How a new account is opened. separate: even if another one could be joined. separate_reason: needed for content that
-    another account covers, because two caps on the same rows add up for the people in them."""
+    """Which account a grant goes to. account: one to join; without it a new one is opened. separate: even if another one could be
+    joined. separate_reason: needed for content that another account covers, because two caps on the same rows add up for the
+    people in them."""
 
+    account: BudgetAccount | None = None
     name: str = ""
     separate: bool = False
     separate_reason: str = ""
@@ -135,12 +137,11 @@ def grant(
     request: BudgetRequest,
     reason: str,
     amount: Amount | None = None,
-    account: BudgetAccount | None = None,
     opening: Opening = USUAL_OPENING,
     lapses_on: date | None = None,
 ) -> LedgerEntry | None:
     """Grant `amount` (else what was asked) to the dataset's account: the one that covers it, else the one named by
-    `account` or by the request, else (or if `opening` says so) a new one.
+    `opening` or by the request, else (or if `opening` says so) a new one.
 
     lapses_on: the day, in UTC, from which on nothing of it can be spent; None: it never expires.
     None is returned where two custodians are needed and this is the first: the approval is recorded, and nothing is granted yet."""
@@ -151,7 +152,7 @@ def grant(
     protection = selectors.protection_of(dataset)
     covering = selectors.account_of(dataset)
     # A dataset spends from one account for good, so the covering one is never exchanged.
-    chosen = covering or (None if opening.separate else account or request.account)
+    chosen = covering or (None if opening.separate else opening.account or request.account)
     _require_amount(amount, rule=request.rule, adds=chosen is not None)
     if chosen is None:
         _lock_organisation(dataset)

@@ -212,7 +212,7 @@ def test_tables_on_the_same_people_share_an_account(who, account):
         custodian=who.custodian,
         request=asked(who, second),
         reason="Same people.",
-        account=account,
+        opening=ledger.Opening(account=account),
     )
     assert selectors.account_of(second) == account
     hold(account, "run1", (11, 0, 0), dataset_code=second.code)
@@ -248,7 +248,12 @@ def test_the_same_content_never_opens_a_fresh_cap_silently(who):
     with pytest.raises(ledger.SameContent):
         ledger.grant(custodian=who.custodian, request=request, reason="Agreed.")
     assert BudgetAccount.objects.count() == 1
-    ledger.grant(custodian=who.custodian, request=request, reason="Agreed.", account=first)
+    ledger.grant(
+        custodian=who.custodian,
+        request=request,
+        reason="Agreed.",
+        opening=ledger.Opening(account=first),
+    )
     assert selectors.account_of(again) == first
 
 

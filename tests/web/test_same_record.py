@@ -50,14 +50,19 @@ def test_the_same_table_is_not_counted_by_other_records_under_one_account(
     request = scene.ask(steward=cast.steward, dataset=again)
     held = LedgerEntry.objects.count()
     with pytest.raises(UnitMismatch, match="another number of records"):
-        ledger.grant(custodian=cast.custodian, request=request, reason="Yes.", account=account)
+        ledger.grant(
+            custodian=cast.custodian,
+            request=request,
+            reason="Yes.",
+            opening=ledger.Opening(account=account),
+        )
     assert LedgerEntry.objects.count() == held
     other = _described(cast, first)
     ledger.grant(
         custodian=cast.custodian,
         request=scene.ask(steward=cast.steward, dataset=other),
         reason="Yes.",
-        account=account,
+        opening=ledger.Opening(account=account),
     )
 
 

@@ -81,7 +81,8 @@ def test_two_who_do_not_approve_the_same_grant_nothing(who, second, made, differ
     other = setup.granted(who, setup.dataset(who), amount=Amount(epsilon=NANO))
     asked = setup.asked(who, made, amount=Amount(epsilon=3 * NANO))
     decide(who.custodian, asked)
-    differing = {"account": other} if differing == "account" else differing
+    if differing == "account":
+        differing = {"opening": ledger.Opening(account=other)}
     assert decide(second, asked, **differing) is None
     assert decide(who.custodian, asked, **differing).epsilon == (
         differing.get("amount", Amount(epsilon=3 * NANO)).epsilon

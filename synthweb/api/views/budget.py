@@ -93,15 +93,17 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
         asked = selectors.request_for(caller(request), code, need=DECIDE)
         data = _validated(DecisionSerializer, request)
         chosen = {name: data[name] for name in ("name", "separate_reason") if name in data}
+        joined = (
+            selectors.account_for(caller(request), data["account"])
+            if "account" in data
+            else None
+        )
         services.grant(
             custodian=caller(request),
             request=asked,
             reason=data["reason"],
             amount=amount_from(data) if data.keys() & {"epsilon", "delta", "rho"} else None,
-            account=selectors.account_for(caller(request), data["account"])
-            if "account" in data
-            else None,
-            opening=services.Opening(**chosen),
+            opening=services.Opening(account=joined, **chosen),
             lapses_on=data.get("lapses_on"),
         )
         # Read again: the service decided on a row that it had locked, not on `asked`.
