@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from synth_engine import codec, dictionaries, pipeline
 from synth_engine.domain import Domain, Integer, Number
+from synth_engine.evaluation import distances
 from synth_engine.spec import Spec
 
 Codes = npt.NDArray[np.int64]
@@ -119,9 +120,8 @@ class Scorer:
 
     def __call__(self, table: pd.DataFrame) -> float:
         both = {name: self._codes(name, table[name]) for name in self.real.columns}
-        return 1000 * (
-            1
-            - fmean(self._distance([both[name] for name in clique]) for clique in self.cliques)
+        return distances.k_marginal_score(
+            self._distance([both[name] for name in clique]) for clique in self.cliques
         )
 
     def _codes(self, name: str, column: pd.Series) -> tuple[Codes, Codes, int]:
@@ -161,7 +161,7 @@ class Scorer:
             cells = [so_far * values + half for so_far, half in zip(cells, halves, strict=True)]
             size *= values
         shares = [np.bincount(one, minlength=size) / len(one) for one in cells]
-        return float(np.abs(shares[0] - shares[1]).sum() / 2)
+        return distances.total_variation(shares[0], shares[1])
 
 
 def _placed(column: pd.Series, ends: npt.NDArray[np.float64]) -> Codes:

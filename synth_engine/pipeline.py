@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import gzip
 import hashlib
+import itertools
 import secrets
 import traceback
 import zlib
@@ -289,7 +290,10 @@ def report(
     domain = model.domain
     codes = model.sample(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
-    generated = codec.count_generated(domain, mechanisms.draw_blocks(model, rows, seed))
+    # Drawing and refining records takes longest of all, so that it happens once.
+    blocks = mechanisms.draw_blocks(model, rows, seed, codes=codes)
+    first_block = next(blocks)
+    generated = codec.count_generated(domain, itertools.chain([first_block], blocks))
     synthetic = CodedTable(
         codes=codes,
         domain=domain,
@@ -316,9 +320,7 @@ def report(
         of_texts=reading_of_texts.count(text_rows) if reading_of_texts else (),
         cells=confidential_rows.count_raw_columns(path, domain, **form),
     )
-    first = codec.as_text(
-        domain, next(mechanisms.draw_blocks(model, rows, seed)).head(REPORT_ROWS)
-    )
+    first = codec.as_text(domain, first_block.head(REPORT_ROWS))
     shown = [name for name in domain.columns if name in first]
     return comparison.compare(
         comparison.tally(table, progress=progress),
@@ -390,6 +392,7 @@ class _RoomTable:
         self.domain = rows.domain
         self.records = rows.total
         self.contingency = functools.partial(counts.contingency, rows)
+        self.occupied_cells = functools.partial(counts.occupied_cells, rows)
         self.distances = functools.partial(counts.distances, rows)
         self.commutes = functools.partial(counts.commutes, rows)
         self.occupied = functools.partial(counts.occupied, rows)

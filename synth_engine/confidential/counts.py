@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import places, prefixes
+from synth_engine.codec import cells, places, prefixes
 from synth_engine.codec.commutes import Commute
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
@@ -39,6 +39,13 @@ def contingency(
     shape = tuple(sizes.values())
     columns = [(rows.codes(name), bins.get(name)) for name in clique]
     return _tally(columns, shape, records=rows.total).reshape(shape)
+
+
+def occupied_cells(
+    rows: Rows, clique: tuple[str, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells of a table that hold records, by their row-major number, and how many. Exact, and never to be released."""
+    return cells.occupied_cells(rows.codes, clique, rows.domain.shape(clique))
 
 
 def _tally(

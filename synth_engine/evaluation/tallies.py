@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine.codec import RawColumn, RawPairs, places, prefixes
+from synth_engine.codec import RawColumn, RawPairs, cells, places, prefixes
 from synth_engine.codec.commutes import Commute
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
@@ -78,6 +78,9 @@ class TallySource(Protocol):
     def contingency(self, clique: Clique) -> NDArray[np.int64]:
         """Records in each cell, one axis for each attribute of the clique."""
 
+    def occupied_cells(self, clique: Clique) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells of a clique that hold records, by their place in row-major order, and the records in each."""
+
     def distances(self, pair: Pair) -> NDArray[np.int64]:
         """Records by the distance of two places, in the bins of `codec.places`; last, those that lack a place."""
 
@@ -127,10 +130,13 @@ class CodedTable:
     def contingency(self, clique: Clique) -> NDArray[np.int64]:
         shape = self.domain.shape(clique)
         # Row-major cell numbers by Horner's rule.
-        cells = np.zeros(self.records, dtype=np.int64)
+        numbers = np.zeros(self.records, dtype=np.int64)
         for name, size in zip(clique, shape, strict=True):
-            cells = cells * size + self.codes[name]
-        return np.bincount(cells, minlength=prod(shape)).reshape(shape)
+            numbers = numbers * size + self.codes[name]
+        return np.bincount(numbers, minlength=prod(shape)).reshape(shape)
+
+    def occupied_cells(self, clique: Clique) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return cells.occupied_cells(self.codes.__getitem__, clique, self.domain.shape(clique))
 
     def distances(self, pair: Pair) -> NDArray[np.int64]:
         return places.histogram(self.codes.__getitem__, domain=self.domain, pair=pair)

@@ -182,17 +182,28 @@ def forecast_curve(
 
 
 def draw_blocks(
-    model: Model, rows: int, seed: str, *, sampler: int = FIRST_SAMPLER
+    model: Model,
+    rows: int,
+    seed: str,
+    *,
+    sampler: int = FIRST_SAMPLER,
+    codes: Codes | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
     to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 or 2; each gives other rows for a seed, the same
-    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md)."""
+    for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: those that `model.sample` gave for these rows and this
+    seed, so that the first sampler does not draw them again."""
     texts = model.written(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     start = 0
     # Each block has generators of its own, so that a block can be made again without those
     # before it.
-    for number, block in enumerate(_code_blocks(model, rows, seed=seed, sampler=sampler)):
+    blocks = (
+        _code_blocks(model, rows, seed=seed, sampler=sampler)
+        if codes is None
+        else _split(codes, rows)
+    )
+    for number, block in enumerate(blocks):
         frame = codec.decode(
             model.domain, block, generator(seed, purpose=("decode", str(number)))
         )
@@ -224,7 +235,11 @@ def _code_blocks(model: Model, rows: int, *, seed: str, sampler: int) -> Iterato
             "there is no sampler of this version",
             repair=f"ask for one of {FIRST_SAMPLER} to {SAMPLER}",
         )
-    codes = model.sample(rows, seed=seed)
+    yield from _split(model.sample(rows, seed=seed), rows)
+
+
+def _split(codes: Codes, rows: int) -> Iterator[Codes]:
+    """The blocks of the first sampler."""
     for start in range(0, max(rows, 1), BLOCK):
         yield {name: column[start : start + BLOCK] for name, column in codes.items()}
 

@@ -64,6 +64,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/evaluation/column_shapes.py",
     "synth_engine/evaluation/expected.py",
     "synth_engine/evaluation/expected_errors.py",
+    "synth_engine/evaluation/figures/k_marginals.py",
     "synth_engine/evaluation/report.py",
     "synth_engine/plans/implicates.py",
 }

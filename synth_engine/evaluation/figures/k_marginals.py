@@ -1,0 +1,401 @@
+"""Tables of two to eight columns: NIST's k-marginal score, squared errors, and the groups of records that fit worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import comb
+from statistics import fmean
+
+import numpy as np
+
+from synth_engine.codec.cells import MAX_CELLS
+from synth_engine.domain import Attribute, Domain
+from synth_engine.evaluation import blind_spots, style, wording
+from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
+from synth_engine.evaluation.distances import (
+    Array,
+    Counts,
+    chance_distance,
+    chance_distances,
+    chance_squared_error,
+    k_marginal_score,
+    shares,
+    squared_error,
+    total_variation,
+)
+from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides, Tile
+from synth_engine.evaluation.plots import Figure, Report, Trace, frame
+from synth_engine.evaluation.tallies import (
+    Clique,
+    ContingencyTable,
+    Tallies,
+    TallySource,
+    align,
+)
+from synth_engine.evaluation.thousands import grouped
+from synth_engine.evaluation.wording import Explanation, Json
+
+SIZES = range(
+    4, 9
+)  # columns of a table that is counted for this figure; smaller ones are counted for others
+SETS = 4  # of columns, of each size
+SEED = 0
+ATTEMPTS = 200
+MAX_GROUPS = 60  # codes of a column by which records are grouped
+MIN_RECORDS = 100  # real records of a group that is judged
+MAX_LISTED = 50
+MAX_DRAWN = 15
+
+_Aligned = tuple[Clique, Counts, Counts]
+"""A clique with the counts of both sides, cell against cell."""
+
+SECTION = FigureSection(
+    "k-marginals", "Many columns at once", 65, (("k-marginals", "k-marginals"),)
+)
+
+
+def cliques(domain: Domain) -> list[Clique]:
+    """Sets of four to eight columns, four of each size at most: a public choice, by a fixed seed and the domain alone.
+    Sets whose cells 64-bit integers cannot number are left out."""
+    rng = np.random.default_rng(SEED)
+    names = domain.names
+    return [
+        clique
+        for size in SIZES
+        if size <= len(names)
+        for clique in _selected(domain, size=size, rng=rng)
+    ]
+
+
+def _selected(domain: Domain, *, size: int, rng: np.random.Generator) -> list[Clique]:
+    names = domain.names
+    wanted = min(SETS, comb(len(names), size))
+    selected: dict[Clique, None] = {}
+    for _ in range(ATTEMPTS):
+        if len(selected) == wanted:
+            break
+        columns = np.sort(rng.choice(len(names), size, replace=False))
+        clique = tuple(names[column] for column in columns)
+        if domain.cells(clique) <= MAX_CELLS:
+            selected[clique] = None
+    return list(selected)
+
+
+class KMarginals(ComparisonFigure):
+    """A line of scores by the number of columns, and bars of the groups with the lowest scores."""
+
+    field = "k_marginals"
+    position = 45
+    section = SECTION
+    explanations = {
+        "k_marginals": Explanation(
+            title="k-marginal score",
+            what="NIST's score of the tables of k columns: 1000 less a thousand times their mean total variation distance. "
+            "Pairs and triples are those above; of four to eight columns, up to four sets are drawn by a fixed seed. Beside "
+            "it stands the sum of squared errors of the shares of all cells.",
+            how="1000 is a perfect copy of the table's counts, 0 has no record in common. With many columns almost every "
+            "combination is rare, so that even a second sample of the same people has a low score: compare with the dashed line. "
+            "A score far above it in tables of eight columns is a copy, not a fit.",
+        ),
+        "k_marginal_groups": Explanation(
+            title="Groups with the lowest scores",
+            what="The k-marginal score within a group: records that share a value of one column, compared in every other "
+            f"column. Columns of at most {MAX_GROUPS} codes make groups; those of fewer than {MIN_RECORDS} real records are "
+            "not judged.",
+            how="The groups come by how much lower they score than a second sample of the same people would. A group that "
+            "the synthetic table lacks scores 0.",
+        ),
+    }
+
+    def tally(self, source: TallySource) -> dict[Clique, ContingencyTable]:
+        tables = {}
+        for clique in cliques(source.domain):
+            cells, counts = source.occupied_cells(clique)
+            tables[clique] = ContingencyTable(source.domain.shape(clique), cells, counts)
+        return tables
+
+    def entry(self, sides: Sides) -> Json:
+        scores = [
+            _score(size, tables, sides) for size, tables in _by_size(sides).items() if tables
+        ]
+        groups = sorted(_groups(sides), key=lambda group: group["score"] - group["by_chance"])
+        return {"scores": scores, "groups": groups[:MAX_LISTED], "judged_groups": len(groups)}
+
+    def tiles(self, report: Report) -> list[Tile]:
+        entry = report.get(self.field)
+        return [
+            Tile.of(
+                f"k-marginal score, {line['size']} columns",
+                f"{line['score']:.0f}",
+                line["verdict"],
+            )
+            for line in (entry["scores"] if entry else [])
+            if line["size"] == 3
+        ]
+
+    def cards(self, report: Report) -> list[Card]:
+        entry = report.get(self.field)
+        if not entry or not entry["scores"]:
+            return []
+        cards = [_score_card(report, entry["scores"])]
+        if entry["groups"]:
+            cards.append(_group_card(report, entry))
+        return cards
+
+
+def _by_size(sides: Sides) -> dict[int, list[_Aligned]]:
+    """The tables that both sides have counted, cell against cell, by their number of columns."""
+    tables: dict[int, list[_Aligned]] = {
+        size: [
+            (clique, *align(sides.real[clique], sides.synthetic[clique]))
+            for clique in sides.cliques(size)
+        ]
+        for size in (2, 3)
+    }
+    counted = sides.counted(KMarginals.field) or {"real": {}, "synthetic": {}}
+    for clique, real in counted["real"].items():
+        if clique in counted["synthetic"]:
+            pair = align(real, counted["synthetic"][clique])
+            tables.setdefault(len(clique), []).append((clique, *pair))
+    return tables
+
+
+def _score(size: int, tables: Sequence[_Aligned], sides: Sides) -> Json:
+    """The score of all tables of so many columns, and what chance alone would give."""
+    halves = [(shares(real), shares(synthetic)) for _, real, synthetic in tables]
+    distances = [total_variation(*half) for half in halves]
+    chances = [chance_distance(real, synthetic) for _, real, synthetic in tables]
+    hidden = sorted({name for clique, *_ in tables for name in sides.hidden(clique)})
+    verdict = wording.distance_verdict(fmean(distances), chance=fmean(chances))
+    return {
+        "size": size,
+        "tables": len(tables),
+        "score": k_marginal_score(distances),
+        "by_chance": k_marginal_score(chances),
+        "squared_error": fmean(squared_error(*half) for half in halves),
+        "squared_error_by_chance": fmean(
+            chance_squared_error(real, synthetic) for _, real, synthetic in tables
+        ),
+        "verdict": blind_spots.group_verdict(verdict, hidden),
+    }
+
+
+def _groups(sides: Sides) -> Iterator[Json]:
+    """The score of each group of real records that can be judged."""
+    pairs = [set(pair) for pair in sides.cliques(2)]
+    for column in sides.columns:
+        if column.size <= MAX_GROUPS:
+            others = [other for other in sides.columns if {column.name, other.name} in pairs]
+            if others:
+                yield from _groups_by(column, others, sides)
+
+
+def _groups_by(column: Attribute, others: Sequence[Attribute], sides: Sides) -> Iterator[Json]:
+    totals = sides.real[column.name,].dense(), sides.synthetic[column.name,].dense()
+    judged = np.flatnonzero(totals[0] >= MIN_RECORDS)
+    if not judged.size:
+        return
+    distances, chances = np.zeros((2, len(others), judged.size))
+    for index, other in enumerate(others):
+        halves = [_table(side, column, other)[judged] for side in (sides.real, sides.synthetic)]
+        parts = [half / np.maximum(half.sum(axis=1, keepdims=True), 1.0) for half in halves]
+        distances[index] = 0.5 * np.abs(parts[0] - parts[1]).sum(axis=1)
+        # A group that the synthetic table lacks has nothing in common with it.
+        distances[index, ~halves[1].any(axis=1)] = 1.0
+        chances[index] = chance_distances(*halves)
+    for place, code in enumerate(judged.tolist()):
+        worst = int(np.argmax(distances[:, place] - chances[:, place]))
+        yield {
+            "column": column.name,
+            "label": column.labels[code],
+            "records": {"real": int(totals[0][code]), "synthetic": int(totals[1][code])},
+            "score": k_marginal_score(distances[:, place].tolist()),
+            "by_chance": k_marginal_score(chances[:, place].tolist()),
+            "worst_column": others[worst].name,
+        }
+
+
+def _table(side: Tallies, column: Attribute, other: Attribute) -> Array:
+    """Counts by group and by the other column; noisy counts below zero count as zero."""
+    clique = (column.name, other.name)
+    table = side[clique].dense() if clique in side else side[clique[::-1]].dense().T
+    return np.maximum(table, 0).astype(np.float64)
+
+
+def _score_card(report: Report, scores: Sequence[Json]) -> Card:
+    rows = [
+        (
+            str(line["size"]),
+            str(line["tables"]),
+            f"{line['score']:.0f}",
+            f"{line['by_chance']:.0f}",
+            f"{line['squared_error']:.2e}",
+            f"{line['squared_error_by_chance']:.2e}",
+            f"{MARKS[line['verdict']['level']]} {line['verdict']['level']}",
+        )
+        for line in scores
+    ]
+    head = (
+        "Columns of a table",
+        "Tables",
+        "Score",
+        "By chance",
+        "Squared error",
+        "Squared error by chance",
+        "Difference",
+    )
+    table = make_table("k-marginal scores by number of columns", head, rows, words=True)
+    # Triples are what NIST scores; a table of two columns has none.
+    shown = next((line for line in scores if line["size"] == 3), scores[0])
+    verdict = shown["verdict"]
+    words = (
+        f"{shown['score']:.0f} of 1000 in tables of {shown['size']} columns. {verdict['words']}"
+    )
+    made = make_card(
+        report,
+        "k-marginals",
+        report["reading"]["k_marginals"],
+        table,
+        words,
+        figure=draw_scores(report, scores),
+    )
+    return replace(made, mark=MARKS[verdict["level"]])
+
+
+def draw_scores(report: Report, scores: Sequence[Json]) -> Figure:
+    """Scores by the number of columns, beside those of a second sample of the same people."""
+    sizes = [line["size"] for line in scores]
+    traces: list[Trace] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": name,
+            "x": sizes,
+            "y": [line[field] for line in scores],
+            "line": {"color": colour, "width": 2, "dash": dash},
+            "marker": {"symbol": symbol, "size": 8},
+            "hovertemplate": "%{x} columns: %{y:.0f}<extra>" + name + "</extra>",
+        }
+        for name, field, colour, dash, symbol in (
+            ("synthetic", "score", style.SYNTHETIC, "solid", "circle"),
+            (
+                "a second sample of the same people",
+                "by_chance",
+                style.REAL,
+                "4px,2px",
+                "diamond-open",
+            ),
+        )
+    ]
+    layout = {
+        "xaxis": {
+            "title": {"text": "columns of a table"},
+            "showgrid": False,
+            "zeroline": False,
+            "dtick": 1,
+        },
+        "yaxis": {
+            "title": {"text": "k-marginal score"},
+            "range": [0, 1030],
+            "gridcolor": style.QUIET,
+            "zeroline": False,
+            "automargin": True,
+        },
+    }
+    ends = "; ".join(
+        f"{line['size']} columns {line['score']:.0f}, by chance {line['by_chance']:.0f}"
+        for line in scores
+    )
+    return frame(
+        report, traces, layout, words=f"k-marginal scores by number of columns: {ends}."
+    )
+
+
+def _group_card(report: Report, entry: Json) -> Card:
+    groups = entry["groups"]
+    rows = [
+        (
+            f"{group['column']} is {group['label']}",
+            f"{group['score']:.0f}",
+            f"{group['by_chance']:.0f}",
+            grouped(group["records"]["real"]),
+            grouped(group["records"]["synthetic"]),
+            group["worst_column"],
+        )
+        for group in groups
+    ]
+    head = ("Group", "Score", "By chance", "Real records", "Synthetic records", "Worst column")
+    table = make_table("Groups with the lowest scores", head, rows, words=True)
+    first = groups[0]
+    words = (
+        f"Lowest of {entry['judged_groups']} groups beyond chance: {first['column']} is {first['label']}, "
+        f"{first['score']:.0f} of 1000 (about {first['by_chance']:.0f} by chance alone), most in {first['worst_column']}."
+    )
+    return make_card(
+        report,
+        "k-marginal-groups",
+        report["reading"]["k_marginal_groups"],
+        table,
+        words,
+        figure=draw_groups(report, groups[:MAX_DRAWN]),
+    )
+
+
+def draw_groups(report: Report, groups: Sequence[Json]) -> Figure:
+    """A bar for each group, with a mark where a second sample of the same people would be; the worst one on top."""
+    labels = [
+        style.escape(style.shorten(f"{group['column']}: {group['label']}")) for group in groups
+    ]
+    places = list(range(len(groups)))
+    traces: list[Trace] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": "synthetic",
+            "y": places,
+            "x": [group["score"] for group in groups],
+            "marker": {"color": style.SYNTHETIC},
+            "customdata": labels,
+            "hovertemplate": "%{customdata}: %{x:.0f}<extra></extra>",
+        },
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "a second sample of the same people",
+            "y": places,
+            "x": [group["by_chance"] for group in groups],
+            "marker": {
+                "symbol": "line-ns-open",
+                "size": 14,
+                "color": style.REAL,
+                "line": {"width": 2},
+            },
+            "customdata": labels,
+            "hovertemplate": "%{customdata}, by chance: %{x:.0f}<extra></extra>",
+        },
+    ]
+    layout = {
+        "xaxis": {
+            "title": {"text": "k-marginal score"},
+            "range": [0, 1000],
+            "gridcolor": style.QUIET,
+            "zeroline": False,
+        },
+        "yaxis": {
+            "tickvals": places,
+            "ticktext": labels,
+            "autorange": "reversed",
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+        },
+        "height": 160 + 24 * len(groups),
+    }
+    words = "Groups with the lowest k-marginal scores: " + "; ".join(
+        f"{group['column']} is {group['label']}, {group['score']:.0f}" for group in groups[:3]
+    )
+    return frame(report, traces, layout, words=f"{words}.")
+
+
+FIGURE = KMarginals()
