@@ -112,6 +112,21 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
+    sub.add_argument(
+        "--models",
+        action="store_true",
+        help="train models on synthetic records and test them on real ones",
+    )
+    sub.add_argument("--target", metavar="COLUMN", default="", help="with --models: to predict")
+    sub.add_argument(
+        "--protected",
+        metavar="COLUMN",
+        default="",
+        help="with --models: whose groups are compared",
+    )
+    sub.add_argument(
+        "--risks", action="store_true", help="try attacks: lower bounds, never the guarantee"
+    )
     _form_arguments(sub)
     sub = command(
         "domain",

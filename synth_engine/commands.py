@@ -366,11 +366,24 @@ def compare(options: argparse.Namespace) -> None:
     from synth_engine import pipeline
 
     _require(options, options.real, options.synthetic, options.domain, options.form)
+    if (options.target or options.protected) and not options.models:
+        raise InputError("a column for models without --models", repair="add --models")
     domain = domains.read(options.domain)
     form = _form(options)
+    aim = pipeline.TrainingAim(target=options.target, protected=options.protected)
+    aim.require(domain)
     report = pipeline.compare(
         options.real, options.synthetic, domain=domain, dialect=form, progress=_progress()
     )
+    synthetic = pipeline.WrittenTable(path=options.synthetic, domain=domain)
+    if options.models:
+        report["models"] = pipeline.train_models(
+            options.real, synthetic, aim=aim, dialect=form, progress=_progress()
+        )
+    if options.risks:
+        report["risks"] = pipeline.estimate_risks(
+            options.real, synthetic, dialect=form, progress=_progress()
+        )
     from synth_engine.evaluation import raw_values
 
     if damaged := raw_values.damaged_columns(report):

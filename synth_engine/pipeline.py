@@ -28,9 +28,11 @@ from synth_engine.confidential import counts
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.trials import attacks, record_samples, training
+from synth_engine.confidential.trials.training import TrainingAim as TrainingAim
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
-from synth_engine.errors import Cancelled, PrivacyError, SpecError, SynthError
+from synth_engine.errors import Cancelled, PrivacyError, SpecError, SynthError, TableError
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import trees
 from synth_engine.evaluation.figures import texts
@@ -350,9 +352,7 @@ def compare(
             raise attribute.error(
                 "the items to be compared are not known", repair='list them: kind "basket"'
             )
-    public = dataclasses.replace(
-        domain, unit=PrivacyUnit(), repeats=None
-    )  # synthetic records belong to nobody, one a row
+    public = _without_units(domain)
     progress = _guarded(progress)
     real = _open_file(path, domain=domain, dialect=dialect, progress=progress)
     synthetic = _open_file(synthetic_path, domain=public, progress=progress)
@@ -366,6 +366,98 @@ def compare(
             synthetic=_first_rows(synthetic_path, domain=domain),
         ),
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GeneratedTable:
+    """A synthetic table as a model generates it. rows: how many; seed: which ones."""
+
+    model: Model
+    rows: int
+    seed: str
+
+    @property
+    def domain(self) -> Domain:
+        """The description of the table."""
+        return self.model.domain
+
+    def records(self) -> record_samples.RecordSample:
+        """Its records in random order."""
+        codes = self.model.sample(self.rows, seed=self.seed)
+        return record_samples.synthetic_sample(codes, self.domain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenTable:
+    """A file that claims to be synthetic, read by the description of the real one."""
+
+    path: Path | str
+    domain: Domain
+
+    def records(self) -> record_samples.RecordSample:
+        """Its records in random order."""
+        public = _without_units(self.domain)
+        rows = confidential_rows.open_table(self.path, public)
+        return record_samples.synthetic_sample(record_samples.columns_of(rows), public)
+
+
+@_sealed
+def train_models(
+    path: Path | str,
+    synthetic: GeneratedTable | WrittenTable,
+    *,
+    aim: TrainingAim,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = _nobody_watches,
+) -> JsonObject:
+    """The field `models` of a report: models trained on synthetic and on real records, tested on real ones: *not
+    differentially private*. A column that is not there, or a table that is too small, is said in its `notes`."""
+    progress = _guarded(progress)
+    rows = confidential_rows.open_table(
+        path,
+        synthetic.domain,
+        kind=kind,
+        dialect=dialect,
+        progress=lambda _stage, fraction: progress("prepare-models", fraction),
+    )
+    try:
+        aim.require(synthetic.domain)
+        halves = record_samples.split(rows)
+        return training.train(halves, synthetic.records(), aim, progress=progress)
+    except (SpecError, TableError) as error:
+        return {"notes": [f"No models were trained: {error.text}."]}
+
+
+@_sealed
+def estimate_risks(
+    path: Path | str,
+    synthetic: GeneratedTable | WrittenTable,
+    *,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = _nobody_watches,
+) -> JsonObject:
+    """The field `risks` of a report: attacks that were tried on the synthetic table: *not differentially private*, and lower
+    bounds alone. A table that is too small is said in its `notes`."""
+    progress = _guarded(progress)
+    rows = confidential_rows.open_table(
+        path,
+        synthetic.domain,
+        kind=kind,
+        dialect=dialect,
+        progress=lambda _stage, fraction: progress("prepare-attacks", fraction),
+    )
+    try:
+        halves = record_samples.split(rows)
+        return attacks.attack(halves, synthetic.records(), progress=progress)
+    except TableError as error:
+        return {"notes": [f"No attacks were tried: {error.text}."]}
+
+
+def _without_units(domain: Domain) -> Domain:
+    """The description of a synthetic file: its records belong to nobody, one a row."""
+    return dataclasses.replace(domain, unit=PrivacyUnit(), repeats=None)
 
 
 def _open_file(

@@ -94,6 +94,14 @@ def make_card(
     )
 
 
+def make_notes_card(
+    report: Report, key: str, reading: Mapping[str, Any], notes: Sequence[str]
+) -> Card:
+    """The card in the place of figures that could not be computed, with the reasons in words."""
+    table = make_table("Why there are no figures", ("Reason",), [(note,) for note in notes])
+    return make_card(report, key, reading, table, "Not computed.", figure=None)
+
+
 def make_table(
     caption: str,
     head: tuple[str, ...],

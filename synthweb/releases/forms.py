@@ -43,6 +43,53 @@ def _values_of(text: str) -> list[object]:
     return values
 
 
+class ComparisonForm(forms.Form):
+    """What a comparison computes besides its figures, because it takes longer: models that are trained, attacks that are tried."""
+
+    models = forms.BooleanField(
+        required=False,
+        label=_("Train models"),
+        help_text=_(
+            "Prediction, clusters and propensity: trained on synthetic records, tested on real ones."
+        ),
+    )
+    target = forms.ChoiceField(required=False, label=_("Column to predict"))
+    protected = forms.ChoiceField(
+        required=False,
+        label=_("Groups to compare"),
+        help_text=_("A column whose groups models should treat alike, such as sex."),
+    )
+    risks = forms.BooleanField(
+        required=False,
+        label=_("Estimate risk"),
+        help_text=_(
+            "Attacks that are tried on real records: lower bounds, never the guarantee."
+        ),
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        columns: Sequence[str],
+        initial: Mapping[str, Any],
+    ) -> None:
+        super().__init__(data, initial=dict(initial))
+        for name in ("target", "protected"):
+            field = self.fields[name]
+            if not isinstance(field, forms.ChoiceField):
+                raise TypeError("the field has no choices")
+            field.choices = [("", _("none")), *((column, column) for column in columns)]
+            field.widget.attrs["class"] = "form-select"
+        for name in ("models", "risks"):
+            self.fields[name].widget.attrs["class"] = "form-check-input"
+
+    @property
+    def column_fields(self) -> list[forms.BoundField]:
+        """The fields that choose a column, for the page."""
+        return [self["target"], self["protected"]]
+
+
 class SampleForm(forms.Form):
     """How many rows, and the seed of somebody who wants the same table again."""
 

@@ -44,7 +44,7 @@ from synthweb.releases import (
     workload_report,
 )
 from synthweb.releases import look as looks
-from synthweb.releases.forms import LicenceForm, PublicLinkForm, ShareForm
+from synthweb.releases.forms import ComparisonForm, LicenceForm, PublicLinkForm, ShareForm
 from synthweb.releases.models import Release, Sample
 
 NOISE = {
@@ -310,6 +310,24 @@ def column_names(release: Release) -> list[str]:
     """The columns of a sample by which rows can be chosen."""
     columns = domain_of(release.domain_version).table_columns
     return [each.name for each in columns if not isinstance(each, Identifier)]
+
+
+def comparison_form(
+    release: Release,
+    data: Mapping[str, Any] | None = None,
+    *,
+    report: Mapping[str, Any] | None = None,
+) -> ComparisonForm:
+    """What a comparison is to have besides. report: a stored one, whose choices are offered again."""
+    asked = workload_report.asked(release)
+    made = (report or {}).get("models") or {}
+    initial = {
+        "models": bool(made),
+        "target": made.get("target") or (asked.target if asked else ""),
+        "protected": made.get("protected", ""),
+        "risks": bool((report or {}).get("risks")),
+    }
+    return ComparisonForm(data, columns=column_names(release), initial=initial)
 
 
 def compare(release: Release) -> dict[str, object]:

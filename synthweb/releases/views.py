@@ -261,10 +261,12 @@ def compare(request: SignedInRequest, code: str) -> HttpResponse:
             "asked": purposes.asked(release, report),
             "exact": exact_criteria.lines_of(release, report),
         }
+        context["extras"] = screens.comparison_form(release, report=report)
         context["commutes"] = any(each["cells"] for each in report.get("commutes", ()))
     except comparison.UnknownReport:
         # Of an earlier version: it can be made again, and not be shown.
-        return render(request, "releases/compare_ask.html", context | {"expired": True})
+        context |= {"expired": True, "extras": screens.comparison_form(release)}
+        return render(request, "releases/compare_ask.html", context)
     return render(request, "releases/compare.html", context)
 
 

@@ -165,6 +165,8 @@ class TableErrand(Leased):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
     state = models.CharField(max_length=12, choices=State, default=State.WAITING)
+    # Of a comparison: what takes longer and was asked for besides; names of columns, which are public, and no value.
+    extras = models.JSONField(default=dict, blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["state", "lease_held"])]

@@ -25,9 +25,11 @@ from synthweb.lib import number_format
 from synthweb.lib.pagination import SortColumn, listing
 from synthweb.releases import expected, look
 from synthweb.releases import screens as releases
+from synthweb.releases.forms import ComparisonForm
 from synthweb.releases.models import Release
 from synthweb.runs import criteria_fields, public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
+from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
 from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
 from synthweb.runs.public_tables import StatedTable
@@ -270,18 +272,34 @@ def stage_lines(run: SynthesisRun) -> list[StageLine]:
     return lines
 
 
-def report(user: User, release: Release, errand: TableErrand | None) -> dict[str, object]:
-    """The page that asks for a comparison with real data, and waits for it: a tab of the release."""
+def report(
+    user: User, release: Release, errand: TableErrand | None, form: ComparisonForm
+) -> dict[str, object]:
+    """The page that asks for a comparison with real data, and waits for it: a tab of the release. form: what it is to have
+    besides."""
     return releases.frame(user, release, tab="compare") | {
         "dataset": release.dataset,
         "errand": errand,
         "sentence": _(
             "A worker is reading the real table. This page opens the comparison as soon as it is ready."
         ),
-        "stages": errand_lines(errand) if errand and errand.is_open else [],
+        "stages": errand_lines(errand, of=_report_stages(errand))
+        if errand and errand.is_open
+        else [],
         "expired": errand is not None and errand.state == TableErrand.State.FINISHED,
         "ask_url": reverse("runs:report", args=[release.code]),
+        "extras": form,
     }
+
+
+def _report_stages(errand: TableErrand) -> tuple[stages.Stage, ...]:
+    """The stages of a comparison with what was asked for besides."""
+    extras = Extras.of(errand.extras)
+    return (
+        *stages.REPORT,
+        *(stages.MODELS if extras.models else ()),
+        *(stages.RISKS if extras.risks else ()),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

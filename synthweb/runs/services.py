@@ -22,6 +22,7 @@ from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.runs import checks, errors, planning, queue, stages, timing
 from synthweb.runs.checks import CheckRequest
+from synthweb.runs.extras import Extras
 from synthweb.runs.models import CountsErrand, RangesErrand, RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.planning import NO_FACTS, PublicFacts
 from synthweb.runs.public_tables import StatedTable
@@ -281,17 +282,29 @@ def request_ingest(*, dataset: Dataset, actor: User) -> TableErrand:
     return _errand(kind=TableErrand.Kind.INGEST, dataset=dataset, release=None, actor=actor)
 
 
-def request_report(*, release: Release, actor: User) -> TableErrand:
+def request_report(
+    *, release: Release, actor: User, extras: Extras | None = None
+) -> TableErrand:
     """Have a release compared with the real data, for stewards alone. Spends nothing because nothing of it may be
-    published; later runs of the account say that they were chosen after looking, once somebody opens it."""
+    published; later runs of the account say that they were chosen after looking, once somebody opens it. extras: what takes
+    longer and is asked for besides."""
     return _errand(
-        kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release, actor=actor
+        kind=TableErrand.Kind.REPORT,
+        dataset=release.dataset,
+        release=release,
+        actor=actor,
+        extras=extras,
     )
 
 
 @transaction.atomic
 def _errand(
-    *, kind: str, dataset: Dataset, release: Release | None, actor: User
+    *,
+    kind: str,
+    dataset: Dataset,
+    release: Release | None,
+    actor: User,
+    extras: Extras | None = None,
 ) -> TableErrand:
     if dataset.is_deleted:
         raise errors.NotReady(
@@ -303,7 +316,11 @@ def _errand(
         dataset=dataset,
         release=release,
         state=TableErrand.State.WAITING,
-        defaults={"requested_by": actor, "stage": stages.WAIT.name},
+        defaults={
+            "requested_by": actor,
+            "stage": stages.WAIT.name,
+            "extras": (extras or Extras()).to_json(),
+        },
     )
     if created:
         queue.ring(queue.TABLE_ERRAND, errand.code)

@@ -55,6 +55,45 @@ COUNT = Stage(
     text="Real and synthetic tables are counted and compared.",
 )
 REPORT = (WAIT, OPEN, READ, COUNT)
+MODELS = (
+    Stage(
+        name="prepare-models",
+        title="Read the table for models",
+        text="Records are split into some to train on and some to test on.",
+    ),
+    Stage(
+        name="predict",
+        title="Train models",
+        text="Models are trained on real and on synthetic records, and tested on real ones.",
+    ),
+    Stage(name="cluster", title="Find clusters", text="Clusters of both tables are compared."),
+    Stage(
+        name="tell",
+        title="Tell both tables apart",
+        text="A model learns to tell real from synthetic records.",
+    ),
+)
+RISKS = (
+    Stage(
+        name="prepare-attacks",
+        title="Read the table for attacks",
+        text="Records are split into some that are attacked and some for the control.",
+    ),
+    Stage(
+        name="single-out",
+        title="Try to single out",
+        text="Combinations of values that only one record has are searched for.",
+    ),
+    Stage(name="link", title="Try to link", text="Halves of records are linked."),
+    Stage(
+        name="infer", title="Try to infer", text="Single values are guessed from all others."
+    ),
+    Stage(
+        name="recognise",
+        title="Try to recognise",
+        text="Records are searched for in the synthetic table.",
+    ),
+)
 SIMULATE = Stage(
     name="simulate",
     title="Simulate the noise",
@@ -92,7 +131,10 @@ GENERATE = Stage(
 COUNTS = (WAIT, GATHER, GENERATE)
 NAMES = tuple(stage.name for stage in RUN)
 
-TITLES = {stage.name: stage.title for stage in (*RUN, COUNT, *RANGES, GATHER, GENERATE)}
+TITLES = {
+    stage.name: stage.title
+    for stage in (*RUN, COUNT, *MODELS, *RISKS, *RANGES, GATHER, GENERATE)
+}
 
 
 def position(name: str) -> int:

@@ -27,6 +27,7 @@ from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import marginals
+from synthweb.releases import screens as release_screens
 from synthweb.releases import selectors as releases
 from synthweb.runs import (
     choices_file,
@@ -40,6 +41,7 @@ from synthweb.runs import (
     services,
 )
 from synthweb.runs.estimate import Estimate, estimate
+from synthweb.runs.extras import Extras
 from synthweb.runs.forms import TABLE_FIELDS, ReleaseForm
 from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
 
@@ -285,22 +287,25 @@ def resume(request: SignedInRequest, code: str) -> HttpResponse:
 def report(request: SignedInRequest, code: str) -> HttpResponse:
     """Ask for a comparison, and watch it being made; the release's own page shows it."""
     release = releases.release_for(request.user, code, Need.COMPARE)
-    if request.method == "POST":
-        services.request_report(release=release, actor=request.user)
+    posted = request.POST if request.method == "POST" else None
+    form = release_screens.comparison_form(release, posted)
+    if request.method == "POST" and form.is_valid():
+        services.request_report(
+            release=release, actor=request.user, extras=Extras(**form.cleaned_data)
+        )
         return redirect("runs:report", code)
     errand = selectors.latest_errand(
         kind=TableErrand.Kind.REPORT, dataset=release.dataset, release=release
     )
     working = errand is not None and errand.is_open
     asking_again = bool(request.headers.get("HX-Request"))
-    if not working and datasets.preview_exists(
-        release.dataset, Preview.Kind.REPORT, release.code
-    ):
+    stored = datasets.preview_exists(release.dataset, Preview.Kind.REPORT, release.code)
+    if not working and stored and not form.is_bound:
         return _go(reverse("releases:compare", args=[code]), by_htmx=asking_again)
     if not working and asking_again:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/compare_ask.html"
-    return render(request, page, screens.report(request.user, release, errand))
+    return render(request, page, screens.report(request.user, release, errand, form))
 
 
 # --- expected ranges ----------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ from synthweb.runs import (
     services,
     stages,
 )
+from synthweb.runs.extras import Extras
 from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.progress import Progress
 from synthweb.runs.public_tables import StatedTable
@@ -459,17 +460,32 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
     if release is None:
         raise PrivacyError("a comparison without a release")
     progress(stages.OPEN.name, 0.0)
+    extras, form = Extras.of(errand.extras), _form(dataset)
+    generated = pipeline.GeneratedTable(
+        model=mechanisms.Model.from_json(release.model),
+        rows=max(1, min(release.sample_rows, REPORT_ROWS)),
+        # Fixed, so that asking again compares the same synthetic rows with the table.
+        seed=f"report/{release.code}",
+    )
     with vault.open_table(dataset.vault_name) as path:
         report = pipeline.report(
             path,
-            **_form(dataset),
-            model=mechanisms.Model.from_json(release.model),
-            rows=max(1, min(release.sample_rows, REPORT_ROWS)),
-            # Fixed, so that asking again compares the same synthetic rows with the table.
-            seed=f"report/{release.code}",
+            **form,
+            model=generated.model,
+            rows=generated.rows,
+            seed=generated.seed,
             described=Domain.from_json(release.domain_version.document),
             progress=progress,
         )
+        if extras.models:
+            aim = pipeline.TrainingAim(target=extras.target, protected=extras.protected)
+            report["models"] = pipeline.train_models(
+                path, generated, aim=aim, **form, progress=progress
+            )
+        if extras.risks:
+            report["risks"] = pipeline.estimate_risks(
+                path, generated, **form, progress=progress
+            )
     progress.check()
     preview_store.put(dataset, Preview.Kind.REPORT, release.code, report)
     _end_errand(errand, grip)

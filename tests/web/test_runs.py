@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
 from kombu.simple import SimpleQueue
 
 from synth_engine.errors import DomainError, RelationMismatch, SpecError, TableError
@@ -28,7 +30,8 @@ from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.releases.models import Release
-from synthweb.runs import errors, lease, planning, queue, reconcile, services, worker
+from synthweb.runs import errors, lease, planning, queue, reconcile, services, stages, worker
+from synthweb.runs.extras import Extras
 from synthweb.runs.models import (
     OutboxMessage,
     RangesErrand,
@@ -604,6 +607,30 @@ def test_a_report_is_readable_by_the_steward_and_marks_later_runs(
     assert later.release is not None
     assert later.release.receipt["chosen_after_looking"] is True
     assert release.receipt["chosen_after_looking"] is False
+
+
+def test_a_report_has_models_and_risks_when_asked(
+    run: SynthesisRun, cast: Cast, browser: Callable[..., Client]
+) -> None:
+    worker.synthesize(code=run.code)
+    release = Release.objects.get()
+    client, ask = browser(cast.steward), reverse("runs:report", args=[release.code])
+    wrong = client.post(ask, {"models": "on", "target": "nowhere"})
+    assert wrong.status_code == 200 and not TableErrand.objects.filter(kind="report").exists()
+    column = release.model["domain"]["attributes"][0]["name"]
+    client.post(ask, {"models": "on", "target": column, "risks": "on"})
+    errand = TableErrand.objects.get(kind="report")
+    assert Extras.of(errand.extras) == Extras(models=True, target=column, risks=True)
+    waiting = client.get(ask).content.decode()
+    assert all(stage.title in waiting for stage in (*stages.MODELS, *stages.RISKS))
+    worker.table_errand(code=errand.code)
+    errand.refresh_from_db()
+    assert errand.state == TableErrand.State.FINISHED, errand.failure
+    report = datasets.preview_for(cast.steward, run.dataset, "report", release.code)
+    # Figures, or in words why there are none: the comparison is there in either case.
+    assert report and report["models"] and report["risks"] and report["attributes"]
+    page = client.get(reverse("releases:compare", args=[release.code])).content.decode()
+    assert 'id="risks"' in page and 'id="models"' in page
 
 
 def test_an_errand_that_fails_for_a_passing_reason_is_tried_three_times(

@@ -166,7 +166,9 @@ def _score(size: int, tables: Sequence[_Aligned], sides: Sides) -> Json:
     halves = [(shares(real), shares(synthetic)) for _, real, synthetic in tables]
     distances = [total_variation(*half) for half in halves]
     chances = [chance_distance(real, synthetic) for _, real, synthetic in tables]
-    hidden = sorted({name for clique, *_ in tables for name in sides.hidden(clique)})
+    counted = {column.name for column in sides.columns}
+    columns = {name for clique, *_ in tables for name in clique if name in counted}
+    hidden = sides.hidden(tuple(sorted(columns)))
     verdict = wording.distance_verdict(fmean(distances), chance=fmean(chances))
     return {
         "size": size,
