@@ -22,6 +22,7 @@ WORKDIR /app
 COPY manage.py pyproject.toml LICENSE README.md ARCHITECTURE.md CHANGELOG.md ./
 COPY docs docs
 COPY examples examples
+COPY locale locale
 COPY static static
 COPY templates templates
 COPY synth_engine synth_engine

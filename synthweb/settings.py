@@ -97,6 +97,7 @@ MIDDLEWARE = [
     "synthweb.lib.request_guards.refuse_nul",
     "synthweb.lib.bodies.refuse_too_large",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "synthweb.lib.language.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -280,6 +281,14 @@ SPECTACULAR_SETTINGS = {
 
 # --- pages ------------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # each in its own language
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "synthweb.lib.formats"
+LANGUAGE_COOKIE_NAME = "__Host-language" if HTTPS else "synthweb_language"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SECURE = HTTPS
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

@@ -7,6 +7,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 from synthweb import health
 
@@ -20,6 +21,7 @@ urlpatterns = [
     path("", include("synthweb.runs.urls")),
     path("ledger/", include("synthweb.ledger.urls")),
     path("api/v1/", include("synthweb.api.urls")),
+    path("language/", set_language, name="language"),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
     path(

@@ -140,4 +140,4 @@ class UserAdmin(PeopleAdmin):
 
     @admin.display
     def roles(self, person: User) -> str:
-        return ", ".join(role.label for role in selectors.every_role_of(person)) or "none"
+        return ", ".join(str(role.label) for role in selectors.every_role_of(person)) or "none"

@@ -57,10 +57,10 @@ class User(AbstractUser):
 
 
 class Role(models.TextChoices):
-    STEWARD = "steward", "Steward"
-    CUSTODIAN = "custodian", "Custodian"
-    ANALYST = "analyst", "Analyst"
-    AUDITOR = "auditor", "Auditor"
+    STEWARD = "steward", _("Steward")
+    CUSTODIAN = "custodian", _("Custodian")
+    ANALYST = "analyst", _("Analyst")
+    AUDITOR = "auditor", _("Auditor")
 
 
 class Membership(models.Model):

@@ -29,7 +29,9 @@ class Me:
 
     @property
     def role_names(self) -> str:
-        return ", ".join(role.label for role in Role if role in self.roles) or "no role yet"
+        return (
+            ", ".join(str(role.label) for role in Role if role in self.roles) or "no role yet"
+        )
 
     @property
     def sees_datasets(self) -> bool:

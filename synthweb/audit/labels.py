@@ -1,6 +1,10 @@
-"""The deeds of the audit log in words: one table. What is not in it is shown as it was recorded, never left out."""
+"""The deeds of the audit log in words: one table. What is not in it is shown as it was recorded, never left out. Pages
+translate the words; the log and its files have them in English."""
 
 from __future__ import annotations
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 PREVIEW, REPORT = "preview.opened", "report.opened"
 READS_REAL_ROWS = (
@@ -10,65 +14,69 @@ READS_REAL_ROWS = (
 
 SENTENCES = {
     # people
-    "organisation.created": "made the organisation",
-    "user.created": "added a person",
-    "user.roles_set": "changed somebody's roles",
-    "user.activated": "let a person in again",
-    "user.deactivated": "shut a person out",
-    "user.password_reset": "gave a person a one-time password",
-    "user.password_changed": "changed their own password",
-    "user.signed_in": "signed in",
-    "user.sign_in_failed": "failed to sign in",
-    "user.sign_in_paused": "was stopped from guessing: sign-ins pause for a quarter of an hour",
-    "token.created": "made an API token",
-    "token.revoked": "revoked an API token",
-    "demo_users.switched_on": "let the demo users in",
-    "demo_users.switched_off": "shut the demo users out",
+    "organisation.created": _("made the organisation"),
+    "user.created": _("added a person"),
+    "user.roles_set": _("changed somebody's roles"),
+    "user.activated": _("let a person in again"),
+    "user.deactivated": _("shut a person out"),
+    "user.password_reset": _("gave a person a one-time password"),
+    "user.password_changed": _("changed their own password"),
+    "user.signed_in": _("signed in"),
+    "user.sign_in_failed": _("failed to sign in"),
+    "user.sign_in_paused": _(
+        "was stopped from guessing: sign-ins pause for a quarter of an hour"
+    ),
+    "token.created": _("made an API token"),
+    "token.revoked": _("revoked an API token"),
+    "demo_users.switched_on": _("let the demo users in"),
+    "demo_users.switched_off": _("shut the demo users out"),
     # tables
-    "dataset.uploaded": "uploaded a table",
-    "ingest.requested": "had the table read",
-    "dataset.read": "read the table and wrote suggestions for its steward",
-    "dataset.refused": "refused the table, which could not be read as one",
-    "dataset.renamed": "renamed a dataset",
-    "dataset.form_said": "said how the file of a table is written",
-    "dataset.replaced": "put a corrected file in the place of a table",
-    "dataset.returned": "gave a refused file up for the one before it",
-    "dataset.deleted": "deleted the table of a dataset",
-    "columns.confirmed": "confirmed facts about columns as public knowledge",
-    "domain.confirmed": "confirmed the description",
-    "template.saved": "kept a description as a template",
-    "template.applied": "took a template into the draft of a description",
-    "template.deleted": "deleted a template of descriptions",
-    "reference.declared": "declared a reference table public",
-    "reference.used": "took points or partitions of a reference table into the draft of a description",
-    "reference.deleted": "deleted a reference table",
+    "dataset.uploaded": _("uploaded a table"),
+    "ingest.requested": _("had the table read"),
+    "dataset.read": _("read the table and wrote suggestions for its steward"),
+    "dataset.refused": _("refused the table, which could not be read as one"),
+    "dataset.renamed": _("renamed a dataset"),
+    "dataset.form_said": _("said how the file of a table is written"),
+    "dataset.replaced": _("put a corrected file in the place of a table"),
+    "dataset.returned": _("gave a refused file up for the one before it"),
+    "dataset.deleted": _("deleted the table of a dataset"),
+    "columns.confirmed": _("confirmed facts about columns as public knowledge"),
+    "domain.confirmed": _("confirmed the description"),
+    "template.saved": _("kept a description as a template"),
+    "template.applied": _("took a template into the draft of a description"),
+    "template.deleted": _("deleted a template of descriptions"),
+    "reference.declared": _("declared a reference table public"),
+    "reference.used": _(
+        "took points or partitions of a reference table into the draft of a description"
+    ),
+    "reference.deleted": _("deleted a reference table"),
     PREVIEW: "looked at real rows: first rows and suggestions, in a sitting of up to half an hour",
-    "report.requested": "asked for a comparison with the real table",
+    "report.requested": _("asked for a comparison with the real table"),
     REPORT: "looked at a comparison with the real table",
     # budget
-    "budget.requested": "asked for privacy budget",
-    "budget.approved": "approved privacy budget, for which a second custodian is needed",
-    "budget.policy_set": "set above which ε two custodians approve a grant",
-    "budget.granted": "granted privacy budget",
-    "budget.refused": "refused privacy budget",
+    "budget.requested": _("asked for privacy budget"),
+    "budget.approved": _("approved privacy budget, for which a second custodian is needed"),
+    "budget.policy_set": _("set above which ε two custodians approve a grant"),
+    "budget.granted": _("granted privacy budget"),
+    "budget.refused": _("refused privacy budget"),
     # runs and releases
-    "run.submitted": "started a run, which holds its price",
-    "run.cancelled": "cancelled a run",
-    "run.resumed": "had a run taken up again from its stored answers",
-    "release.published": "published a release",
-    "check.published": "published figures of a release that were paid for",
-    "release.described": "changed name or description of a release",
-    "release.licensed": "stated the licence of a release",
-    "release.edited": "kept an edited description of a release",
-    "release.marked": "added a mark beside the receipt of a release",
-    "release.shared": "shared a release",
-    "release.revoked": "took a release back",
-    "public_link.made": "made a public link to a release",
-    "public_link.used": "served a release by a public link: requests of one day",
-    "public_link.revoked": "ended a public link to a release",
-    "public_links.allowed": "allowed public links in the organisation",
-    "public_links.forbidden": "switched off all public links of the organisation",
-    "sample.requested": "drew a sample",
+    "run.submitted": _("started a run, which holds its price"),
+    "run.cancelled": _("cancelled a run"),
+    "run.resumed": _("had a run taken up again from its stored answers"),
+    "release.published": _("published a release"),
+    "check.published": _("published figures of a release that were paid for"),
+    "release.described": _("changed name or description of a release"),
+    "release.licensed": _("stated the licence of a release"),
+    "release.edited": _("kept an edited description of a release"),
+    "release.marked": _("added a mark beside the receipt of a release"),
+    "release.shared": _("shared a release"),
+    "release.revoked": _("took a release back"),
+    "public_link.made": _("made a public link to a release"),
+    "public_link.used": _("served a release by a public link: requests of one day"),
+    "public_link.revoked": _("ended a public link to a release"),
+    "public_links.allowed": _("allowed public links in the organisation"),
+    "public_links.forbidden": _("switched off all public links of the organisation"),
+    "sample.requested": _("drew a sample"),
 }
 
 
@@ -78,13 +86,15 @@ def sentence(action: str) -> str:
 
 
 def choices(actions: list[str]) -> list[tuple[str, str]]:
-    """(action, sentence) pairs for a filter, by their words."""
-    return sorted(((action, sentence(action)) for action in actions), key=lambda pair: pair[1])
+    """(action, sentence) pairs for a filter of a page, by their words in its language."""
+    return sorted(
+        ((action, gettext(sentence(action))) for action in actions), key=lambda pair: pair[1]
+    )
 
 
 def what_was_seen(action: str) -> str:
     """Of an opening: what it showed; nothing for other deeds."""
     return {
-        PREVIEW: "first rows and suggestions",
-        REPORT: "a comparison with the real table",
+        PREVIEW: _("first rows and suggestions"),
+        REPORT: _("a comparison with the real table"),
     }.get(action, "")

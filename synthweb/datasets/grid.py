@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Attribute, Undeclared, Weak
@@ -132,7 +133,7 @@ class ColumnLine:
             return (
                 "kept" if self.confirmed and self.check.light == "unfit" else self.check.light
             )
-        return "question" if self.question or self.doubt == "Not certain" else "fits"
+        return "question" if self.question or self.doubt == gettext("Not certain") else "fits"
 
     @property
     def learned(self) -> bool:
@@ -250,12 +251,14 @@ class ColumnLine:
             case "confirmed":
                 return str(drafts.ORIGINS[self.origin])
             case "suggested":
-                return "Read from your data"
+                return gettext("Read from your data")
             case "empty":
                 return ""
         if self.typed and self.typed.get("brought"):
-            return f"{drafts.ORIGINS[self.origin]}, imported and not confirmed"
-        return "Typed, not confirmed"
+            return gettext("%(origin)s, imported and not confirmed") % {
+                "origin": drafts.ORIGINS[self.origin]
+            }
+        return gettext("Typed, not confirmed")
 
     @property
     def why(self) -> str:
@@ -304,7 +307,7 @@ class ColumnLine:
         """How sure the suggestion is, in words, where it is not."""
         if self.state != "suggested" or self.answer:
             return ""
-        return {"open": "Not certain", "probable": "Probable"}.get(
+        return {"open": gettext("Not certain"), "probable": gettext("Probable")}.get(
             str(self._hint.get("certainty")), ""
         )
 
@@ -332,22 +335,34 @@ class ColumnLine:
         ):
             return ""
         needed = grouped(sample_size.rows_for(self._read.size, columns=self.sharing))
-        columns = "one column" if self.sharing == 1 else f"{self.sharing} columns"
-        if self.placed:
-            named = (
-                "codes with public points"
-                if self.kind == "categorical"
-                else "codes of a coordinate"
-            )
+        facts = {
+            "codes": grouped(self._read.size),
+            "columns": ngettext("one column", "%(number)s columns", self.sharing)
+            % {"number": self.sharing},
+            "records": needed,
+        }
+        if not self.placed:
             return (
-                f"{grouped(self._read.size)} {named}: methods for places, “adaptive” and with public totals "
-                "“on-the-map”, count none by itself and keep places as finely as there are records. Other methods, at ε = 1 "
-                f"shared by {columns}, lose them in noise below about {needed} records."
+                gettext(
+                    "%(codes)s codes: at ε = 1, shared by %(columns)s, noise outweighs them below about %(records)s records. "
+                    "Fewer values or wider bins keep more."
+                )
+                % facts
             )
-        return (
-            f"{grouped(self._read.size)} codes: at ε = 1, shared by {columns}, noise outweighs them "
-            f"below about {needed} records. Fewer values or wider bins keep more."
+        sentence = (
+            gettext(
+                "%(codes)s codes with public points: methods for places, “adaptive” and with public totals “on-the-map”, count "
+                "none by itself and keep places as finely as there are records. Other methods, at ε = 1 shared by %(columns)s, "
+                "lose them in noise below about %(records)s records."
+            )
+            if self.kind == "categorical"
+            else gettext(
+                "%(codes)s codes of a coordinate: methods for places, “adaptive” and with public totals “on-the-map”, count "
+                "none by itself and keep places as finely as there are records. Other methods, at ε = 1 shared by %(columns)s, "
+                "lose them in noise below about %(records)s records."
+            )
         )
+        return sentence % facts
 
     @property
     def missing(self) -> str:
@@ -447,10 +462,10 @@ def set_summary(attribute: Attribute | DomainError, *, max_records: int) -> str:
     if not isinstance(attribute, Weak):
         raise TypeError("the values are no public set")
     least = sample_size.records_to_be_found(attribute, max_records=max_records)
-    return (
-        f"{_counted(attribute.values.size)} values. With a tenth of ε = 1 spent on finding them, a value comes out that about "
-        f"{grouped(least)} records have; rarer ones are “other”."
-    )
+    return gettext(
+        "%(values)s values. With a tenth of ε = 1 spent on finding them, a value comes out that about %(records)s records have; "
+        "rarer ones are “other”."
+    ) % {"values": _counted(attribute.values.size), "records": grouped(least)}
 
 
 def completions_summary(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts.models import Organisation
 from synthweb.lib import codes
@@ -18,10 +19,10 @@ class Dataset(models.Model):
     content uploaded again and says nothing to who lacks the key."""
 
     class Status(models.TextChoices):
-        UPLOADED = "uploaded", "Waiting to be read"
-        READY = "ready", "Ready"
-        REFUSED = "refused", "Refused"
-        DELETED = "deleted", "Deleted"
+        UPLOADED = "uploaded", _("Waiting to be read")
+        READY = "ready", _("Ready")
+        REFUSED = "refused", _("Refused")
+        DELETED = "deleted", _("Deleted")
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     organisation = models.ForeignKey(
@@ -199,9 +200,9 @@ class Preview(models.Model):
     but the names of the columns, against which descriptions are checked and which nobody is shown."""
 
     class Kind(models.TextChoices):
-        TABLE = "table", "Preview and suggestions"
-        REPORT = "report", "Comparison with real data"
-        COLUMNS = "columns", "Names of the columns"
+        TABLE = "table", _("Preview and suggestions")
+        REPORT = "report", _("Comparison with real data")
+        COLUMNS = "columns", _("Names of the columns")
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="previews")

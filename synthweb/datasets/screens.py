@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.core.paginator import Page
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
@@ -49,15 +50,19 @@ LINE_END_LABELS = {
 RELATIONS = (
     (
         Relation.ADD_REMOVE.value,
-        "Add or remove one",
-        "Hides whether somebody is in the table at all. The number of rows is private, so a release counts it with "
-        "noise. The usual choice.",
+        _("Add or remove one"),
+        _(
+            "Hides whether somebody is in the table at all. The number of rows is private, so a release counts it with "
+            "noise. The usual choice."
+        ),
     ),
     (
         Relation.REPLACE_ONE.value,
-        "Replace one",
-        "Hides what somebody's record says, not that they are in the table. For tables of which everybody knows who is "
-        "in them. Counts need twice the noise.",
+        _("Replace one"),
+        _(
+            "Hides what somebody's record says, not that they are in the table. For tables of which everybody knows who is "
+            "in them. Counts need twice the noise."
+        ),
     ),
 )
 
@@ -75,7 +80,7 @@ class Row:
 def crumbs(dataset: Dataset, *more: tuple[str, str]) -> list[tuple[str, str]]:
     """Where a page of a dataset stands."""
     return [
-        (reverse("datasets:index"), "Datasets"),
+        (reverse("datasets:index"), gettext("Datasets")),
         (reverse("pages:dataset", args=[dataset.code]), dataset.name),
         *more,
     ]
@@ -94,7 +99,7 @@ def index(user: User, page: Page[Dataset], *, query: str, status: str) -> dict[s
         "statuses": Status.choices,
         "query": f"{filters}&" if filters else "",
         "uploads": can(user, Need.UPLOAD),
-        "crumbs": [("", "Datasets")],
+        "crumbs": [("", gettext("Datasets"))],
     }
 
 
@@ -102,9 +107,9 @@ def _row(dataset: Dataset) -> Row:
     version = next(iter(dataset.domain_versions.all()), None)
     match dataset.status:
         case Status.UPLOADED:
-            action, name = "See how far it is", "pages:upload-status"
+            action, name = gettext("See how far it is"), "pages:upload-status"
         case Status.REFUSED:
-            action, name = "See what to mend", "pages:upload-status"
+            action, name = gettext("See what to mend"), "pages:upload-status"
         case Status.DELETED:
             action, name = "Open", "pages:dataset"
         case _ if version is None:
@@ -163,7 +168,7 @@ def describe(
     latest = newest(dataset)
     return {
         "dataset": dataset,
-        "crumbs": crumbs(dataset, ("", "Describe")),
+        "crumbs": crumbs(dataset, ("", gettext("Describe"))),
         "payload": payload,
         "first_rows": grid.first_rows(payload) if payload else [],
         "lines": lines,
@@ -460,7 +465,10 @@ def domain(user: User, version: DomainVersion) -> dict[str, object]:
     return {
         "dataset": dataset,
         "version": version,
-        "crumbs": crumbs(dataset, ("", f"Description, version {version.number}")),
+        "crumbs": crumbs(
+            dataset,
+            ("", gettext("Description, version %(number)s") % {"number": version.number}),
+        ),
         "domain": described,
         "beside": drafts.context_summary(version.document),
         "cited": cited(described),

@@ -9,6 +9,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import escape
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -339,7 +340,7 @@ def templates(request: SignedInRequest) -> HttpResponse:
     page = Paginator(selectors.templates_of(request.user), PAGE).get_page(
         request.GET.get("page")
     )
-    crumbs = [(reverse("datasets:index"), "Datasets"), ("", "Templates")]
+    crumbs = [(reverse("datasets:index"), gettext("Datasets")), ("", gettext("Templates"))]
     return render(request, "datasets/templates.html", {"page": page, "crumbs": crumbs})
 
 

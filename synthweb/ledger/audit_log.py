@@ -7,6 +7,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
 
@@ -82,9 +83,13 @@ def of_person_entries(request: HttpRequest, username: str, kind: str) -> HttpRes
 def chain_status(request: HttpRequest) -> HttpResponse:
     accounts.require(request.user, Need.LOG)
     context = {"verdict": chain.verify()}
-    crumbs = [(reverse("ledger:audit"), "Audit log")]
+    crumbs = [(reverse("ledger:audit"), gettext("Audit log"))]
     return fragments.render_fragment(
-        request, "ledger/_chain.html", context, title="Chain of the audit log", crumbs=crumbs
+        request,
+        "ledger/_chain.html",
+        context,
+        title=gettext("Chain of the audit log"),
+        crumbs=crumbs,
     )
 
 

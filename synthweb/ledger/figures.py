@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from synth_engine.evaluation import style
 from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, CardTable
@@ -22,11 +23,11 @@ from synthweb.lib.number_format import GREEK
 HELD, CHARGED, FREE, EDGE = "#e0a106", "#2f3a48", "#cfe6d6", "#3a8f5c"
 
 _MAX_ENTRIES = 2000  # entries drawn, the newest
-_WHAT = (
+_WHAT = gettext_noop(
     "The cap of the account (green line), and how much of it is spoken for: charged for good (solid), held for runs that "
     "have not drawn noise yet (amber, hatched). What lies between them and the cap is free."
 )
-_HOW = (
+_HOW = gettext_noop(
     "What is charged only ever rises. The cap rises by grants, and falls where an expiring grant was not spent. What is held goes up when a run is submitted, and down when it is "
     "charged or given back. Nothing can rise above the green line."
 )
@@ -68,11 +69,12 @@ def over_time(account: BudgetAccount) -> Card | None:
     letter = GREEK[currency]
     return Card(
         key="over-time",
-        title="Over time",
+        title=gettext("Over time"),
         verdict=f"{letter} {short_text(currency, last.charged)} charged, {short_text(currency, last.held)} held, "
         f"{short_text(currency, free)} free of {short_text(currency, last.granted)}",
-        what=_WHAT + (" Under zCDP it is ρ that adds up." if currency == "rho" else ""),
-        how=_HOW,
+        what=gettext(_WHAT)
+        + (" " + gettext("Under zCDP it is ρ that adds up.") if currency == "rho" else ""),
+        how=gettext(_HOW),
         table=_table(history, currency),
         figure=_figure(history[-_MAX_ENTRIES:], currency),
     )

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import User
@@ -57,9 +58,11 @@ def whole_log(user: Person) -> Part:
     return _part(
         _log(user),
         "audit",
-        title="Audit log",
-        lede=f"Who did what in {organisation.name}. Entries are never changed or deleted; each carries the hash of the"
-        " one before it.",
+        title=gettext("Audit log"),
+        lede=gettext(
+            "Who did what in %(organisation)s. Entries are never changed or deleted; each carries the hash of the one before it."
+        )
+        % {"organisation": organisation.name},
         name=f"audit-{organisation.code}",
     )
 
@@ -70,9 +73,10 @@ def real_rows(user: Person) -> Part:
     return _part(
         _log(user).filter(action__in=READS_REAL_ROWS),
         "real-rows",
-        title="Who looked at real rows",
-        lede="Each opening of first rows, suggestions or a comparison with the real table. It is written down before"
-        " anything is decrypted.",
+        title=gettext("Who looked at real rows"),
+        lede=gettext(
+            "Each opening of first rows, suggestions or a comparison with the real table. It is written down before anything is decrypted."
+        ),
         name=f"real-rows-{accounts.organisation_of(user).code}",
         real_rows=True,
     )
@@ -103,8 +107,10 @@ def of_dataset(user: Person, code: str) -> Part:
         log,
         "history-dataset",
         code,
-        title=f"History of {dataset.name if dataset else code}",
-        lede="Who uploaded, described, paid for, ran, released and shared it, and who looked at its real rows.",
+        title=gettext("History of %(name)s") % {"name": dataset.name if dataset else code},
+        lede=gettext(
+            "Who uploaded, described, paid for, ran, released and shared it, and who looked at its real rows."
+        ),
         name=f"history-{code}",
         without=("object",),
         about={"dataset": code if dataset else ""},
@@ -123,8 +129,10 @@ def of_person(user: Person, username: str) -> Part:
         _log(user).filter(_about(person)),
         "history-person",
         username,
-        title="Your history" if person.pk == user.pk else f"History of {username}",
-        lede="What they did, and what was done about them." if person.pk != user.pk else "What the audit log says about you: what you did, and what was done about you.",
+        title=gettext("Your history")
+        if person.pk == user.pk
+        else gettext("History of %(name)s") % {"name": username},
+        lede=gettext("What they did, and what was done about them.") if person.pk != user.pk else gettext("What the audit log says about you: what you did, and what was done about you."),
         name=f"history-{person.pk}",
         without=("actor",),
     )  # fmt: skip

@@ -27,8 +27,8 @@ from synthweb.lib.append_only import AppendOnly
 
 
 class Rule(models.TextChoices):
-    BASIC = "basic", "Basic: ε and δ add up"
-    ZCDP = "zcdp", "zCDP: ρ adds up"
+    BASIC = "basic", _("Basic: ε and δ add up")
+    ZCDP = "zcdp", _("zCDP: ρ adds up")
 
 
 class BudgetAccount(models.Model):
@@ -104,9 +104,9 @@ class BudgetRequest(models.Model):
     """A steward asks a custodian for budget; the decision and its reason stay."""
 
     class State(models.TextChoices):
-        OPEN = "open", "Waiting for a custodian"
-        GRANTED = "granted", "Granted"
-        REFUSED = "refused", "Refused"
+        OPEN = "open", _("Waiting for a custodian")
+        GRANTED = "granted", _("Granted")
+        REFUSED = "refused", _("Refused")
 
     class Rhythm(models.TextChoices):
         ONCE = "once", _("Once")

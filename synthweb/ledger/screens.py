@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from django.core.paginator import Page
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from synth_engine.privacy import loss
 from synth_engine.privacy.unit import Relation
@@ -128,17 +129,21 @@ def before_asking(dataset: Dataset) -> dict[str, object] | None:
     waiting = dataset.budget_requests.filter(state=BudgetRequest.State.OPEN).first()
     if waiting is not None:
         return {
-            "title": "A request is waiting",
-            "text": "A custodian has not decided yet. You can ask for more after the decision.",
+            "title": gettext("A request is waiting"),
+            "text": gettext(
+                "A custodian has not decided yet. You can ask for more after the decision."
+            ),
             "address": reverse("ledger:request", args=[waiting.code]),
-            "action": "See the request",
+            "action": gettext("See the request"),
         }
     if not dataset.domain_versions.exists():
         return {
-            "title": "Describe the table first",
-            "text": "Who is protected, and against what, is part of the description, and the budget is bound to it for good.",
+            "title": gettext("Describe the table first"),
+            "text": gettext(
+                "Who is protected, and against what, is part of the description, and the budget is bound to it for good."
+            ),
             "address": reverse("pages:dataset", args=[dataset.code]),
-            "action": "Back to the dataset",
+            "action": gettext("Back to the dataset"),
         }
     return None
 

@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
@@ -81,11 +82,15 @@ def chain_status(request: SignedInRequest, code: str) -> HttpResponse:
     # A fragment of its own: replaying a long chain takes longer than a page should.
     context = {"verdict": chain.verify(account), "brief": "brief" in request.GET}
     crumbs = [
-        (reverse("ledger:index"), "Ledger"),
+        (reverse("ledger:index"), gettext("Ledger")),
         (reverse("ledger:account", args=[code]), account.name),
     ]
     return fragments.render_fragment(
-        request, "ledger/_chain.html", context, title=f"Chain of {account.name}", crumbs=crumbs
+        request,
+        "ledger/_chain.html",
+        context,
+        title=gettext("Chain of %(name)s") % {"name": account.name},
+        crumbs=crumbs,
     )
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synthweb.lib.language import translated
 
 NEARLY_CERTAIN = 99  # of 100 guesses
 STRENGTHS = (
@@ -60,17 +61,21 @@ def meaning(
 ) -> str:
     """How often an outsider who knows everything else, and guesses between two equally likely tables that differ in
     one record or person, can be right."""
-    whom = unit.sentence().partition(",")[0]
+    whom = translated(unit.sentence().partition(",")[0])
     added = relation is Relation.ADD_REMOVE
     guess = (
-        f"whether {whom} is in the table"
+        _("whether %(whom)s is in the table")
         if added
-        else f"which of two versions of {whom} is in the table"
-    )
-    outsider = f"An outsider who knows everything else and has to guess {guess}"
+        else _("which of two versions of %(whom)s is in the table")
+    ) % {"whom": whom}
     right = right_guesses(epsilon=epsilon, delta=delta)
-    if right > NEARLY_CERTAIN:
-        return f"{outsider} can be right nearly always. This is a weak guarantee."
-    return (
-        f"{outsider} is right at most {right} times in 100; tossing a coin is right 50 times."
+    sentence = (
+        _(
+            "An outsider who knows everything else and has to guess %(guess)s can be right nearly always. This is a weak guarantee."
+        )
+        if right > NEARLY_CERTAIN
+        else _(
+            "An outsider who knows everything else and has to guess %(guess)s is right at most %(right)s times in 100; tossing a coin is right 50 times."
+        )
     )
+    return sentence % {"guess": guess, "right": right}

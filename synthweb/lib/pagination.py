@@ -9,13 +9,14 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 PAGE = 25
 
 
 @dataclass(frozen=True, kw_only=True)
 class SortColumn:
-    """A column of a list. `order`: the fields it sorts by, the least one first; none: it does not sort. `falls`: a
+    """A column of a list. `title` is marked for translation, which its head does. `order`: the fields it sorts by, the least one first; none: it does not sort. `falls`: a
     first click puts the largest on top."""
 
     key: str
@@ -71,7 +72,7 @@ def _head(column: SortColumn, query: Mapping[str, object], chosen: str) -> Head:
     turn = not falling if here else column.falls
     sort = f"{'-' if turn else ''}{column.key}"
     return Head(
-        title=column.title,
+        title=gettext(column.title),
         number=column.number,
         query=query_with(query, {"sort": sort}) if column.order else "",
         sorted=("descending" if falling else "ascending") if here else "",

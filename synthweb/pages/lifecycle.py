@@ -13,6 +13,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST
@@ -130,7 +131,7 @@ def _replace(request: SignedInRequest, dataset: Dataset) -> HttpResponse:
         "form": form,
         "max_bytes": configured.UPLOAD_MAX_BYTES,
         "address": reverse("pages:replace", args=[dataset.code]),
-        "press": "Replace the file",
+        "press": gettext("Replace the file"),
     }
     if _in_place(request):
         # Status 200 also for a form with errors: htmx swaps in no response with an error

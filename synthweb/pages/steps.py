@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from django.utils.translation import gettext as _
+
 State = Literal["done", "next", "later"]
 
 
@@ -97,10 +99,12 @@ def strip(listed: tuple[Step, ...], *, acts: bool) -> tuple[Step, ...]:
 def next_step(listed: tuple[Step, ...], addresses: Addresses) -> Step:
     """The one thing to do now; once all six are done, another release."""
     again = Step(
-        name="Release",
+        name=_("Release"),
         state="next",
-        missing="All six steps are done. Draw as many samples as you like for free, or spend more budget.",
-        action="Make another release",
+        missing=_(
+            "All six steps are done. Draw as many samples as you like for free, or spend more budget."
+        ),
+        action=_("Make another release"),
         address=addresses.release,
     )
     return next((step for step in listed if step.state == "next"), again)
@@ -109,81 +113,96 @@ def next_step(listed: tuple[Step, ...], addresses: Addresses) -> Step:
 def _upload(facts: StepFacts, addresses: Addresses) -> Step:
     match facts.status:
         case "ready":
-            return Step(name="Upload", state="done")
+            return Step(name=_("Upload"), state="done")
         case "refused":
             return Step(
-                name="Upload",
+                name=_("Upload"),
                 state="later",
-                missing="The file could not be read. Mend it as said below, and upload it again.",
-                action="Upload a corrected file",
+                missing=_(
+                    "The file could not be read. Mend it as said below, and upload it again."
+                ),
+                action=_("Upload a corrected file"),
                 address=addresses.upload,
             )
     return Step(
-        name="Upload", state="later", missing="The worker is reading the file.", waits=True
+        name=_("Upload"),
+        state="later",
+        missing=_("The worker is reading the file."),
+        waits=True,
     )
 
 
 def _describe(facts: StepFacts, addresses: Addresses) -> Step:
     # Before `described`: such a description is in force, and no run can use it.
     if facts.missing:
-        names = ", ".join(facts.missing[:5]) + (" and others" if len(facts.missing) > 5 else "")
+        names = ", ".join(facts.missing[:5]) + (
+            " " + _("and others") if len(facts.missing) > 5 else ""
+        )
         return Step(
-            name="Describe",
+            name=_("Describe"),
             state="later",
-            missing=f"The file was replaced or is read otherwise, and has no column {names}.",
-            action="Describe it again",
+            missing=_(
+                "The file was replaced or is read otherwise, and has no column %(names)s."
+            )
+            % {"names": names},
+            action=_("Describe it again"),
             address=addresses.describe,
         )
     if facts.described:
-        return Step(name="Describe", state="done", address=addresses.describe)
-    missing = "Say what is public about each column."
+        return Step(name=_("Describe"), state="done", address=addresses.describe)
+    missing = _("Say what is public about each column.")
     if facts.undeclared is not None and facts.columns:
-        missing = f"{facts.undeclared} of {facts.columns} columns undeclared."
+        missing = _("%(undeclared)s of %(columns)s columns undeclared.") % {
+            "undeclared": facts.undeclared,
+            "columns": facts.columns,
+        }
         if facts.undeclared == 0:
-            missing = "Every column is declared; confirm the description."
+            missing = _("Every column is declared; confirm the description.")
     return Step(
-        name="Describe",
+        name=_("Describe"),
         state="later",
         missing=missing,
-        action="Describe the table",
+        action=_("Describe the table"),
         address=addresses.describe,
     )
 
 
 def _budget(facts: StepFacts, addresses: Addresses) -> Step:
     if facts.has_budget:
-        return Step(name="Ask for budget", state="done", address=addresses.budget)
+        return Step(name=_("Ask for budget"), state="done", address=addresses.budget)
     if facts.request == "open":
         return Step(
-            name="Ask for budget",
+            name=_("Ask for budget"),
             state="later",
-            missing="A custodian has to decide.",
+            missing=_("A custodian has to decide."),
             waits=True,
         )
     missing = (
-        "A custodian refused; the reason stands below."
+        _("A custodian refused; the reason stands below.")
         if facts.request == "refused"
-        else "No budget yet."
+        else _("No budget yet.")
     )
     return Step(
-        name="Ask for budget",
+        name=_("Ask for budget"),
         state="later",
         missing=missing,
-        action="Ask for budget",
+        action=_("Ask for budget"),
         address=addresses.budget,
     )
 
 
 def _release(facts: StepFacts, addresses: Addresses) -> Step:
     if facts.released:
-        return Step(name="Release", state="done", address=addresses.release)
+        return Step(name=_("Release"), state="done", address=addresses.release)
     if facts.running:
-        return Step(name="Release", state="later", missing="A run is under way.", waits=True)
+        return Step(
+            name=_("Release"), state="later", missing=_("A run is under way."), waits=True
+        )
     return Step(
-        name="Release",
+        name=_("Release"),
         state="later",
-        missing="Nothing has been released yet.",
-        action="Make a release",
+        missing=_("Nothing has been released yet."),
+        action=_("Make a release"),
         address=addresses.release,
     )
 
@@ -191,12 +210,12 @@ def _release(facts: StepFacts, addresses: Addresses) -> Step:
 def _share(facts: StepFacts, addresses: Addresses) -> Step:
     state: State = "done" if facts.shared else "later"
     return Step(
-        name="Share",
+        name=_("Share"),
         state=state,
         missing=""
         if facts.shared
-        else "No analyst sees a release yet. Decide this before anybody compares.",
-        action="Share with analysts",
+        else _("No analyst sees a release yet. Decide this before anybody compares."),
+        action=_("Share with analysts"),
         address=addresses.share,
     )
 
@@ -204,9 +223,9 @@ def _share(facts: StepFacts, addresses: Addresses) -> Step:
 def _compare(facts: StepFacts, addresses: Addresses) -> Step:
     state: State = "done" if facts.compared else "later"
     return Step(
-        name="Compare",
+        name=_("Compare"),
         state=state,
-        missing="" if facts.compared else "See how close the release is to the real table.",
-        action="Compare with the real table",
+        missing="" if facts.compared else _("See how close the release is to the real table."),
+        action=_("Compare with the real table"),
         address=addresses.compare,
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from synth_engine.formats import (
     JSON,
@@ -28,7 +29,7 @@ def settings(dataset: Dataset) -> dict[str, object]:
     """Name, file, form, versions and the way to delete."""
     return {
         **form(dataset),
-        "crumbs": crumbs(dataset, "Settings"),
+        "crumbs": crumbs(dataset, gettext("Settings")),
         "name_form": NameForm(
             initial={"name": dataset.name, "description": dataset.description}
         ),
@@ -87,7 +88,7 @@ def replacing(dataset: Dataset) -> dict[str, object]:
     """The page that takes a corrected file."""
     return {
         "dataset": dataset,
-        "crumbs": crumbs(dataset, "Replace the file"),
+        "crumbs": crumbs(dataset, gettext("Replace the file")),
         "blocked": datasets.blocked(dataset),
         "account": ledger.account_of(dataset),
         "version": newest(dataset),
@@ -98,7 +99,7 @@ def deleting(dataset: Dataset) -> dict[str, object]:
     """What goes and what stays."""
     return {
         "dataset": dataset,
-        "crumbs": crumbs(dataset, "Delete"),
+        "crumbs": crumbs(dataset, gettext("Delete")),
         "blocked": datasets.blocked(dataset, deleting=True),
         "account": ledger.account_of(dataset),
         "releases": dataset.releases.count(),
@@ -110,7 +111,7 @@ def deleting(dataset: Dataset) -> dict[str, object]:
 def crumbs(dataset: Dataset, here: str) -> list[tuple[str, str]]:
     """Where the page stands."""
     return [
-        (reverse("datasets:index"), "Datasets"),
+        (reverse("datasets:index"), gettext("Datasets")),
         (reverse("pages:dataset", args=[dataset.code]), dataset.name),
         ("", here),
     ]

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HTMX_STOP_POLLING, HttpResponseClientRedirect
@@ -42,10 +43,10 @@ class UploadStage:
 
 
 STAGES = (
-    ("wait", "Wait for a worker"),
-    ("open", "Open the table, inside the worker"),
-    ("read", "Read every row"),
-    ("suggest", "Suggest a description"),
+    ("wait", gettext_noop("Wait for a worker")),
+    ("open", gettext_noop("Open the table, inside the worker")),
+    ("read", gettext_noop("Read every row")),
+    ("suggest", gettext_noop("Suggest a description")),
 )
 
 
@@ -106,7 +107,7 @@ def _page(form: UploadForm) -> dict[str, object]:
         "form": form,
         "max_bytes": settings.UPLOAD_MAX_BYTES,
         "address": reverse("pages:upload"),
-        "press": "Upload and encrypt",
+        "press": gettext("Upload and encrypt"),
     }
 
 
@@ -177,7 +178,7 @@ def read_again(request: SignedInRequest, code: str) -> HttpResponse:
 def _stages(errand: TableErrand | None, *, busy: bool) -> list[UploadStage]:
     names = [name for name, _ in STAGES]
     at = names.index(errand.stage) if errand is not None and errand.stage in names else 0
-    listed = [UploadStage(name="Encrypt and store", state="done", fraction=1.0)]
+    listed = [UploadStage(name=gettext_noop("Encrypt and store"), state="done", fraction=1.0)]
     for place, (_, title) in enumerate(STAGES):
         if not busy or place < at:
             listed.append(UploadStage(name=title, state="done", fraction=1.0))

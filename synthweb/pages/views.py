@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -64,11 +65,15 @@ def dataset_runs(request: SignedInRequest, code: str) -> HttpResponse:
         "state": state,
     }
     crumbs = [
-        (reverse("datasets:index"), "Datasets"),
+        (reverse("datasets:index"), gettext("Datasets")),
         (reverse("pages:dataset", args=[code]), dataset.name),
     ]
     return fragments.render_fragment(
-        request, "pages/_runs.html", context, title=f"Runs of {dataset.name}", crumbs=crumbs
+        request,
+        "pages/_runs.html",
+        context,
+        title=gettext("Runs of %(name)s") % {"name": dataset.name},
+        crumbs=crumbs,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from synth_engine.errors import InputError
 from synthweb.accounts.models import User
@@ -36,8 +37,8 @@ class Statement:
 def crumbs(*more: tuple[str, str]) -> list[tuple[str, str]]:
     """Where a page of a reference table stands."""
     return [
-        (reverse("datasets:index"), "Datasets"),
-        (reverse("references:index"), "Reference tables"),
+        (reverse("datasets:index"), gettext("Datasets")),
+        (reverse("references:index"), gettext("Reference tables")),
         *more,
     ]
 

@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -42,7 +43,7 @@ def index(request: SignedInRequest) -> HttpResponse:
         "page": page,
         "rows": [screens.listed(table) for table in page],
         "brings": can(request.user, Need.UPLOAD),
-        "crumbs": [*screens.crumbs()[:1], ("", "Reference tables")],
+        "crumbs": [*screens.crumbs()[:1], ("", gettext("Reference tables"))],
     }
     return render(request, "references/index.html", context)
 

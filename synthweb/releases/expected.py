@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from synth_engine.domain import Attribute
 from synth_engine.evaluation import expected, expected_errors
@@ -25,14 +25,14 @@ from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import ExpectedRanges, Release
 
 _LABELS = {
-    "mean": "Mean",
-    "standard_deviation": "Standard deviation",
-    "quantile_5": "5 % quantile",
-    "quantile_25": "25 % quantile",
-    "median": "Median",
-    "quantile_75": "75 % quantile",
-    "quantile_95": "95 % quantile",
-    "missing": "Missing",
+    "mean": gettext_noop("Mean"),
+    "standard_deviation": gettext_noop("Standard deviation"),
+    "quantile_5": gettext_noop("5 % quantile"),
+    "quantile_25": gettext_noop("25 % quantile"),
+    "median": gettext_noop("Median"),
+    "quantile_75": gettext_noop("75 % quantile"),
+    "quantile_95": gettext_noop("95 % quantile"),
+    "missing": gettext_noop("Missing"),
 }
 
 
@@ -183,10 +183,14 @@ def _line(attribute: Attribute, figure: ExpectedFigure) -> FigureLine:
     numbers = (band.estimate.value, band.low, band.high)
     if figure.key in ("missing", "share"):
         texts = [f"{_rounded(100 * value, _width(band) * 100)} %" for value in numbers]
-        label = _LABELS.get(figure.key, f"Records with {figure.value}")
+        label = (
+            gettext(_LABELS[figure.key])
+            if figure.key in _LABELS
+            else gettext("Records with %(value)s") % {"value": figure.value}
+        )
     else:
         texts = [_text(attribute, figure.key, value, _width(band)) for value in numbers]
-        label = _LABELS[figure.key]
+        label = gettext(_LABELS[figure.key])
     return FigureLine(label=label, estimate=texts[0], low=texts[1], high=texts[2])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset, DomainVersion
@@ -71,8 +72,8 @@ class ReleaseMark(AppendOnly):
     The receipt itself never changes."""
 
     class Kind(models.TextChoices):
-        LOOKED = "chosen-after-looking", "Chosen after looking at real data"
-        DESCRIBED = "edited-description", "An edited description is kept"
+        LOOKED = "chosen-after-looking", _("Chosen after looking at real data")
+        DESCRIBED = "edited-description", _("An edited description is kept")
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="marks")
     sequence = models.PositiveIntegerField()

@@ -14,7 +14,6 @@ from typing import Any
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import escape
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from synth_engine import mechanisms, verifier
@@ -26,7 +25,7 @@ from synth_engine.evaluation.thumbnails import model_thumbnail
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.datasets.domain_cache import Cited, cited, domain_of
-from synthweb.lib import guarantee, number_format
+from synthweb.lib import guarantee, language, number_format
 from synthweb.releases import (
     call_sums,
     chain,
@@ -136,6 +135,7 @@ class ReleaseReport:
     licence: Licence | None
     looked: bool
 
+    @language.in_english
     def to_json(self) -> dict[str, Any]:
         """The same facts for programs, without pictures."""
         facts = dataclasses.asdict(self)
@@ -144,6 +144,7 @@ class ReleaseReport:
         return {"schema": SCHEMA, **facts}
 
 
+@language.in_english
 def of(release: Release) -> ReleaseReport | None:
     """The report of a release; None before a worker has prepared its first page. The caller authorised."""
     shown = look.look_of(release)
@@ -181,6 +182,7 @@ def of(release: Release) -> ReleaseReport | None:
     )
 
 
+@language.in_english
 def html(report: ReleaseReport) -> str:
     """The report as one file that needs nothing beside it."""
     body = render_to_string(
@@ -190,7 +192,7 @@ def html(report: ReleaseReport) -> str:
     sheet = (settings.BASE_DIR / "static" / "css" / "report.css").read_text("utf-8")
     dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {style.declarations('dark')} }} }}"
     return (
-        f'<!doctype html><html lang="{get_language() or "en"}"><head><meta charset="utf-8">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer">'
         f"<title>{escape(report.name)}</title>"

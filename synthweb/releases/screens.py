@@ -11,6 +11,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from synth_engine import mechanisms, verifier
 from synth_engine.domain import Identifier
@@ -23,6 +24,7 @@ from synthweb.accounts.permissions import Need
 from synthweb.datasets.domain_cache import cited, domain_of
 from synthweb.datasets.selectors import table_of_run
 from synthweb.lib import guarantee, number_format
+from synthweb.lib.language import translated, written_number
 from synthweb.lib.pagination import SortColumn, listing, query_with
 from synthweb.releases import (
     call_sums,
@@ -48,41 +50,41 @@ from synthweb.releases.forms import ComparisonForm, LicenceForm, PublicLinkForm,
 from synthweb.releases.models import Release, Sample
 
 NOISE = {
-    "discrete-laplace": "discrete Laplace noise",
-    "discrete-gaussian": "discrete Gaussian noise",
-    "rounded-gaussian": "rounded Gaussian noise",
-    "gumbel": "Gumbel noise",
-    "permute-and-flip": "permute and flip",
+    "discrete-laplace": gettext_noop("discrete Laplace noise"),
+    "discrete-gaussian": gettext_noop("discrete Gaussian noise"),
+    "rounded-gaussian": gettext_noop("rounded Gaussian noise"),
+    "gumbel": gettext_noop("Gumbel noise"),
+    "permute-and-flip": gettext_noop("permute and flip"),
 }
 NORMS = {"l1": "L1", "l2_squared": "L2 squared", "linf": "L∞"}
 VERBS = {
-    "measure": "Counted every value of",
-    "discover": "Looked for the frequent values of",
-    "grow": "Grew a tree over",
-    "resample": "Resampled within public totals",
-    "leaves": "Counted the ends of a tree over",
-    "intervals": "Counted intervals of",
-    "items": "Counted the items of",
+    "measure": gettext_noop("Counted every value of"),
+    "discover": gettext_noop("Looked for the frequent values of"),
+    "grow": gettext_noop("Grew a tree over"),
+    "resample": gettext_noop("Resampled within public totals"),
+    "leaves": gettext_noop("Counted the ends of a tree over"),
+    "intervals": gettext_noop("Counted intervals of"),
+    "items": gettext_noop("Counted the items of"),
 }
 
 TABS = (
-    ("look", "Look", Need.SAMPLE),
-    ("release", "Overview", Need.VIEW),
-    ("expected", "Expected", Need.SAMPLE),
-    ("marginals", "Counts", Need.SAMPLE),
-    ("paid", "Paid", Need.SAMPLE),
-    ("measured", "Measured", Need.VIEW),
-    ("network", "Network", Need.VIEW),
-    ("groups", "Groups", Need.SAMPLE),
-    ("tree", "Tree", Need.SAMPLE),
-    ("map", "Map", Need.SAMPLE),
-    ("criteria", "Criteria", Need.SAMPLE),
-    ("compare", "Compare", Need.COMPARE),
-    ("samples", "Samples", Need.SAMPLE),
-    ("description", "Description", Need.SAMPLE),
-    ("files", "Files", Need.SAMPLE),
-    ("share", "Share", Need.SHARE),
-    ("receipt", "Receipt", Need.VIEW),
+    ("look", gettext_noop("Look"), Need.SAMPLE),
+    ("release", gettext_noop("Overview"), Need.VIEW),
+    ("expected", gettext_noop("Expected"), Need.SAMPLE),
+    ("marginals", gettext_noop("Counts"), Need.SAMPLE),
+    ("paid", gettext_noop("Paid"), Need.SAMPLE),
+    ("measured", gettext_noop("Measured"), Need.VIEW),
+    ("network", gettext_noop("Network"), Need.VIEW),
+    ("groups", gettext_noop("Groups"), Need.SAMPLE),
+    ("tree", gettext_noop("Tree"), Need.SAMPLE),
+    ("map", gettext_noop("Map"), Need.SAMPLE),
+    ("criteria", gettext_noop("Criteria"), Need.SAMPLE),
+    ("compare", gettext_noop("Compare"), Need.COMPARE),
+    ("samples", gettext_noop("Samples"), Need.SAMPLE),
+    ("description", gettext_noop("Description"), Need.SAMPLE),
+    ("files", gettext_noop("Files"), Need.SAMPLE),
+    ("share", gettext_noop("Share"), Need.SHARE),
+    ("receipt", gettext_noop("Receipt"), Need.VIEW),
 )
 
 
@@ -97,17 +99,30 @@ FILTERS = (
     ("dataset", "dataset"),
 )  # of the list: name, key in addresses
 COLUMNS = (
-    SortColumn(key="name", title="Release", order=("name",)),
-    SortColumn(key="dataset", title="Dataset", order=("dataset__name",)),
-    SortColumn(key="method", title="Method", order=("mechanism",)),
-    SortColumn(key="promise", title="Guarantee", order=("epsilon", "delta"), number=True),
-    SortColumn(key="rows", title="Rows", order=("rows",), number=True, falls=True),
+    SortColumn(key="name", title=gettext_noop("Release"), order=("name",)),
+    SortColumn(key="dataset", title=gettext_noop("Dataset"), order=("dataset__name",)),
+    SortColumn(key="method", title=gettext_noop("Method"), order=("mechanism",)),
     SortColumn(
-        key="columns", title="Columns", order=("column_count",), number=True, falls=True
+        key="promise", title=gettext_noop("Guarantee"), order=("epsilon", "delta"), number=True
     ),
-    SortColumn(key="quality", title="Expected", order=("closeness",)),
-    SortColumn(key="shared", title="Shared", order=("shared_by", "readers")),
-    SortColumn(key="published", title="Published (UTC)", order=("created_at",), falls=True),
+    SortColumn(
+        key="rows", title=gettext_noop("Rows"), order=("rows",), number=True, falls=True
+    ),
+    SortColumn(
+        key="columns",
+        title=gettext_noop("Columns"),
+        order=("column_count",),
+        number=True,
+        falls=True,
+    ),
+    SortColumn(key="quality", title=gettext_noop("Expected"), order=("closeness",)),
+    SortColumn(key="shared", title=gettext_noop("Shared"), order=("shared_by", "readers")),
+    SortColumn(
+        key="published",
+        title=gettext_noop("Published (UTC)"),
+        order=("created_at",),
+        falls=True,
+    ),
 )
 
 
@@ -205,12 +220,12 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
     """Where a page of a release stands; the overview is the release itself."""
     title = next(title for key, title, _ in TABS if key == tab)
     return [
-        (reverse("releases:index"), "Releases"),
+        (reverse("releases:index"), gettext("Releases")),
         (reverse("releases:release", args=[release.code]), release.name),
         *(
             []
             if tab == OVERVIEW
-            else [(reverse(f"releases:{tab}", args=[release.code]), title)]
+            else [(reverse(f"releases:{tab}", args=[release.code]), gettext(title))]
         ),
         *([("", leaf)] if leaf else []),
     ]
@@ -415,7 +430,7 @@ def call_line(number: int, call: receipts.CallDocument, *, pure: bool) -> CallLi
         what=_what(query),
         cells=query["cells"],
         noise=_describe_noise(noise)
-        or f"{NOISE.get(law, law or 'noise')}, {'scale' if scale[0] == 'scale' else 'standard deviation'} {size}",
+        or f"{gettext(NOISE.get(law, law or gettext_noop('noise')))}, {gettext('scale') if scale[0] == 'scale' else gettext('standard deviation')} {written_number(size)}",
         sensitivity=f"{NORMS.get(norm, norm)} {bound}".strip(),
         cost=f"{'ε' if currency == 'epsilon' else 'ρ'} {short(call['cost'][currency])}"
         + _delta(call["cost"]),
@@ -444,24 +459,32 @@ def _delta(cost: Mapping[str, str]) -> str:
 
 def _what(query: receipts.QueryDocument) -> str:
     if query["verb"] == "measure" and not query["clique"]:
-        return "Counted the records"
+        return gettext("Counted the records")
     if query["verb"] == "group-sizes":
-        return f"Counted the people with 1 to {query['cells']} rows each"
+        return gettext("Counted the people with 1 to %(rows)s rows each") % {
+            "rows": query["cells"]
+        }
     if query["verb"] == "score":
-        return f"Scored {number_of(query['candidates'])} groups of columns"
+        return gettext("Scored %(number)s groups of columns") % {
+            "number": number_of(query["candidates"])
+        }
     if query.get("bins"):
         columns = zip(query["clique"], query["bins"], strict=True)
         text = (
-            "Measured the interaction of"
+            gettext("Measured the interaction of")
             if query["verb"] == "interaction"
-            else "Counted by bins"
+            else gettext("Counted by bins")
         )
         return f"{text} {' × '.join(f'{name} ({bins})' for name, bins in columns)}"
     if query["verb"] == "refine":
-        return f"Chose one of {number_of(query['candidates'])} columns to divide groups by"
+        return gettext("Chose one of %(number)s columns to divide groups by") % {
+            "number": number_of(query["candidates"])
+        }
     if query["verb"] == "select":
-        return f"Chose one of {number_of(query['candidates'])} groups of columns"
-    return f"{VERBS.get(query['verb'], query['verb'])} {' × '.join([*query.get('clique', ()), *query.get('by', ())])}".strip()
+        return gettext("Chose one of %(number)s groups of columns") % {
+            "number": number_of(query["candidates"])
+        }
+    return f"{translated(VERBS.get(query['verb'], query['verb']))} {' × '.join([*query.get('clique', ()), *query.get('by', ())])}".strip()
 
 
 def short(ratio: str) -> str:

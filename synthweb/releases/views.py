@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -361,7 +362,7 @@ def sample_progress(request: SignedInRequest, code: str, sample_code: str) -> Ht
     """How many rows of a sample are drawn by now: the part of its page that is polled during a download."""
     sample = selectors.sample_for(request.user, sample_code, release_code=code)
     crumbs = [
-        (reverse("releases:index"), "Releases"),
+        (reverse("releases:index"), gettext("Releases")),
         (reverse("releases:sample", args=[code, sample_code]), sample.release.name),
     ]
     return fragments.render_fragment(

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from django.utils.translation import gettext_noop
+
 from synth_engine import mechanisms
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
@@ -37,10 +39,10 @@ CONFIRM_ABOVE = 0.5  # of what the account has left: dearer runs are asked for t
 # Bytes of the libraries; and of the table while it is read, as a multiple of its file.
 MEMORY_BASE, MEMORY_FACTOR = 250e6, 4
 DISTANCE_GRADES = (
-    (0.02, "very close"),
-    (0.05, "close"),
-    (0.15, "rough"),
-    (float("inf"), "mostly noise"),
+    (0.02, gettext_noop("very close")),
+    (0.05, gettext_noop("close")),
+    (0.15, gettext_noop("rough")),
+    (float("inf"), gettext_noop("mostly noise")),
 )
 
 

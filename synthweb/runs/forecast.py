@@ -16,19 +16,22 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
+from django.utils.translation import gettext, gettext_noop
+
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.plans import forecast as engine
 from synth_engine.plans.forecast import Point
 from synth_engine.plans.plan import Rule
 from synth_engine.spec import Spec
+from synthweb.lib.language import translated
 from synthweb.lib.number_format import share
 from synthweb.runs import methods
 
 Measure = Literal["oneway", "pairs"]
 MEASURES: tuple[tuple[Measure, str], ...] = (
-    ("oneway", "Single columns"),
-    ("pairs", "Pairs of columns"),
+    ("oneway", gettext_noop("Single columns")),
+    ("pairs", gettext_noop("Pairs of columns")),
 )
 LEAST, MOST = -2, 1  # powers of ten of ε: the ends of the slider
 STEPS = 3  # points a power of ten
@@ -405,7 +408,11 @@ def _down(value: float, top: int) -> float:
 
 def _words(lines: tuple[ForecastLine, ...], epsilon: str) -> str:
     figures = "; ".join(
-        f"{line.title}: {line.oneway} for single columns, {line.pairs} for pairs"
+        gettext("%(method)s: %(oneway)s for single columns, %(pairs)s for pairs")
+        % {"method": translated(line.title), "oneway": line.oneway, "pairs": line.pairs}
         for line in lines
     )
-    return f"Expected distance by ε. At ε {epsilon}: {figures}."
+    return gettext("Expected distance by ε. At ε %(epsilon)s: %(figures)s.") % {
+        "epsilon": epsilon,
+        "figures": figures,
+    }

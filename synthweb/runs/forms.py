@@ -18,6 +18,7 @@ from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import MAX_ROWS, Spec
+from synthweb.lib.language import translated
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
 from synthweb.runs import criteria_fields, methods, public_tables, purpose
@@ -406,8 +407,8 @@ def parameter_field(
     """A form field for one property of a mechanism's JSON schema; the engine checks the value itself. `offered`: the
     columns that such a property may name."""
     common: dict[str, Any] = {
-        "label": rule.get("title", name.replace("_", " ")),
-        "help_text": in_letters(rule.get("description", "")),
+        "label": translated(rule.get("title", name.replace("_", " "))),
+        "help_text": in_letters(translated(rule.get("description", ""))),
         "initial": rule.get("default"),
         "required": False,
     }
@@ -415,7 +416,9 @@ def parameter_field(
         return purpose.field(rule, offered or purpose.Offered(), **common)
     if "enum" in rule:
         labels = rule.get("x-labels", {})
-        choices = [(value, in_letters(labels.get(value, value))) for value in rule["enum"]]
+        choices = [
+            (value, in_letters(translated(labels.get(value, value)))) for value in rule["enum"]
+        ]
         return forms.ChoiceField(
             choices=choices, widget=forms.Select(attrs={"class": "form-select"}), **common
         )

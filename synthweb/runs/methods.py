@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine import mechanisms
@@ -63,7 +64,7 @@ def families(described: Sequence[MechanismFacts], *, first: str, chosen: str) ->
     return [
         Family(
             key="recommended",
-            title="Recommended",
+            title=gettext("Recommended"),
             words=str(WHY.get(first, "")),
             methods=tuple(recommended),
             folded=False,
@@ -77,8 +78,8 @@ def families(described: Sequence[MechanismFacts], *, first: str, chosen: str) ->
                 folded=chosen not in {method["id"] for method in groups[key]},
             )
             for key, title in (
-                ("literature", "From the literature"),
-                ("special", "For special purposes"),
+                ("literature", gettext("From the literature")),
+                ("special", gettext("For special purposes")),
             )
             if groups[key]
         ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
@@ -54,13 +55,13 @@ class SynthesisRun(Leased):
     """
 
     class State(models.TextChoices):
-        REQUESTED = "requested", "Requested"
-        HELD = "held", "Waiting for a worker"
-        CHARGED = "charged", "Measuring"
-        MEASURED = "measured", "Fitting"
-        FINISHED = "finished", "Finished"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        REQUESTED = "requested", _("Requested")
+        HELD = "held", _("Waiting for a worker")
+        CHARGED = "charged", _("Measuring")
+        MEASURED = "measured", _("Fitting")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     OPEN = (State.REQUESTED, State.HELD, State.CHARGED, State.MEASURED)
     TELLING = (State.FINISHED, State.FAILED)  # ends that its asker did not bring about
@@ -145,14 +146,14 @@ class TableErrand(Leased):
     or a comparison with real data. Its result goes to the preview store; this row never holds any of it."""
 
     class Kind(models.TextChoices):
-        INGEST = "ingest", "Read the upload"
-        REPORT = "report", "Compare with real data"
+        INGEST = "ingest", _("Read the upload")
+        REPORT = "report", _("Compare with real data")
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting for a worker"
-        FINISHED = "finished", "Finished"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        WAITING = "waiting", _("Waiting for a worker")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     OPEN = (State.WAITING,)
 
@@ -192,9 +193,9 @@ class RangesErrand(Leased):
     """The computation of a release's expected ranges. It opens no table and has no key: model and receipt are released."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting for a worker"
-        FINISHED = "finished", "Finished"
-        FAILED = "failed", "Failed"
+        WAITING = "waiting", _("Waiting for a worker")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
 
     OPEN = (State.WAITING,)
 
@@ -222,9 +223,9 @@ class CountsErrand(Leased):
     answers, which the confidential worker alone has, and the model."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting for a worker"
-        FINISHED = "finished", "Finished"
-        FAILED = "failed", "Failed"
+        WAITING = "waiting", _("Waiting for a worker")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
 
     OPEN = (State.WAITING,)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
+from synthweb.lib.language import in_english
 from synthweb.releases import expected, look
 from synthweb.runs import derivation, lease, stages
 from synthweb.runs.models import RangesErrand
@@ -18,6 +19,7 @@ from synthweb.runs.progress import Progress
 _STEPS = {"ask": stages.ASK, "fit": stages.REFIT, "compare": stages.MATCH}
 
 
+@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
     derivation.attempt(RangesErrand, code, work=_compute)

@@ -11,6 +11,7 @@ from synth_engine.evaluation import marginals
 from synth_engine.evaluation.marginals import PublishedCounts
 from synth_engine.models.model import Model
 from synth_engine.spec import Spec
+from synthweb.lib.language import in_english
 from synthweb.releases import marginals as pages
 from synthweb.releases.models import Release
 from synthweb.runs import artefacts, derivation, lease, planning, stages
@@ -21,6 +22,7 @@ from synthweb.runs.public_tables import StatedTable
 _STEPS = {"gather": stages.GATHER, "generate": stages.GENERATE}
 
 
+@in_english
 def compute(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
     derivation.attempt(CountsErrand, code, work=_compute)

@@ -6,18 +6,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
 from synth_engine.mechanisms.trees import columns
 from synth_engine.mechanisms.trees.columns import placed
 from synth_engine.plans import sample_size
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import grouped
 
 NAMED = 5
-OPEN = (
-    " What is still to be learned is not in that: values that are not found become “(other)”."
+OPEN = _(
+    "What is still to be learned is not in that: values that are not found become “(other)”."
 )
+NO_TABLE = _("If none of this will do, publish a few totals instead of a table.")
 TITLES: dict[sample_size.Level, str | Promise] = {
     "enough": _("Enough records"),
     "thin": _("Few records for what is described"),
@@ -72,7 +75,7 @@ def verdict(
     certain = verdict.level == "enough"
     return Enough(
         level=verdict.level,
-        title=f"Enough, if there are {grouped(rows)} records"
+        title=gettext("Enough, if there are %(rows)s records") % {"rows": grouped(rows)}
         if certain and assumed
         else str(TITLES[verdict.level]),
         reason=reason,
@@ -84,60 +87,101 @@ def verdict(
 def _of_cells(domain: Domain, rows: int, min_records_to_split: int) -> str:
     """Of a tree of places that have more codes than noise bears."""
     most = rows // min_records_to_split
-    cells = "one cell is" if most == 1 else f"{grouped(most)} cells are"
-    return (
-        f"{_divided(domain, min_records_to_split)}, so that about {cells} divided at a depth, at most: places are kept as finely as "
-        "there are records, and no single code of them has to hold more than its noise."
+    sentence = ngettext(
+        "%(divided)s, so that about one cell is divided at a depth, at most: places are kept as finely as there are "
+        "records, and no single code of them has to hold more than its noise.",
+        "%(divided)s, so that about %(cells)s cells are divided at a depth, at most: places are kept as finely as there "
+        "are records, and no single code of them has to hold more than its noise.",
+        most,
     )
+    return sentence % {
+        "divided": _divided(domain, min_records_to_split),
+        "cells": grouped(most),
+    }
 
 
 def _nothing_opens(
     domain: Domain, *, rows: int, epsilon: Fraction, min_records_to_split: int, assumed: bool
 ) -> Enough:
     """Of a tree that most likely ends where it begins."""
-    what = "which texts there are" if columns.texts_of(domain) else "where records lie"
+    what = (
+        gettext("which texts there are")
+        if columns.texts_of(domain)
+        else gettext("where records lie")
+    )
     return Enough(
         level="too-little",
         title=str(TITLES["too-little"]),
-        reason=f"{_divided(domain, min_records_to_split)}, and there are {grouped(rows)} in all. Most likely nothing is divided below the "
-        f"first depth; what such a release says of {what} is mostly noise, and the budget would be spent for nothing.",
+        reason=gettext(
+            "%(divided)s, and there are %(rows)s in all. Most likely nothing is divided below the first depth; what such a "
+            "release says of %(what)s is mostly noise, and the budget would be spent for nothing."
+        )
+        % {
+            "divided": _divided(domain, min_records_to_split),
+            "rows": grouped(rows),
+            "what": what,
+        },
         advice=(
-            f"About {grouped(min_records_to_split)} records are the least, if all lie together; with these records, an ε of about "
-            f"{float(epsilon) * min_records_to_split / rows:.2g}. A custodian decides whether that is acceptable.",
-            "Choose a method that asks less of the table: the forecast below ε says what each gives.",
-            "If none of this will do, publish a few totals instead of a table.",
+            gettext(
+                "About %(least)s records are the least, if all lie together; with these records, an ε of about %(epsilon)s. "
+                "A custodian decides whether that is acceptable."
+            )
+            % {
+                "least": grouped(min_records_to_split),
+                "epsilon": written_number(
+                    f"{float(epsilon) * min_records_to_split / rows:.2g}"
+                ),
+            },
+            gettext(
+                "Choose a method that asks less of the table: the forecast below ε says what each gives."
+            ),
+            str(NO_TABLE),
         ),
         assumed=assumed,
     )
 
 
 def _divided(domain: Domain, min_records_to_split: int) -> str:
-    node = "A beginning of a text" if columns.texts_of(domain) else "A cell"
-    return f"{node} is divided from about {grouped(min_records_to_split)} records on at this ε"
+    sentence = (
+        gettext("A beginning of a text is divided from about %(records)s records on at this ε")
+        if columns.texts_of(domain)
+        else gettext("A cell is divided from about %(records)s records on at this ε")
+    )
+    return sentence % {"records": grouped(min_records_to_split)}
 
 
 def _reason(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> str:
     lost, count = len(verdict.lost), len(domain.modelled)
     if verdict.level == "enough":
         weakest, strength = verdict.strengths[0]
-        return f"Even in “{weakest}”, the weakest column, a code holds {_times(strength)} times its noise on average.{OPEN if domain.undeclared else ''}"
+        sentence = gettext(
+            "Even in “%(weakest)s”, the weakest column, a code holds %(times)s times its noise on average."
+        ) % {"weakest": weakest, "times": _times(strength)}
+        return f"{sentence} {OPEN}" if domain.undeclared else sentence
     if not lost:
-        return (
-            "Single columns hold more than their noise. Tables of two columns do not: expect most dependence "
-            "between columns to be lost."
+        return gettext(
+            "Single columns hold more than their noise. Tables of two columns do not: expect most dependence between "
+            "columns to be lost."
         )
-    are = "is one column" if lost == 1 else f"are {lost} columns"
-    whole = (
-        "; what such a release shows is mostly noise, and the budget would be spent for nothing"
-    )
-    return (
-        f"There {are} of {count} in which noise outweighs what a code holds on average"
-        f"{whole if verdict.level == 'too-little' else ''}."
-    )
+    if verdict.level == "too-little":
+        sentence = ngettext(
+            "There is one column of %(count)s in which noise outweighs what a code holds on average; what such a release "
+            "shows is mostly noise, and the budget would be spent for nothing.",
+            "There are %(lost)s columns of %(count)s in which noise outweighs what a code holds on average; what such a "
+            "release shows is mostly noise, and the budget would be spent for nothing.",
+            lost,
+        )
+    else:
+        sentence = ngettext(
+            "There is one column of %(count)s in which noise outweighs what a code holds on average.",
+            "There are %(lost)s columns of %(count)s in which noise outweighs what a code holds on average.",
+            lost,
+        )
+    return sentence % {"lost": lost, "count": count}
 
 
 def _times(value: float) -> str:
-    return grouped(round(value)) if value >= 100 else f"{value:.3g}"
+    return grouped(round(value)) if value >= 100 else written_number(f"{value:.3g}")
 
 
 def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]:
@@ -146,21 +190,34 @@ def _advice(domain: Domain, verdict: sample_size.SampleSizeVerdict) -> list[str]
     advice = []
     if {*verdict.lost} & {*placed(domain)}:
         advice.append(
-            "Of columns that say where a record lies, methods for places, such as “adaptive”, count no code by itself: they "
-            "need fewer records, and keep places as finely as there are records."
+            gettext(
+                "Of columns that say where a record lies, methods for places, such as “adaptive”, count no code by itself: "
+                "they need fewer records, and keep places as finely as there are records."
+            )
         )
     if verdict.lost:
         listed = ", ".join(f"“{name}”" for name in verdict.lost[:NAMED])
-        more = f" and {len(verdict.lost) - NAMED} more" if len(verdict.lost) > NAMED else ""
+        if len(verdict.lost) > NAMED:
+            more = gettext("and %(more)s more") % {"more": len(verdict.lost) - NAMED}
+            listed = f"{listed} {more}"
         advice.append(
-            f"Describe {listed}{more} with fewer values or wider bins, or leave them out."
+            gettext("Describe %(listed)s with fewer values or wider bins, or leave them out.")
+            % {"listed": listed}
         )
     if len(domain.modelled) > NAMED:
-        advice.append("Leave out every column that nobody will use: each takes a share of ε.")
+        advice.append(
+            gettext("Leave out every column that nobody will use: each takes a share of ε.")
+        )
     if verdict.level == "too-little":
         advice.append(
-            f"With this description and ε, about {grouped(verdict.least_rows)} records are the least; with these "
-            f"records, an ε of {verdict.least_epsilon:.3g}. A custodian decides whether that is acceptable."
+            gettext(
+                "With this description and ε, about %(rows)s records are the least; with these records, an ε of "
+                "%(epsilon)s. A custodian decides whether that is acceptable."
+            )
+            % {
+                "rows": grouped(verdict.least_rows),
+                "epsilon": written_number(f"{verdict.least_epsilon:.3g}"),
+            }
         )
-        advice.append("If none of this will do, publish a few totals instead of a table.")
+        advice.append(str(NO_TABLE))
     return advice

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine import mechanisms
@@ -53,13 +54,21 @@ AGAIN = ", again"  # what the name of a run like an earlier one ends in
 LONGEST_NAME = 200
 UNSEEN_SHOWN = 99
 COLUMNS = (
-    SortColumn(key="name", title="Run", order=("name",)),
-    SortColumn(key="dataset", title="Dataset", order=("dataset__name",)),
-    SortColumn(key="method", title="Method", order=("spec__mechanism",)),
-    SortColumn(key="state", title="State", order=("state",)),
-    SortColumn(key="price", title="Price", order=("epsilon", "rho"), number=True, falls=True),
-    SortColumn(key="by", title="Asked by", order=("created_by__username",)),
-    SortColumn(key="asked", title="When (UTC)", order=("created_at",), falls=True),
+    SortColumn(key="name", title=gettext_noop("Run"), order=("name",)),
+    SortColumn(key="dataset", title=gettext_noop("Dataset"), order=("dataset__name",)),
+    SortColumn(key="method", title=gettext_noop("Method"), order=("spec__mechanism",)),
+    SortColumn(key="state", title=gettext_noop("State"), order=("state",)),
+    SortColumn(
+        key="price",
+        title=gettext_noop("Price"),
+        order=("epsilon", "rho"),
+        number=True,
+        falls=True,
+    ),
+    SortColumn(key="by", title=gettext_noop("Asked by"), order=("created_by__username",)),
+    SortColumn(
+        key="asked", title=gettext_noop("When (UTC)"), order=("created_at",), falls=True
+    ),
 )
 
 
@@ -87,10 +96,10 @@ def method_titles() -> dict[str, str]:
 def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
     """The dataset and where a page of it stands."""
     crumbs = [
-        (reverse("datasets:index"), "Datasets"),
+        (reverse("datasets:index"), gettext("Datasets")),
         (reverse("pages:dataset", args=[dataset.code]), dataset.name),
     ]
-    return {"dataset": dataset, "crumbs": [*crumbs, *(more or [("", "New release")])]}
+    return {"dataset": dataset, "crumbs": [*crumbs, *(more or [("", gettext("New release"))])]}
 
 
 def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
@@ -182,13 +191,19 @@ def notice(user: User) -> Notice:
     ends = list(selectors.ends_unseen(user).values_list("code", "state")[:UNSEEN_SHOWN])
     failed = sum(state == State.FAILED for _, state in ends)
     count = f"{len(ends)}{'+' if len(ends) == UNSEEN_SHOWN else ''}"
-    subject = "run has" if len(ends) == 1 else "runs have"
-    end = "failed" if failed == len(ends) else "ended" if failed else "finished"
+    if failed == len(ends):
+        words = ngettext("%(count)s run has failed", "%(count)s runs have failed", len(ends))
+    elif failed:
+        words = ngettext("%(count)s run has ended", "%(count)s runs have ended", len(ends))
+    else:
+        words = ngettext(
+            "%(count)s run has finished", "%(count)s runs have finished", len(ends)
+        )
     return Notice(
         count=len(ends),
         failed=failed,
         waits=selectors.waits_for_an_end(user),
-        words=f"{count} {subject} {end}",
+        words=words % {"count": count},
         address=reverse("runs:run", args=[ends[0][0]])
         if len(ends) == 1
         else f"{reverse('runs:index')}?seen=no",
@@ -219,7 +234,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
     """One run, whole page or moving part."""
     titles = method_titles()
     unit = "rho" if run.account.rule == Rule.ZCDP else "epsilon"
-    return frame(run.dataset, (reverse("runs:index"), "Runs"), ("", run.name)) | {
+    return frame(run.dataset, (reverse("runs:index"), gettext("Runs")), ("", run.name)) | {
         "run": run,
         "title": titles.get(run.spec["mechanism"], run.spec["mechanism"]),
         "unit": unit,
@@ -266,7 +281,7 @@ def stage_lines(run: SynthesisRun) -> list[StageLine]:
                     name=stage.title,
                     state="stopped",
                     fraction=run.progress,
-                    note="stopped here",
+                    note=gettext_noop("stopped here"),
                 )
             )
     return lines

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """`name` is what is stored; `title` what people read; `spends` tells the stages from which noise may be drawn."""
+    """`name` is what is stored; `title` what people read, translated where a page shows it, like `text`; `spends` tells the stages from which noise may be drawn."""
 
     name: str
     title: str
@@ -16,43 +19,45 @@ class Stage:
 
 WAIT = Stage(
     name="wait",
-    title="Wait for a worker",
-    text="Budget is held. A confidential worker will take the run.",
+    title=_("Wait for a worker"),
+    text=_("Budget is held. A confidential worker will take the run."),
 )
 OPEN = Stage(
     name="open",
-    title="Open the table",
-    text="It is decrypted inside the worker; its header is checked.",
+    title=_("Open the table"),
+    text=_("It is decrypted inside the worker; its header is checked."),
 )
 CHARGE = Stage(
     name="charge",
-    title="Charge the budget",
-    text="The hold becomes a charge before any row is read.",
+    title=_("Charge the budget"),
+    text=_("The hold becomes a charge before any row is read."),
 )
 READ = Stage(
-    name="read", title="Read and encode", text="Rows become codes of the declared domain."
+    name="read", title=_("Read and encode"), text=_("Rows become codes of the declared domain.")
 )
 MEASURE = Stage(
-    name="measure", title="Measure with noise", text="Counts are taken and noise is added."
+    name="measure",
+    title=_("Measure with noise"),
+    text=_("Counts are taken and noise is added."),
 )
 STORE = Stage(
     name="store",
-    title="Store the noisy answers",
-    text="From here nothing looks at rows any more.",
+    title=_("Store the noisy answers"),
+    text=_("From here nothing looks at rows any more."),
 )
 FIT = Stage(
-    name="fit", title="Fit the model", text="Post-processing of the noisy answers; free."
+    name="fit", title=_("Fit the model"), text=_("Post-processing of the noisy answers; free.")
 )
 PUBLISH = Stage(
-    name="publish", title="Make the release", text="Receipt and model become a release."
+    name="publish", title=_("Make the release"), text=_("Receipt and model become a release.")
 )
 
 # CHARGE stands before READ: no row is read that is not paid for (ADR 9).
 RUN = (WAIT, OPEN, CHARGE, READ, MEASURE, STORE, FIT, PUBLISH)
 COUNT = Stage(
     name="count",
-    title="Count and compare",
-    text="Real and synthetic tables are counted and compared.",
+    title=_("Count and compare"),
+    text=_("Real and synthetic tables are counted and compared."),
 )
 REPORT = (WAIT, OPEN, READ, COUNT)
 MODELS = (
@@ -96,32 +101,34 @@ RISKS = (
 )
 SIMULATE = Stage(
     name="simulate",
-    title="Simulate the noise",
-    text="The answers about each column are simulated from the model and the receipt.",
+    title=_("Simulate the noise"),
+    text=_("The answers about each column are simulated from the model and the receipt."),
 )
 DRAW = Stage(
     name="draw",
-    title="Draw the first rows",
-    text="A hundred rows are drawn from the model, the same for everybody.",
+    title=_("Draw the first rows"),
+    text=_("A hundred rows are drawn from the model, the same for everybody."),
 )
 ASK = Stage(
     name="ask",
-    title="Repeat the run on generated records",
-    text="The questions of the run are asked of records that the model generates.",
+    title=_("Repeat the run on generated records"),
+    text=_("The questions of the run are asked of records that the model generates."),
 )
 REFIT = Stage(
-    name="refit", title="Fit them again", text="A model is fitted to the simulated answers."
+    name="refit",
+    title=_("Fit them again"),
+    text=_("A model is fitted to the simulated answers."),
 )
 MATCH = Stage(
     name="match",
-    title="Measure the distance",
-    text="Its records are compared with those that the questions were asked of.",
+    title=_("Measure the distance"),
+    text=_("Its records are compared with those that the questions were asked of."),
 )
 RANGES = (WAIT, DRAW, SIMULATE, ASK, REFIT, MATCH)
 GATHER = Stage(
     name="gather",
-    title="Gather the noisy answers",
-    text="The answers that were paid for are read again, with the columns that each counts.",
+    title=_("Gather the noisy answers"),
+    text=_("The answers that were paid for are read again, with the columns that each counts."),
 )
 GENERATE = Stage(
     name="generate",
@@ -144,4 +151,4 @@ def position(name: str) -> int:
 
 def title(name: str) -> str:
     """What people read for a stage, of runs and errands alike."""
-    return TITLES.get(name, name.replace("-", " ").capitalize())
+    return gettext(TITLES.get(name, name.replace("-", " ").capitalize()))

@@ -34,6 +34,7 @@ from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
+from synthweb.lib.language import in_english
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import (
@@ -73,6 +74,7 @@ GAVE_UP = {
 }
 
 
+@in_english
 def synthesize(*, code: str) -> None:
     """Take the run of this code as far as it goes. Harmless when repeated, late or doubled."""
     pipeline.warm_up()  # before the claim: it costs no lease, and a failure no budget
@@ -406,6 +408,7 @@ def _names(document: Mapping[str, Any]) -> set[str]:
 
 
 # --- errands: reading an upload, comparing with real data ---------------------------------------------------------
+@in_english
 def table_errand(*, code: str) -> None:
     """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
     errand = TableErrand.objects.filter(code=code).first()

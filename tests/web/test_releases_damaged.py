@@ -50,7 +50,7 @@ def test_each_damaged_column_is_red_with_its_repair_for_the_steward_alone(
     levels = {entry["name"]: entry["verdict"]["level"] for entry in exported["attributes"]}
     assert levels.pop(damaged.HONEST) in ("same", "small")
     assert set(levels.values()) == {"damaged"} and set(levels) == set(damaged.MORE_REPAIRS)
-    verdicts = re.findall(r'<p class="verdict verdict-damaged">(.*?)</p>', page, re.DOTALL)
+    verdicts = re.findall(r'<p class="verdict verdict-damaged"[^>]*>(.*?)</p>', page, re.DOTALL)
     assert len(verdicts) == len(damaged.MORE_REPAIRS)
     for name, repair in damaged.MORE_REPAIRS.items():
         assert any(repair in verdict for verdict in verdicts), name

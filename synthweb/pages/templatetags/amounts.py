@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from django import template
+from django.utils.translation import gettext
 
-from synthweb.lib import guarantee, terms
+from synthweb.lib import guarantee, language, terms
+from synthweb.lib.language import written_number
 from synthweb.lib.number_format import GREEK, RELATIONS, grouped, in_letters
 
 register = template.Library()
@@ -40,7 +42,7 @@ def significant(value: Fraction | float, digits: int = 3) -> str:
 @register.filter
 def amount(value: int | None, unit: str) -> str:
     """A ledger integer of `unit` ("epsilon", "rho", "delta") as people read it."""
-    return "0" if not value else significant(Fraction(int(value), SCALES[unit]))
+    return "0" if not value else written_number(significant(Fraction(int(value), SCALES[unit])))
 
 
 @register.filter
@@ -98,15 +100,27 @@ def signs(text: object) -> str:
 
 
 @register.filter
+def translated(text: object) -> str:
+    """A title or an explanation of the engine in the language of the page; what is not in the catalogue stays."""
+    return language.translated(str(text)) if text else ""
+
+
+@register.filter
+def translated_list(texts: Iterable[object]) -> str:
+    """Several texts of the engine in the language of the page, with commas between."""
+    return ", ".join(language.translated(str(text)) for text in texts)
+
+
+@register.filter
 def relation(value: str) -> str:
     """A neighbouring relation in words: "add-remove" → added or removed."""
-    return RELATIONS.get(value, value)
+    return gettext(RELATIONS.get(value, value))
 
 
 @register.filter
 def number(value: Number, digits: int = 3) -> str:
     """A plain number to some significant digits."""
-    return "–" if value is None else significant(value, int(digits))
+    return "–" if value is None else written_number(significant(value, int(digits)))
 
 
 @register.filter
@@ -134,8 +148,10 @@ def percent(fraction: Number) -> str:
     """A fraction for people to read: 72.3%, 6.0%, 0.13%; all is 100%, and what is less is never rounded up to it."""
     value = 100 * float(fraction or 0)
     if value >= 1:
-        return f"{value:.0f}%" if value >= 100 - 1e-9 else f"{min(value, 99.9):.1f}%"
-    return f"{value:.2g}%" if value >= 0.001 or not value else "< 0.001%"
+        text = f"{value:.0f}%" if value >= 100 - 1e-9 else f"{min(value, 99.9):.1f}%"
+    else:
+        text = f"{value:.2g}%" if value >= 0.001 or not value else "< 0.001%"
+    return written_number(text)
 
 
 @register.filter
@@ -161,9 +177,8 @@ def band(expected: Any) -> str:
         return f"{low}–{high} s"
     if low >= 60 and low % 60 == high % 60 == 0 and high < 3600:
         return f"{low // 60}–{high // 60} min"
-    return f"{seconds(low)} to {seconds(high)}".replace(" min 0 s", " min").replace(
-        " h 0 min", " h"
-    )
+    span = gettext("%(low)s to %(high)s") % {"low": seconds(low), "high": seconds(high)}
+    return span.replace(" min 0 s", " min").replace(" h 0 min", " h")
 
 
 @register.filter
@@ -175,7 +190,8 @@ def forecast(expected: Any) -> str:
     )
     if middle is None:
         return band(expected)
-    return f"about {seconds(middle).replace(' min 0 s', ' min').replace(' h 0 min', ' h')} ({band(expected)})"
+    about = seconds(middle).replace(" min 0 s", " min").replace(" h 0 min", " h")
+    return gettext("about %(time)s (%(band)s)") % {"time": about, "band": band(expected)}
 
 
 @register.filter
@@ -184,9 +200,9 @@ def file_size(size: int | None) -> str:
     value = float(size or 0)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
-            return f"{value:.3g} {unit}"
+            return written_number(f"{value:.3g} {unit}")
         value /= 1000
-    return f"{value:.3g} TB"
+    return written_number(f"{value:.3g} TB")
 
 
 @register.filter

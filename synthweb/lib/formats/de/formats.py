@@ -1,0 +1,6 @@
+"""Dates and numbers of German pages."""
+
+DATE_FORMAT = SHORT_DATE_FORMAT = "d.m.Y"
+DATETIME_FORMAT = SHORT_DATETIME_FORMAT = "d.m.Y H:i"
+DECIMAL_SEPARATOR = "."
+THOUSAND_SEPARATOR = ""

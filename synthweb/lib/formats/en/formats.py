@@ -1,0 +1,6 @@
+"""Dates and numbers of English pages."""
+
+DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
+DATETIME_FORMAT = SHORT_DATETIME_FORMAT = "Y-m-d H:i"
+DECIMAL_SEPARATOR = "."
+THOUSAND_SEPARATOR = ""

@@ -1,0 +1,63 @@
+"""Which language a page is in, and how its numbers are written.
+
+Pages are in the language that a visitor chose (a cookie), else in the one that the browser asks for. REST, files and
+everything that is stored or hashed are in English in every case: programs read them, and receipts must not depend on who
+asks. Addresses of pages end in a slash, and those of files do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.http import HttpRequest
+from django.middleware.locale import LocaleMiddleware
+from django.utils import translation
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+DECIMAL_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
+REST = "/api/v1/"
+COMMA_LANGUAGES = frozenset({"de"})  # write 0,5 for 0.5
+
+
+class LanguageMiddleware(LocaleMiddleware):
+    """Chooses the language of a page; files and REST are always in English."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Activates the language of the request for everything that answers it."""
+        if is_read_by_programs(request.path_info):
+            translation.activate("en")
+            request.LANGUAGE_CODE = "en"
+        else:
+            super().process_request(request)
+
+
+def is_read_by_programs(address: str) -> bool:
+    """Whether an address is one of REST, of a file or of a probe."""
+    return address.startswith(REST) or not address.endswith("/")
+
+
+def in_english(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorates what makes a file or a stored document: its texts are in English, whoever asks."""
+
+    @wraps(function)
+    def english(*args: Arguments.args, **keywords: Arguments.kwargs) -> Result:
+        with translation.override("en"):
+            return function(*args, **keywords)
+
+    return english
+
+
+def translated(text: str) -> str:
+    """A title or an explanation of the engine, or one that is marked in Python, in the language of the page; a text that is
+    not in the catalogue stays."""
+    return translation.gettext(text) if text else ""
+
+
+def written_number(text: str) -> str:
+    """A number as people write it in the language of the page: `0.5` is `0,5` in German. For pages alone."""
+    language = translation.get_language() or "en"
+    return DECIMAL_POINT.sub(",", text) if language in COMMA_LANGUAGES else text

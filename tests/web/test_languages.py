@@ -1,0 +1,232 @@
+"""Pages in two languages; everything that is stored, hashed, downloaded or read by programs in English alone."""
+
+from __future__ import annotations
+
+import html as html_entities
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.core import serializers
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.test import Client
+from django.utils import translation
+
+from synthweb.accounts.models import User
+from synthweb.lib import language
+from synthweb.pages.templatetags import amounts
+from tests import catalogue
+from tests.cast import Cast
+from tests.web import addresses, scene
+
+Browser = Callable[..., Client]
+GERMAN = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}
+NOT_TRANSLATED = ("docs/", "admin/")  # guides and Django's own
+WORDS = 8  # a message of fewer words may be a name or a part of another text
+MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ][0-9:.]+(Z|\+00:00)?")
+CSRF = re.compile(rb"(csrfmiddlewaretoken\" value=\"|X-CSRFToken\": \")[A-Za-z0-9]{64}")
+SIGNATURE = re.compile(rb"[A-Za-z0-9+/]{80,}={0,2}")  # of a document with a moment
+
+
+@pytest.fixture(autouse=True)
+def english_afterwards() -> Iterator[None]:
+    """A request leaves its language to the thread; the next test begins with English."""
+    yield
+    translation.deactivate()
+
+
+@pytest.fixture
+def played(cast: Cast, places: None) -> scene.Scene:
+    """The main job, played once."""
+    return scene.play(
+        steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+    )
+
+
+def body(answer: HttpResponseBase) -> bytes:
+    """What was answered, without moments and what depends on them."""
+    whole = (
+        b"".join(answer) if isinstance(answer, StreamingHttpResponse) else bytes(answer.content)  # type: ignore[attr-defined]
+    )
+    return SIGNATURE.sub(b"", MOMENT.sub(b"", CSRF.sub(b"", whole)))
+
+
+# --- the choice of a language -----------------------------------------------------------------------------------------
+def test_a_browser_that_asks_for_german_gets_german_and_others_english(
+    client: Client, db: None
+) -> None:
+    german = client.get("/account/login/", headers=GERMAN)
+    assert german.headers["Content-Language"] == "de"
+    assert '<html lang="de"' in german.text
+    for asked in ({}, {"Accept-Language": "fr"}, {"Accept-Language": "en-US,de;q=0.3"}):
+        answer = client.get("/account/login/", headers=asked)
+        assert '<html lang="en"' in answer.text
+
+
+def test_the_switch_is_a_form_and_its_choice_outlives_the_header_of_the_browser(
+    db: None,
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    page = client.get("/account/login/?next=/releases/").text
+    form = re.search(r'<form[^>]*action="/language/".*?</form>', page, re.DOTALL)
+    assert form is not None
+    fields = dict(re.findall(r'name="(\w+)"\s+value="([^"]*)"', form[0]))
+    assert fields["language"] == "de"
+    assert client.post("/language/", {"language": "de"}).status_code == 403
+    answer = client.post(
+        "/language/", {k: html_entities.unescape(v) for k, v in fields.items()}
+    )
+    assert (answer.status_code, answer.headers["Location"]) == (
+        302,
+        "/account/login/?next=/releases/",
+    )
+    cookie = client.cookies[settings.LANGUAGE_COOKIE_NAME]
+    assert (cookie.value, cookie["httponly"], cookie["samesite"]) == ("de", True, "Lax")
+    chosen = client.get("/account/login/", headers={"Accept-Language": "en"})
+    assert '<html lang="de"' in chosen.text
+    assert "Anmelden" in chosen.text
+
+
+def test_the_switch_leads_nowhere_else(client: Client, db: None) -> None:
+    answer = client.post("/language/", {"language": "de", "next": "https://example.org/"})
+    assert answer.headers["Location"] == "/"
+
+
+def test_a_language_that_there_is_not_changes_nothing(client: Client, db: None) -> None:
+    client.post("/language/", {"language": "tlh"})
+    assert settings.LANGUAGE_COOKIE_NAME not in client.cookies
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+def test_numbers_of_pages_are_written_as_the_language_writes_them() -> None:
+    with translation.override("de"):
+        assert amounts.number(0.25) == "0,25"
+        assert amounts.epsilon(500_000_000) == "0,5"
+        assert amounts.percent(0.0612) == "6,1%"
+        assert amounts.file_size(1_500_000) == "1,5 MB"
+        assert amounts.share(1, 8) == "12.5%"  # a width, for a style sheet
+        assert amounts.number(1e-9) == "1e-9"
+    assert amounts.number(0.25) == "0.25"
+
+
+@pytest.mark.parametrize(
+    ("address", "programs"),
+    [
+        ("/", False),
+        ("/releases/ab/receipt/", False),
+        ("/releases/ab/receipt.json", True),
+        ("/releases/ab/report.html", True),
+        ("/api/v1/releases/", True),
+        ("/livez", True),
+    ],
+)
+def test_files_and_rest_are_in_english(address: str, programs: bool) -> None:
+    assert language.is_read_by_programs(address) is programs
+
+
+# --- what programs read -------------------------------------------------------------------------------------------------
+def test_files_and_rest_are_the_same_bytes_in_german(
+    cast: Cast, played: scene.Scene, browser: Browser
+) -> None:
+    compared = 0
+    for user in (cast.steward, played.reader, cast.auditor):
+        client = browser(user)
+        for route in addresses.routes():
+            if route.startswith("admin/"):
+                continue
+            address = addresses.fill(route, scene=played, cast=cast)
+            if not language.is_read_by_programs(address):
+                continue
+            english, german = client.get(address), client.get(address, headers=GERMAN)
+            assert english.status_code == german.status_code, address
+            assert german.headers.get("Content-Type") == english.headers.get("Content-Type")
+            assert german.headers.get("Content-Language", "en") == "en", address
+            if english.status_code == 200:
+                assert body(german) == body(english), address
+                compared += 1
+    assert compared > 60
+
+
+# --- what is stored -----------------------------------------------------------------------------------------------------
+def test_nothing_that_is_stored_is_translated(cast: Cast, places: None) -> None:
+    with translation.override("de"):
+        scene.play(
+            steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
+        )
+    stored = "\n".join(
+        serializers.serialize("json", model._base_manager.all(), ensure_ascii=False)
+        for model in apps.get_models()
+        if model._meta.managed
+    )
+    assert "Commutes" in stored
+    translated = [
+        entry.msgstr
+        for entry in catalogue.read()
+        if entry.msgstr != entry.msgid and len(entry.msgstr) >= 12 and "%(" not in entry.msgstr
+    ]
+    assert [text for text in translated if text in stored] == []
+
+
+# --- pages --------------------------------------------------------------------------------------------------------------
+def pages(client: Client, cast: Cast, played: scene.Scene) -> Iterator[tuple[str, str]]:
+    """Address and HTML of each page that this person may see."""
+    for route in addresses.routes():
+        if route.startswith(NOT_TRANSLATED):
+            continue
+        address = addresses.fill(route, scene=played, cast=cast)
+        if language.is_read_by_programs(address):
+            continue
+        answer = client.get(address, headers=GERMAN)
+        if answer.status_code == 200 and not answer.streaming:
+            yield address, answer.content.decode()
+
+
+def shown(html: str) -> str:
+    """Texts and attributes that people read or hear, without what is marked as English, on one line."""
+    html = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    html = re.sub(
+        r'<(span|div|p|ul|li|section|td)\b[^>]*\blang="en"[^>]*>.*?</\1>',
+        " ",
+        html,
+        flags=re.DOTALL,
+    )
+    html = re.sub(r'<input type="hidden"[^>]*>', " ", html)
+    return html_entities.unescape(re.sub(r"\s+", " ", html))
+
+
+def english_messages() -> list[str]:
+    """Messages that are another text in German, and long enough not to be a part of something else."""
+    return [
+        re.sub(r"\s+", " ", text)
+        for entry in catalogue.read()
+        for text in (entry.msgid, entry.msgid_plural)
+        if text
+        and entry.translated()
+        and entry.msgstr != entry.msgid
+        and len(text.split()) >= WORDS
+        and "%(" not in text
+    ]
+
+
+@pytest.mark.parametrize("name", ["steward", "reader"])
+def test_a_walk_in_german_meets_no_english_message_and_no_open_placeholder(
+    name: str, cast: Cast, played: scene.Scene, browser: Browser
+) -> None:
+    person: User = played.reader if name == "reader" else cast.steward
+    messages, faults, visited = english_messages(), [], 0
+    for address, html in pages(browser(person), cast, played):
+        visited += 1
+        text = shown(html)
+        faults += [f"{address}: {message}" for message in messages if message in text]
+        faults += [f"{address}: {found}" for found in re.findall(r"%\(\w+\)[sd]?", text)]
+    assert faults == []
+    assert visited >= (40 if name == "steward" else 20)
+
+
+def test_an_english_message_would_be_noticed() -> None:
+    message = "This page does not exist, or you may not see it."
+    assert message in english_messages()
+    assert message in shown(f'<a class="skip-link"\n  href="#content">\n {message}</a>')
+    assert message not in shown(f'<span lang="en">{message}</span>')
