@@ -71,7 +71,6 @@ def _bars(
     }
     if series.intervals:
         trace["error_x"] = {
-            "type": "data",
             "symmetric": False,
             "array": [
                 high - (value or 0.0)

@@ -59,7 +59,7 @@ def test_a_template_fills_another_tables_draft_and_confirms_nothing(
         in page
     )
     assert "Declared public, imported and not confirmed" in line(page, 1)
-    assert "1 column: more. Describe it below" in " ".join(page.split())
+    assert "1 column: more" in " ".join(page.split())
     assert all(not column["confirmed"] for column in other.draft["columns"].values())
     assert other.draft["table"]["max_records"] == "3"
     deeds = AuditEntry.objects.filter(action__startswith="template.").order_by("sequence")

@@ -105,6 +105,12 @@ class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
         source="decided_by.username", allow_null=True, default=None
     )
     amount = AmountSerializer(source="*")
+    rhythm = serializers.ChoiceField(
+        choices=BudgetRequest.Rhythm.choices, allow_blank=True, help_text="Empty: not said."
+    )
+    readers = serializers.ChoiceField(
+        choices=BudgetRequest.Readers.choices, allow_blank=True, help_text="Empty: not said."
+    )
     approved_by = serializers.SerializerMethodField(
         help_text="Custodians who approved it, where two are needed."
     )
