@@ -272,7 +272,13 @@ def test_the_figure_draws_both_curves_in_their_colours_and_marks_the_gap(
     figure = place_distances.place_distances(made, 0)
     graph_objects.Figure(figure)
     json.dumps(figure, allow_nan=False)
-    real, synthetic, gap = figure["data"]
+    real, synthetic, gap, more, fewer, difference = figure["data"]
+    # The strip below: synthetic minus real, in points of a hundred, filled by its sign.
+    assert all(trace["yaxis"] == "y2" for trace in (more, fewer, difference))
+    assert difference["y"] == pytest.approx(
+        [100 * (b - a) for a, b in zip(real["y"], synthetic["y"], strict=True)], abs=1e-3
+    )
+    assert min(more["y"]) >= 0 >= max(fewer["y"])
     assert real["line"]["color"] == "#3d5a80" and "dash" not in real["line"]
     assert synthetic["line"]["color"] == "#c8641b" and synthetic["line"]["dash"]
     assert all(
