@@ -66,6 +66,7 @@ def test_a_document_fills_the_draft_and_confirms_nothing(desk: Desk) -> None:
     )
     assert "Column “works”: holds facts that are only suggested by data" in page
     assert "3 columns: sector, works, id" in " ".join(page.split())
+    assert "Describe below what is not described, or leave it out." in page
     assert list(desk.draft["columns"]) == ["age"]
     assert desk.draft["columns"]["age"]["confirmed"] is False
     assert desk.draft["table"]["unit_column"] == "id"

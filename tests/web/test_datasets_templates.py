@@ -60,6 +60,7 @@ def test_a_template_fills_another_tables_draft_and_confirms_nothing(
     )
     assert "Declared public, imported and not confirmed" in line(page, 1)
     assert "1 column: more" in " ".join(page.split())
+    assert "Describe below what is not described, or leave it out." in page
     assert all(not column["confirmed"] for column in other.draft["columns"].values())
     assert other.draft["table"]["max_records"] == "3"
     deeds = AuditEntry.objects.filter(action__startswith="template.").order_by("sequence")
