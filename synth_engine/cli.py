@@ -108,26 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.compare,
         about="compare with the real table; NOT differentially private",
     )
-    sub.add_argument("real", metavar="REAL", type=Path)
-    sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
-    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
-    sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
-    sub.add_argument(
-        "--models",
-        action="store_true",
-        help="train models on synthetic records and test them on real ones",
-    )
-    sub.add_argument("--target", metavar="COLUMN", default="", help="with --models: to predict")
-    sub.add_argument(
-        "--protected",
-        metavar="COLUMN",
-        default="",
-        help="with --models: whose groups are compared",
-    )
-    sub.add_argument(
-        "--risks", action="store_true", help="try attacks: lower bounds, never the guarantee"
-    )
-    _form_arguments(sub)
+    _compare_arguments(sub)
     sub = command(
         "domain",
         commands.draft_domain,
@@ -189,6 +170,35 @@ def _overwrites(*writing: argparse.ArgumentParser) -> None:
         sub.add_argument(
             "--overwrite", action="store_true", help="replace output files that exist"
         )
+
+
+def _compare_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("real", metavar="REAL", type=Path)
+    sub.add_argument("synthetic", metavar="SYNTHETIC", type=Path)
+    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
+    sub.add_argument(
+        "--model",
+        metavar="MODEL.json",
+        type=Path,
+        help="of the synthetic table: compare under what its run learned, and count recovered texts",
+    )
+    sub.add_argument("--out", metavar="REPORT", type=Path, required=True, help=".json or .html")
+    sub.add_argument(
+        "--models",
+        action="store_true",
+        help="train models on synthetic records and test them on real ones",
+    )
+    sub.add_argument("--target", metavar="COLUMN", default="", help="with --models: to predict")
+    sub.add_argument(
+        "--protected",
+        metavar="COLUMN",
+        default="",
+        help="with --models: whose groups are compared",
+    )
+    sub.add_argument(
+        "--risks", action="store_true", help="try attacks: lower bounds, never the guarantee"
+    )
+    _form_arguments(sub)
 
 
 def _form_arguments(sub: argparse.ArgumentParser) -> None:

@@ -18,8 +18,10 @@ from synth_engine.errors import InputError, SpecError, SynthError
 
 if TYPE_CHECKING:
     from synth_engine.mechanisms import Plan
+    from synth_engine.models.model import Model
     from synth_engine.pipeline import Release
     from synth_engine.privacy.receipt import Receipt
+    from synth_engine.strict_json import JsonObject
 
 MAX_DOCUMENT_BYTES = 2**30
 MAX_RESERVED_BYTES = (
@@ -285,14 +287,12 @@ def sample(options: argparse.Namespace) -> None:
     """Draws a table from a model or a description: post-processing, which costs nothing."""
     from synth_engine import row_selection, tables
     from synth_engine.models import description
-    from synth_engine.models.model import Model
 
     tables.require_format(options.out, declared=options.as_it_came_in)
     _require(options, options.model, *([options.selection] if options.selection else []))
     document = _read_json(options.model, name="model")
-    described = document.get("schema") == description.SCHEMA
-    model = description.read(document) if described else Model.from_json(document)
-    if described and description.edited(document, model):
+    model = _model_in(document)
+    if document.get("schema") == description.SCHEMA and description.edited(document, model):
         sys.stderr.write(
             "note: this description was edited, so the table is no release of what was measured\n"
         )
@@ -365,17 +365,26 @@ def compare(options: argparse.Namespace) -> None:
     from synth_engine import domain as domains
     from synth_engine import pipeline
 
-    _require(options, options.real, options.synthetic, options.domain, options.form)
+    _require(
+        options, options.real, options.synthetic, options.domain, options.model, options.form
+    )
     if (options.target or options.protected) and not options.models:
         raise InputError("a column for models without --models", repair="add --models")
     domain = domains.read(options.domain)
+    model = None if options.model is None else _read_model(options.model)
     form = _form(options)
     aim = pipeline.TrainingAim(target=options.target, protected=options.protected)
     aim.require(domain)
     report = pipeline.compare(
-        options.real, options.synthetic, domain=domain, dialect=form, progress=_progress()
+        options.real,
+        options.synthetic,
+        domain=domain,
+        model=model,
+        dialect=form,
+        progress=_progress(),
     )
-    synthetic = pipeline.WrittenTable(path=options.synthetic, domain=domain)
+    compared = domain if model is None else model.domain
+    synthetic = pipeline.WrittenTable(path=options.synthetic, domain=compared)
     if options.models:
         report["models"] = pipeline.train_models(
             options.real, synthetic, aim=aim, dialect=form, progress=_progress()
@@ -643,6 +652,19 @@ def _read_json(path: Path, *, name: str) -> Any:
             f"the {name} is not a JSON object", repair="use the file as it was written"
         )
     return document
+
+
+def _read_model(path: Path) -> Model:
+    """Read a model, or a description of one."""
+    return _model_in(_read_json(path, name="model"))
+
+
+def _model_in(document: JsonObject) -> Model:
+    from synth_engine.models import description
+    from synth_engine.models.model import Model
+
+    described = document.get("schema") == description.SCHEMA
+    return description.read(document) if described else Model.from_json(document)
 
 
 def _require(options: argparse.Namespace, *inputs: Path | None) -> None:

@@ -32,7 +32,14 @@ from synth_engine.confidential.trials import attacks, record_samples, training
 from synth_engine.confidential.trials.training import TrainingAim as TrainingAim
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
-from synth_engine.errors import Cancelled, PrivacyError, SpecError, SynthError, TableError
+from synth_engine.errors import (
+    Cancelled,
+    DomainError,
+    PrivacyError,
+    SpecError,
+    SynthError,
+    TableError,
+)
 from synth_engine.evaluation import report as comparison
 from synth_engine.evaluation import trees
 from synth_engine.evaluation.figures import texts
@@ -308,20 +315,9 @@ def report(
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else codes
     form: _Form = {"kind": kind, "dialect": dialect}
-    reading_of_texts = _text_reading(model, described)
     progress = _guarded(progress)
-    # One reading of the file serves all descriptions of its columns.
-    real, *text_rows = confidential_rows.open_tables(
-        path,
-        [domain, *(reading_of_texts.domains if reading_of_texts else ())],
-        progress=progress,
-        **form,
-    )
-    table = _RoomTable(
-        real,
-        of_texts=reading_of_texts.count(text_rows) if reading_of_texts else (),
-        cells=confidential_rows.count_raw_columns(path, domain, **form),
-    )
+    texts_of = _text_reading(model, described)
+    table = _open_file(path, domain=domain, progress=progress, texts_of=texts_of, **form)
     first = codec.as_text(domain, first_block.head(REPORT_ROWS))
     shown = [name for name in domain.columns if name in first]
     return comparison.compare(
@@ -343,10 +339,16 @@ def compare(
     synthetic_path: Path | str,
     *,
     domain: Domain,
+    model: Model | None = None,
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
-    """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one."""
+    """The same of two files, the second of which claims to be synthetic. `dialect` is the form of the real one. model: by
+    which the second was generated; the tables are then compared under its description, and the texts that it learned are
+    counted. Errors: DomainError where model and description have other columns."""
+    described = domain
+    if model is not None:
+        domain = _domain_of(model, described)
     for attribute in domain.undeclared:
         if isinstance(attribute, WeakBasket):
             raise attribute.error(
@@ -354,8 +356,12 @@ def compare(
             )
     public = _without_units(domain)
     progress = _guarded(progress)
-    real = _open_file(path, domain=domain, dialect=dialect, progress=progress)
-    synthetic = _open_file(synthetic_path, domain=public, progress=progress)
+    reading_of_texts = None if model is None else _text_reading(model, described)
+    real = _open_file(
+        path, domain=domain, dialect=dialect, progress=progress, texts_of=reading_of_texts
+    )
+    written = None if reading_of_texts is None else reading_of_texts.of_written()
+    synthetic = _open_file(synthetic_path, domain=public, progress=progress, texts_of=written)
     return comparison.compare(
         comparison.tally(real, progress=progress),
         comparison.tally(synthetic, progress=progress),
@@ -460,13 +466,39 @@ def _without_units(domain: Domain) -> Domain:
     return dataclasses.replace(domain, unit=PrivacyUnit(), repeats=None)
 
 
+def _domain_of(model: Model, described: Domain) -> Domain:
+    """The description in a model, which has learned what the one before the run left open."""
+    if model.domain.columns != described.columns:
+        raise DomainError(
+            "the model has other columns than the description",
+            repair="give the model and the description of one release",
+        )
+    return model.domain
+
+
 def _open_file(
-    path: Path | str, *, domain: Domain, progress: Progress, dialect: Dialect | None = None
+    path: Path | str,
+    *,
+    domain: Domain,
+    progress: Progress,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    texts_of: _TextReading | None = None,
 ) -> _RoomTable:
-    """The rows of a file as a source of exact tables, hence marked as not private."""
-    rows = confidential_rows.open_table(path, domain, dialect=dialect, progress=progress)
-    cells = confidential_rows.count_raw_columns(path, domain, dialect=dialect)
-    return _RoomTable(rows, cells=cells)
+    """The rows of a file as a source of exact tables, hence marked as not private. texts_of: how its texts are counted."""
+    # One reading of the file serves all descriptions of its columns.
+    rows, *text_rows = confidential_rows.open_tables(
+        path,
+        [domain, *(texts_of.domains if texts_of else ())],
+        kind=kind,
+        dialect=dialect,
+        progress=progress,
+    )
+    return _RoomTable(
+        rows,
+        of_texts=texts_of.count(text_rows) if texts_of else (),
+        cells=confidential_rows.count_raw_columns(path, domain, kind=kind, dialect=dialect),
+    )
 
 
 class _RoomTable:
@@ -534,6 +566,10 @@ class _TextReading:
     def domains(self) -> tuple[Domain, Domain, Domain]:
         """All of them, in the order of the rows that `count` takes."""
         return self.declared, self.whole, self.as_written
+
+    def of_written(self) -> _TextReading:
+        """How the texts of a synthetic file are counted: as they are, all of them."""
+        return dataclasses.replace(self, declared=self.as_written, whole=self.as_written)
 
     def count(self, rows: Sequence[Rows]) -> list[OccupiedCells]:
         """Records by text, and how many were read in which way."""

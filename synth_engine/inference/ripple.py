@@ -25,22 +25,32 @@ _MAX_TURNS_PER_CELL = 200
 above zero has no end."""
 
 
-def without_negatives(values: Floats, *, threshold: float) -> Floats:
+def without_negatives(values: Floats, *, threshold: float, neighbours: int = 0) -> Floats:
     """The table with every cell below -threshold set to 0, and as much taken, in equal parts, from each cell that differs
     in one attribute; again, until there is no such cell. threshold: above 0, in records; with 0 it takes ever smaller
-    steps and may be stopped before its end. A table whose total is not above zero becomes empty."""
+    steps and may be stopped before its end. neighbours: take it from so many of these cells, the largest; 0: from all.
+    A table whose total is not above zero becomes empty."""
     flat = np.ascontiguousarray(values, dtype=np.float64).ravel().copy()
     sizes = np.array(values.shape, dtype=np.int64)
     # Without a positive total there is nothing that negative cells could be filled from.
-    if flat.sum() <= 0 or not _ripple(flat, sizes, threshold, _MAX_TURNS_PER_CELL * flat.size):
+    if flat.sum() <= 0 or not _ripple(
+        flat, sizes, threshold, neighbours, _MAX_TURNS_PER_CELL * flat.size
+    ):
         return _cut(values)
     return flat.reshape(values.shape)
 
 
-def nonnegative_views(views: Sequence[View], *, total: float | None = None) -> list[View]:
+def nonnegative_views(
+    views: Sequence[View],
+    *,
+    total: float | None = None,
+    threshold: float = THRESHOLD,
+    neighbours: int = 0,
+) -> list[View]:
     """Views without a negative cell that agree as well as may be: agreement, then ripple and agreement a few times over,
     and at last what is still below zero, which is little, cut. All have the same total, the public one if it is given,
-    or none at all where the views say that there are no records."""
+    or none at all where the views say that there are no records. threshold: in standard deviations of the noise of a
+    cell; neighbours: as `without_negatives` has them."""
     order: list[Axes] = shared_sets([view.axes for view in views])
     adjusted = make_consistent(views, total=total, order=order)
     for _ in range(ROUNDS):
@@ -48,7 +58,9 @@ def nonnegative_views(views: Sequence[View], *, total: float | None = None) -> l
             replace(
                 view,
                 values=without_negatives(
-                    view.values, threshold=THRESHOLD * math.sqrt(view.variance)
+                    view.values,
+                    threshold=threshold * math.sqrt(view.variance),
+                    neighbours=neighbours,
                 ),
             )
             for view in adjusted
@@ -66,12 +78,32 @@ def _cut(values: Floats) -> Floats:
 
 
 @numba.njit(cache=True)
-def _ripple(flat, sizes, threshold, turns):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
+def _neighbours(cell, sizes, others):  # type: ignore[no-untyped-def] # pragma: no cover
+    """Write down the cells that differ from this one in one attribute."""
+    stride = 1
+    place = 0
+    for axis in range(sizes.size - 1, -1, -1):
+        size = sizes[axis]
+        start = cell - (cell // stride) % size * stride
+        for code in range(size):
+            other = start + code * stride
+            if other != cell:
+                others[place] = other
+                place += 1
+        stride *= size
+
+
+@numba.njit(cache=True)
+def _ripple(flat, sizes, threshold, wanted, turns):  # type: ignore[no-untyped-def] # noqa: C901 # pragma: no cover
     """In place, first in first out. False if it was stopped before its end, or if there are no neighbours."""
     cells = flat.size
     neighbours = 0
     for size in sizes:
         neighbours += size - 1
+    others = np.empty(neighbours, dtype=np.int64)
+    taken = neighbours
+    if 0 < wanted < neighbours:
+        taken = wanted
     queue = np.empty(cells, dtype=np.int64)
     waiting = np.zeros(cells, dtype=np.bool_)
     length = 0
@@ -91,19 +123,16 @@ def _ripple(flat, sizes, threshold, turns):  # type: ignore[no-untyped-def] # no
         first = (first + 1) % cells
         length -= 1
         waiting[cell] = False
-        part = flat[cell] / neighbours
+        part = flat[cell] / taken
         flat[cell] = 0.0
-        stride = 1
-        for axis in range(sizes.size - 1, -1, -1):
-            size = sizes[axis]
-            start = cell - (cell // stride) % size * stride
-            for code in range(size):
-                other = start + code * stride
-                if other != cell:
-                    flat[other] += part
-                    if flat[other] < -threshold and not waiting[other]:
-                        queue[(first + length) % cells] = other
-                        waiting[other] = True
-                        length += 1
-            stride *= size
+        _neighbours(cell, sizes, others)
+        if taken < neighbours:
+            # Stable, so that equal cells come in one order on every machine.
+            others[:] = others[np.argsort(-flat[others], kind="mergesort")]
+        for other in others[:taken]:
+            flat[other] += part
+            if flat[other] < -threshold and not waiting[other]:
+                queue[(first + length) % cells] = other
+                waiting[other] = True
+                length += 1
     return True

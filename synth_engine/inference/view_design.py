@@ -29,6 +29,8 @@ MAX_VIEW_CELLS = 1 << 14
 """Where nobody gives a bound: larger ones take long and, on the tables tried, gain nothing."""
 MAX_TOTAL_CELLS = 1 << 22
 """Of all views together."""
+MAX_TRIPLE_ATTRIBUTES = 200
+"""Of which all triples are covered: so many have 1.3 million."""
 _SAMPLED = 24
 """Marginals of each k that stand for all of them."""
 
@@ -57,9 +59,10 @@ def candidates(
     cells: int = 0,
     views: int = 0,
 ) -> list[Design]:
-    """The designs among which the expected error decides. kinds: of "covering" and "random". cells, views: where they are
-    given, the bound on cells and the number of views of all of them."""
-    bounds = [cells] if cells else _bounds(sizes)
+    """The designs among which the expected error decides. kinds: of "covering", "triples" and "random". cells, views: where
+    they are given, the bound on cells and the number of views of all of them. Of triples a design is left out that takes
+    more views, so that there may be none."""
+    bounds = [cells] if cells else _bounds(sizes, attributes=3 if "triples" in kinds else 2)
     numbers = (
         [views] if views else sorted({max(1, len(sizes) // 2), len(sizes), 2 * len(sizes)})
     )
@@ -72,6 +75,14 @@ def candidates(
                 sizes, cells=bound, rng=rng, max_groups=views or MAX_VIEWS
             )
             groups.append(("covering", whole))
+        if "triples" in kinds and len(sizes) <= MAX_TRIPLE_ATTRIBUTES:
+            triples = covering.covering_triples(
+                sizes,
+                cells=bound,
+                rng=random(f"triples {bound}"),
+                max_groups=views or MAX_VIEWS,
+            )
+            groups += [] if triples is None else [("triples", triples)]
         if "random" in kinds:
             groups += [
                 (
@@ -93,10 +104,12 @@ def candidates(
     return list(designs.values())
 
 
-def _bounds(sizes: Sequence[int]) -> list[int]:
-    """Powers of two from the smallest table of two attributes to the largest that is worth it."""
-    least = sorted(size for size in sizes if size > 1)[:2]
+def _bounds(sizes: Sequence[int], *, attributes: int) -> list[int]:
+    """Powers of two from the smallest table of two attributes, or the largest of three, to the largest that is worth it."""
+    ordered = sorted(size for size in sizes if size > 1)
+    least = ordered[:2] if attributes == 2 else ordered[-3:]
     low = max(2, math.prod(least) if least else 2).bit_length()
+    low = low if attributes == 2 else min(low, MAX_VIEW_CELLS.bit_length() - 1)
     high = min(MAX_VIEW_CELLS, math.prod(sizes)).bit_length()
     return [1 << power for power in range(low, max(low, high) + 1)]
 

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
 from synth_engine.inference import error_forecast, oneway, ripple, view_design
 from synth_engine.inference.consistency import View
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
@@ -33,6 +34,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "chosen": ("covering",),
     "covering": ("covering",),
     "random": ("random",),
+    "triples": ("triples",),
 }
 """Designs among which the expected error decides. Random views have to be asked for: what their noise does in tables with
 many empty cells is worse than reckoned, ten times on market baskets (docs/proofs/dpsyn.md)."""
@@ -74,15 +76,17 @@ class DPSyn(Mechanism):
         "properties": {
             "views": {
                 "type": "string",
-                "enum": ["chosen", "covering", "random"],
+                "enum": ["chosen", "covering", "triples", "random"],
                 "default": "chosen",
                 "title": "Groups of columns",
                 "x-labels": {
                     "chosen": "As the least error is expected",
                     "covering": "Every pair of columns in at least one",
+                    "triples": "Every three columns in at least one",
                     "random": "At random",
                 },
-                "description": "How the groups of columns that are measured are made up. It does not depend on the table.",
+                "description": "How the groups of columns that are measured are made up. It does not depend on the table. Pairs and "
+                "triples of columns with more cells than a group may have are left out.",
             },
             "number": {
                 "type": "integer",
@@ -121,6 +125,24 @@ class DPSyn(Mechanism):
                 },
                 "description": "How records are made that have the tables measured. Minimum-cost flow keeps far more of them.",
             },
+            "ripple_threshold": {
+                "type": "number",
+                "minimum": 0.001,
+                "maximum": 10,
+                "default": ripple.THRESHOLD,
+                "title": "Negative counts: from where",
+                "description": "In standard deviations of the noise of a cell: how far below zero a cell may stay while the "
+                "tables are made to agree. Further below it is set to zero, and its neighbours give what it lacked.",
+            },
+            "ripple_neighbours": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 10**6,
+                "default": 0,
+                "title": "Negative counts: neighbours",
+                "description": "How many cells that differ in one column give what a cell below zero lacked, the largest ones. "
+                "0: all of them.",
+            },
             "memory_mb": pairs.MEMORY,
         },
         "additionalProperties": False,
@@ -135,6 +157,8 @@ class DPSyn(Mechanism):
     cells: int = 0
     records: int = 0
     synthesis: Synthesis = "mcf"
+    ripple_threshold: float = ripple.THRESHOLD
+    ripple_neighbours: int = 0
     memory_mb: int = 0
 
     def calibrate(self, domain: Domain, spec: Spec, *, within: Budget | None = None) -> Plan:
@@ -175,6 +199,12 @@ class DPSyn(Mechanism):
         amount = _amount(budget, domain)
         scale = amount**-2 if pure else 1 / amount
         assessed = _assessed(sizes, self.views, self.cells, self.number, pure)
+        if not assessed:
+            most = self.number or view_design.MAX_VIEWS
+            raise SpecError(
+                f"more than {most:,} groups would be needed for every three columns",
+                repair='take every pair of columns (views: "covering"), larger groups, or fewer columns',
+            )
         max_bytes = min(
             view_design.MAX_TOTAL_CELLS * BYTES,
             (self.memory_mb or pairs.DEFAULT_MEMORY_MB) * 10**6,
@@ -270,7 +300,12 @@ class DPSynPlan(Plan):
             for m in measurements
         ]
         public = self.domain.rows
-        views = ripple.nonnegative_views(noisy, total=None if public is None else float(public))
+        views = ripple.nonnegative_views(
+            noisy,
+            total=None if public is None else float(public),
+            threshold=self.config.ripple_threshold,
+            neighbours=self.config.ripple_neighbours,
+        )
         rows = public if public is not None else oneway.estimate_rows(measurements)
         targets = tuple(
             Table(clique=c, weights=whole_weights(v.values))

@@ -99,6 +99,48 @@ def test_a_covering_has_every_pair_that_fits_and_a_bound_on_cells_is_kept() -> N
     assert max(call.query.cells for call in found.calls) <= 12
 
 
+def test_views_can_hold_every_three_columns() -> None:
+    of = domain(**{f"c{place}": 2 + place % 3 for place in range(9)})
+    found = plan(spec(views="triples"), of=of)
+    together = {
+        three for clique in found.cliques for three in itertools.combinations(clique, 3)
+    }
+    assert len(together) == math.comb(9, 3)
+
+
+def test_views_of_triples_cost_no_more_than_the_target() -> None:
+    found = verifier.verify(receipts_of(plan(spec(views="triples", cells=40))))
+    assert found.epsilon <= 1
+
+
+def test_too_many_groups_for_every_three_columns_are_refused() -> None:
+    of = domain(**{f"c{place}": 2 for place in range(20)})
+    with pytest.raises(SpecError, match="every three columns"):
+        plan(spec(views="triples", number=10, cells=64), of=of)
+    with pytest.raises(SpecError, match="every three columns"):
+        plan(spec(views="triples", cells=8), of=of)
+
+
+def test_how_negative_counts_are_filled_can_be_chosen() -> None:
+    rng = np.random.default_rng(3)
+    exact = true_answers(plan(spec(cells=12)), people(60))
+    noisy = [
+        replace(
+            m, values=m.values + np.rint(rng.normal(scale=4, size=m.values.shape)).astype(int)
+        )
+        for m in (call.answer for call in exact.answered)
+    ]
+    targets = [
+        [
+            table.weights.tobytes()
+            for table in made.fit(Answers(tuple(map(AnsweredCall, made.calls, noisy)))).targets
+        ]
+        for own in ({}, {"ripple_threshold": 5.0}, {"ripple_neighbours": 1})
+        for made in [plan(spec(cells=12, **own))]
+    ]
+    assert targets[0] != targets[1] != targets[2] != targets[0]
+
+
 def test_the_number_of_random_views_can_be_given() -> None:
     of = domain(**{f"c{place}": 2 for place in range(8)})
     assert len(plan(spec(views="random", number=12, cells=16), of=of).cliques) == 12
@@ -293,7 +335,14 @@ def test_views_take_no_more_memory_than_is_reckoned_with() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"views": "all"}, {"cells": -1}, {"number": 10**6}, {"synthesis": "copy"}],
+    [
+        {"views": "all"},
+        {"cells": -1},
+        {"number": 10**6},
+        {"synthesis": "copy"},
+        {"ripple_threshold": 0},
+        {"ripple_neighbours": -1},
+    ],
     ids=str,
 )
 def test_parameters_beyond_their_bounds_are_refused(wrong: dict[str, Any]) -> None:

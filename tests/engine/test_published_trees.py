@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -219,6 +220,28 @@ def test_a_threshold_is_of_records_whatever_their_parts() -> None:
         assert rule.discount >= privacy_trees.least_discount(
             scale=noise.scale, threshold=rule.threshold
         )
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_more_records_may_be_set_aside_than_the_proof_asks_for(parts: int) -> None:
+    def planned(**parameters: Any) -> threshold_tree.ThresholdPlan:
+        spec = Spec(
+            mechanism="adaptive-improved",
+            epsilon=Fraction(1),
+            parameters=parameters | {"parts": parts},
+        )
+        made = mechanisms.plan(WORDS, spec)
+        assert isinstance(made, threshold_tree.ThresholdPlan)
+        return made
+
+    (usual, noise), (more, finer) = (
+        planned(**own).growth_rule() for own in ({}, {"discount_records": 100})
+    )
+    assert more.discount == 100 * parts > usual.discount
+    assert finer.scale < noise.scale  # each decision costs less, so that the noise is smaller
+    least = math.ceil(usual.discount / parts)
+    with pytest.raises(SpecError, match="the proof asks for"):
+        planned(discount_records=least // 2)
 
 
 @pytest.mark.parametrize(

@@ -132,18 +132,28 @@ def test_a_ripple_takes_from_cells_that_differ_in_one_attribute() -> None:
     assert found == pytest.approx(np.array([[0.0, 8.0, 8.0], [8.0, 10.0, 10.0]]))
 
 
+def test_a_ripple_may_take_from_the_largest_neighbours_alone() -> None:
+    values = np.array([[-6.0, 10.0, 12.0], [11.0, 10.0, 10.0]])
+    found = ripple.without_negatives(values, threshold=0.5, neighbours=2)
+    assert found == pytest.approx(np.array([[0.0, 10.0, 9.0], [8.0, 10.0, 10.0]]))
+    equal = np.array([[-6.0, 10.0, 10.0], [10.0, 10.0, 10.0]])
+    first = ripple.without_negatives(equal, threshold=0.5, neighbours=1)
+    assert first == pytest.approx(np.array([[0.0, 4.0, 10.0], [10.0, 10.0, 10.0]]))
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=3),
     st.integers(0, 1000),
     st.floats(-3, 10),
     st.sampled_from([0.01, 0.5]),
+    st.integers(0, 4),
 )
 def test_a_ripple_keeps_the_total_and_leaves_nothing_below_the_threshold(
-    shape: list[int], seed: int, mean: float, threshold: float
+    shape: list[int], seed: int, mean: float, threshold: float, neighbours: int
 ) -> None:
     values = rng(seed).normal(loc=mean, scale=5, size=shape)
-    found = ripple.without_negatives(values, threshold=threshold)
+    found = ripple.without_negatives(values, threshold=threshold, neighbours=neighbours)
     assert found.min() >= -threshold - 1e-12
     assert found.sum() == pytest.approx(max(values.sum(), 0.0), abs=1e-6)
 
@@ -167,6 +177,36 @@ def test_views_of_no_records_are_empty() -> None:
 
 
 # ---- which groups ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=9), st.integers(0, 99), st.integers(8, 200)
+)
+def test_triples_that_fit_are_covered_and_so_are_pairs_and_single_attributes(
+    sizes: list[int], seed: int, cells: int
+) -> None:
+    groups = covering.covering_triples(sizes, cells=cells, rng=rng(seed), max_groups=400)
+    assert groups is not None
+    covered = {
+        part for group in groups for k in (1, 2, 3) for part in itertools.combinations(group, k)
+    }
+    fitting = {
+        part
+        for k in (1, 2, 3)
+        for part in itertools.combinations(range(len(sizes)), k)
+        if k == 1 or np.prod([sizes[axis] for axis in part]) <= cells
+    }
+    assert fitting <= covered
+    for group in groups:
+        assert len(group) == 1 or np.prod([sizes[axis] for axis in group]) <= cells
+
+
+def test_a_covering_of_triples_that_takes_too_many_groups_is_none() -> None:
+    assert covering.covering_triples([2] * 20, cells=8, rng=rng(), max_groups=400) is None
+    found = covering.covering_triples([2] * 20, cells=64, rng=rng(), max_groups=400)
+    # A group of six attributes has 20 of the 1,140 triples; a greedy design takes twice the least.
+    assert found is not None and 57 <= len(found) <= 160
 
 
 @settings(max_examples=60)

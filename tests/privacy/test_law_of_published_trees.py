@@ -87,7 +87,9 @@ def test_all_answers_together_lose_what_is_claimed_and_little_less(
 
 @pytest.mark.parametrize("mutant", [None, "OccupiedNodes"])
 @pytest.mark.parametrize(
-    "own", [{}, {"discount": "fullest", "parts": 2}], ids=["by chance", "parts of the fullest"]
+    "own",
+    [{}, {"discount": "fullest", "parts": 2}, {"discount_records": 12}],
+    ids=["by chance", "parts of the fullest", "more than the least"],
 )
 def test_where_nodes_below_may_be_opened_a_record_loses_no_more(
     mutant: str | None, own: dict[str, Any]

@@ -8,7 +8,12 @@ from typing import ClassVar
 from synth_engine.hierarchy import growth
 from synth_engine.mechanisms.trees import threshold_tree
 from synth_engine.mechanisms.trees.literature import LiteratureTree
-from synth_engine.mechanisms.trees.parameters import DISCOUNT, PARTS, published
+from synth_engine.mechanisms.trees.parameters import (
+    DISCOUNT,
+    DISCOUNT_RECORDS,
+    PARTS,
+    published,
+)
 from synth_engine.plans.parameters import ParameterSchema
 
 
@@ -31,11 +36,19 @@ class AdaptiveImproved(LiteratureTree):
         "costs the same however deep it is."
     )
     rule: ClassVar[growth.Name] = "improved"
-    parameters: ClassVar[ParameterSchema] = published(discount=DISCOUNT, parts=PARTS)
+    parameters: ClassVar[ParameterSchema] = published(
+        discount=DISCOUNT, discount_records=DISCOUNT_RECORDS, parts=PARTS
+    )
 
     discount: growth.Spread = "chance"
+    discount_records: int = 0
     parts: int = 1
 
     @property
     def settings(self) -> threshold_tree.Settings:
-        return replace(super().settings, spread=self.discount, parts=self.parts)
+        return replace(
+            super().settings,
+            spread=self.discount,
+            discount=self.discount_records,
+            parts=self.parts,
+        )

@@ -129,6 +129,15 @@ DISCOUNT: ParameterRule = {
     "description": "Which records an opened node sets aside before its children are looked at. All three cost the same: by "
     "chance larger children pay more, evenly rare places and texts go first, from the fullest frequent ones pay for the rest.",
 }
+DISCOUNT_RECORDS: ParameterRule = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": 10**9,
+    "default": 0,
+    "title": "Records set aside",
+    "description": "How many records an opened node sets aside. More leave fewer for deeper nodes and make each decision "
+    "cheaper, so that its noise is smaller. 0: the least that the proof allows; less than that is refused.",
+}
 PARTS: ParameterRule = {
     "type": "integer",
     "minimum": 1,

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine.errors import SpecError
 from synth_engine.hierarchy import Growth, Rule, growth, leaf_nodes
 from synth_engine.hierarchy.estimate import LeafEstimates
 from synth_engine.inference import oneway
@@ -46,6 +47,7 @@ class Settings:
     rule, spread, parts: as `Rule` has them.
     depth: 0 for as deep as is usual.
     threshold: in records; 0 for the least that empty nodes bear.
+    discount: of the improved rule, in records; 0 for the least of the proof.
     growing: the share of epsilon that opens nodes.
     clean: counts under so many noise scales are zero.
     matched: whether as many more of the smallest counts become zero as it takes for the rest not to exceed all records.
@@ -54,6 +56,7 @@ class Settings:
     rule: growth.Name
     depth: int = 0
     threshold: int = 0
+    discount: int = 0
     spread: growth.Spread = "chance"
     parts: int = 1
     growing: float = 0.5
@@ -86,7 +89,13 @@ class ThresholdPlan(TreePlan):
         return budget_allocation.noise(self._part(share), sensitivity, laplace=True)
 
     def require_noise(self) -> None:
-        self.growth_rule()
+        rule, _ = self.growth_rule()
+        if 0 < self.settings.discount * rule.parts < rule.discount:
+            least = math.ceil(rule.discount / rule.parts)
+            raise SpecError(
+                f"an opened node sets fewer records aside than the proof asks for at this noise ({least:,})",
+                repair=f"ask for {least:,} or more, or for 0",
+            )
         self.leaf_noise()
 
     def _noise_of_total(self) -> Noise:
@@ -161,11 +170,13 @@ class ThresholdPlan(TreePlan):
             )
         threshold = settings.parts * settings.threshold or self._least_threshold(scale)
         discount = trees.least_discount(scale=scale, threshold=threshold)
+        least = math.ceil(trees.MIN_DISCOUNT_SHARE * scale)
         return Rule(
             name="improved",
             depth=depth,
             threshold=threshold,
-            discount=max(discount, math.ceil(trees.MIN_DISCOUNT_SHARE * scale)),
+            # Less than the proof asks for is refused, once the noise is known.
+            discount=max(discount, least, settings.parts * settings.discount),
             spread=settings.spread,
             parts=settings.parts,
         )
