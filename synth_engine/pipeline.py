@@ -15,12 +15,13 @@ import itertools
 import secrets
 import traceback
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypedDict, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine import codec, mechanisms, readers, verifier
@@ -72,6 +73,11 @@ def _nobody_watches(_stage: str, _fraction: float) -> None:
 
 def _nobody_cancels() -> bool:
     return False
+
+
+def _as_stage(stage: str, progress: Progress) -> Progress:
+    """Progress of a part that is a stage of its own, whatever the part calls it."""
+    return lambda _stage, fraction: progress(stage, fraction)
 
 
 # A BaseException, so that no `except Exception` inside the room can catch or wrap it.
@@ -296,11 +302,15 @@ def report(
 ) -> JsonObject:
     """The steward's comparison of a sample with the real table, under what is known of it, or was learned: *not
     differentially private*. described: as it was before anything was learned, which says how texts are read."""
+    progress = _guarded(progress)
     domain = model.domain
+    progress("draw-table", 0.0)
     codes = model.sample(rows, seed=seed)
     ends = model.group_ends(rows, seed=seed)
     # Drawing and refining records takes longest of all, so that it happens once.
-    blocks = mechanisms.draw_blocks(model, rows, seed, codes=codes)
+    blocks = _counted(
+        mechanisms.draw_blocks(model, rows, seed, codes=codes), rows=rows, progress=progress
+    )
     first_block = next(blocks)
     generated = codec.count_generated(domain, itertools.chain([first_block], blocks))
     synthetic = CodedTable(
@@ -315,14 +325,17 @@ def report(
     )
     unenforced = model.sample(rows, seed=seed, enforce=False) if domain.constraints else codes
     form: _Form = {"kind": kind, "dialect": dialect}
-    progress = _guarded(progress)
     texts_of = _text_reading(model, described)
     table = _open_file(path, domain=domain, progress=progress, texts_of=texts_of, **form)
     first = codec.as_text(domain, first_block.head(REPORT_ROWS))
     shown = [name for name in domain.columns if name in first]
-    return comparison.compare(
+    tallies = (
         comparison.tally(table, progress=progress),
-        comparison.tally(synthetic),
+        comparison.tally(synthetic, progress=_as_stage("count-synthetic", progress)),
+    )
+    progress("compare-figures", 0.0)
+    return comparison.compare(
+        *tallies,
         domain,
         fits=_fits(table),
         rows=comparison.SampleRows(
@@ -362,9 +375,13 @@ def compare(
     )
     written = None if reading_of_texts is None else reading_of_texts.of_written()
     synthetic = _open_file(synthetic_path, domain=public, progress=progress, texts_of=written)
-    return comparison.compare(
+    tallies = (
         comparison.tally(real, progress=progress),
-        comparison.tally(synthetic, progress=progress),
+        comparison.tally(synthetic, progress=_as_stage("count-synthetic", progress)),
+    )
+    progress("compare-figures", 0.0)
+    return comparison.compare(
+        *tallies,
         domain,
         fits=_fits(real),
         rows=comparison.SampleRows(
@@ -425,7 +442,7 @@ def train_models(
         synthetic.domain,
         kind=kind,
         dialect=dialect,
-        progress=lambda _stage, fraction: progress("prepare-models", fraction),
+        progress=_as_stage("prepare-models", progress),
     )
     try:
         aim.require(synthetic.domain)
@@ -452,13 +469,24 @@ def estimate_risks(
         synthetic.domain,
         kind=kind,
         dialect=dialect,
-        progress=lambda _stage, fraction: progress("prepare-attacks", fraction),
+        progress=_as_stage("prepare-attacks", progress),
     )
     try:
         halves = record_samples.split(rows)
         return attacks.attack(halves, synthetic.records(), progress=progress)
     except TableError as error:
         return {"notes": [f"No attacks were tried: {error.text}."]}
+
+
+def _counted(
+    blocks: Iterator[pd.DataFrame], *, rows: int, progress: Progress
+) -> Iterator[pd.DataFrame]:
+    """The blocks of a table of so many rows; progress counts their rows."""
+    counted = 0
+    for block in blocks:
+        counted += len(block)
+        progress("draw-table", counted / max(1, rows))
+        yield block
 
 
 def _without_units(domain: Domain) -> Domain:
@@ -497,7 +525,13 @@ def _open_file(
     return _RoomTable(
         rows,
         of_texts=texts_of.count(text_rows) if texts_of else (),
-        cells=confidential_rows.count_raw_columns(path, domain, kind=kind, dialect=dialect),
+        cells=confidential_rows.count_raw_columns(
+            path,
+            domain,
+            kind=kind,
+            dialect=dialect,
+            progress=_as_stage("read-values", progress),
+        ),
     )
 
 

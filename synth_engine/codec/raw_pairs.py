@@ -217,23 +217,35 @@ class GeneratedPairCounter:
 def _ranks(
     scales: list[Attribute], columns: Mapping[str, NDArray[Any]]
 ) -> Iterator[tuple[Pair, RankCorrelation]]:
-    for first, second in combinations([each.name for each in scales], 2):
-        yield (first, second), rank_correlation(columns[first], columns[second])
+    names = [each.name for each in scales]
+    # A column without gaps has the same ranks beside every other one.
+    ranked = {
+        name: _midranks(columns[name]) for name in names if not np.isnan(columns[name]).any()
+    }
+    for first, second in combinations(names, 2):
+        if first in ranked and second in ranked:
+            yield (first, second), _correlation(ranked[first], ranked[second])
+        else:
+            yield (first, second), rank_correlation(columns[first], columns[second])
 
 
 def rank_correlation(first: Floats, second: Floats) -> RankCorrelation:
     """The rank correlation of two columns, over the records that have both values; NaN is missing, shapes (n,)."""
+    both = ~(np.isnan(first) | np.isnan(second))
+    return _correlation(_midranks(first[both]), _midranks(second[both]))
+
+
+def _correlation(first: Floats, second: Floats) -> RankCorrelation:
+    """The rank correlation of two columns of midranks, shapes (n,)."""
     from scipy.stats import kendalltau  # slow to import
 
-    both = ~(np.isnan(first) | np.isnan(second))
-    ranks = [_midranks(column[both]) for column in (first, second)]
-    records = int(both.sum())
+    ranks = first, second
     if any(not len(each) or not np.ptp(each) for each in ranks):
-        return RankCorrelation(records=records, spearman=None, kendall=None)
+        return RankCorrelation(records=len(first), spearman=None, kendall=None)
     centred = [each - each.mean() for each in ranks]
     scale = np.sqrt((centred[0] @ centred[0]) * (centred[1] @ centred[1]))
     return RankCorrelation(
-        records=records,
+        records=len(first),
         spearman=float(centred[0] @ centred[1] / scale),
         kendall=float(kendalltau(*ranks, variant="b").statistic),
     )
@@ -260,12 +272,11 @@ def _means(
                 ),
             )
     for by in scales:
+        whole = _ValueGroups.of(columns[by.name])
         for attribute in measured:
             if attribute is not by:
-                yield (
-                    (by.name, attribute.name),
-                    sums_by_value(columns[by.name], columns[attribute.name]),
-                )
+                values = columns[attribute.name]
+                yield (by.name, attribute.name), sums_by_value(columns[by.name], values, whole)
 
 
 def _sums_by_code(
@@ -281,16 +292,34 @@ def _sums_by_code(
     )
 
 
-def sums_by_value(by: Floats, values: Floats) -> GroupSums:
-    """Sums of `values` within groups of neighbouring values of `by`; NaN is missing, both of shape (n,). Values
-    whose ranks begin within the same thousandth of the records are one group."""
+@dataclass(frozen=True, eq=False)
+class _ValueGroups:
+    """Groups of neighbouring values of a column without gaps: that of each record, and the largest value of each."""
+
+    groups: NDArray[np.int64]
+    ends: Floats
+
+    @classmethod
+    def of(cls, by: Floats) -> _ValueGroups | None:
+        """None for a column with gaps or without records. Values whose ranks begin within the same thousandth of the
+        records are one group."""
+        if not len(by) or np.isnan(by).any():
+            return None
+        different, places, counts = np.unique(by, return_inverse=True, return_counts=True)
+        starts = np.cumsum(counts) - counts
+        steps = starts * MAX_STEPS // len(by)
+        groups = np.cumsum(np.append(0, np.diff(steps) > 0))
+        last = np.append(np.flatnonzero(np.diff(groups)), len(different) - 1)
+        return cls(groups[places], different[last])
+
+
+def sums_by_value(by: Floats, values: Floats, whole: _ValueGroups | None = None) -> GroupSums:
+    """Sums of `values` within groups of neighbouring values of `by`; NaN is missing, both of shape (n,). whole: the groups
+    of all records, which serve every column without gaps."""
     both = ~(np.isnan(by) | np.isnan(values))
-    by, values = by[both], values[both]
-    different, places, counts = np.unique(by, return_inverse=True, return_counts=True)
-    if not len(different):
-        return _sums_by_code(np.empty(0, dtype=np.int64), values, size=0, ends=different)
-    starts = np.cumsum(counts) - counts
-    steps = starts * MAX_STEPS // len(by)
-    groups = np.cumsum(np.append(0, np.diff(steps) > 0))
-    last = np.append(np.flatnonzero(np.diff(groups)), len(different) - 1)
-    return _sums_by_code(groups[places], values, size=len(last), ends=different[last])
+    grouped = whole if whole is not None and both.all() else _ValueGroups.of(by[both])
+    if grouped is None:
+        return _sums_by_code(np.empty(0, dtype=np.int64), values[both], size=0, ends=by[both])
+    return _sums_by_code(
+        grouped.groups, values[both], size=len(grouped.ends), ends=grouped.ends
+    )

@@ -47,16 +47,17 @@ class Flows:
     @classmethod
     def of(cls, commute: Commute, table: ContingencyTable) -> Flows:
         """Makes the flows of the counts of those cells of a commute that occur."""
-        distance_km = kilometres(commute, table.cells)
+        cells, counts = table.cells.astype(np.int64), table.counts.astype(np.int64)
+        distance_km = kilometres(commute, cells)
         located = ~np.isnan(distance_km)
-        origins, destinations = commute.split(table.cells[located])
+        origins, destinations = commute.split(cells[located])
         return cls(
             commute=commute,
             origins=origins,
             destinations=destinations,
-            counts=table.counts[located],
+            counts=counts[located],
             km=distance_km[located],
-            missing=int(table.counts[~located].sum()),
+            missing=int(counts[~located].sum()),
         )
 
     @property

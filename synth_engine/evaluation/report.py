@@ -54,16 +54,17 @@ def tally(
     if source.private and not all(uncoded):
         raise ValueError("counts of real cells do not belong in private tallies")
     chosen = cliques(source.domain) if wanted is None else list(wanted)
-    tables = {}
-    for number, clique in enumerate(chosen, start=1):
-        progress("count", number / len(chosen))
+    with_field = [figure for figure in FIGURES if figure.field]
+    steps = len(chosen) + len(with_field)
+    tables, figures = {}, {}
+    for number, clique in enumerate(chosen):
+        progress("count", number / steps)
         tables[clique] = ContingencyTable.of(source.contingency(clique))
-    return Tallies(
-        private=source.private,
-        n=source.records,
-        counts=tables,
-        figures={figure.field: figure.tally(source) for figure in FIGURES if figure.field},
-    )
+    for number, figure in enumerate(with_field, start=len(chosen)):
+        progress("count", number / steps)
+        figures[figure.field] = figure.tally(source)
+    progress("count", 1.0)
+    return Tallies(private=source.private, n=source.records, counts=tables, figures=figures)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,23 +18,27 @@ from synth_engine.codec import RawColumn, RawPairs, cells, places, prefixes
 from synth_engine.codec.commutes import Commute
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
+from synth_engine.evaluation import ascending
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.hierarchy import Codes, Hierarchy
 
 Clique = tuple[str, ...]
 Pair = tuple[str, str]
+Integers = NDArray[np.signedinteger[Any]]
 MAX_DENSE_CELLS = (
     2**16
 )  # cells: beyond it a table is compared on its occupied cells, which are fewer
+_LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class ContingencyTable:
-    """A contingency table kept as its occupied cells: `cells` are their places in row-major order, ascending."""
+    """A contingency table kept as its occupied cells: `cells` are their places in row-major order, ascending. Both arrays may
+    be of 32 bits where that holds them: a wide table has hundreds of them."""
 
     shape: tuple[int, ...]
-    cells: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    cells: Integers
+    counts: Integers
 
     @classmethod
     def of(
@@ -44,7 +48,11 @@ class ContingencyTable:
         answer may be negative."""
         flat = counts.ravel()
         cells = np.flatnonzero(flat)
-        return cls(shape or counts.shape, cells, flat[cells].astype(np.int64))
+        return cls(shape or counts.shape, cells, flat[cells].astype(np.int64)).packed()
+
+    def packed(self) -> ContingencyTable:
+        """The same table in as few bits as hold it."""
+        return ContingencyTable(self.shape, _narrow(self.cells), _narrow(self.counts))
 
     @property
     def size(self) -> int:
@@ -205,6 +213,12 @@ class Tallies:
         return iter(self.tables)
 
 
+def _narrow(numbers: Integers) -> Integers:
+    few = not numbers.size or -_LARGEST <= numbers.min() <= numbers.max() <= _LARGEST
+    narrow: Integers = numbers.astype(np.int32 if few else np.int64, copy=False)
+    return narrow
+
+
 def align(
     first: ContingencyTable, second: ContingencyTable
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -213,11 +227,11 @@ def align(
         raise ValueError("tables of different shapes")
     if first.size <= MAX_DENSE_CELLS:
         return first.dense().ravel(), second.dense().ravel()
-    union = np.union1d(first.cells, second.cells)
+    union = ascending.union(first.cells, second.cells)
     return _spread(first, union), _spread(second, union)
 
 
-def _spread(table: ContingencyTable, union: NDArray[np.int64]) -> NDArray[np.int64]:
+def _spread(table: ContingencyTable, union: Integers) -> NDArray[np.int64]:
     counts = np.zeros(len(union), dtype=np.int64)
     counts[np.searchsorted(union, table.cells)] = table.counts
     return counts

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from synth_engine.codec import places, prefixes
 from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
+from synth_engine.evaluation import ascending
 from synth_engine.hierarchy import Codes, Hierarchy, SpatialHierarchy
 
 Floats = NDArray[np.float64]
@@ -89,7 +90,7 @@ def diagonal(hierarchy: SpatialHierarchy) -> float:
 
 def share_difference(first: OccupiedCells, second: OccupiedCells) -> float:
     """The sum over all cells of how far the two shares of records are apart, from 0 to 2."""
-    union = np.union1d(first.codes, second.codes)
+    union = ascending.union(first.codes, second.codes)
     shares = np.zeros((2, union.size))
     for side, cells in enumerate((first, second)):
         shares[side, np.searchsorted(union, cells.codes)] = cells.counts / cells.records

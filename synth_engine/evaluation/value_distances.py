@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.codec.value_counts import NumberCounts
+from synth_engine.evaluation import ascending
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class ValueDistances:
 
 def value_distances(real: NumberCounts, synthetic: NumberCounts) -> ValueDistances:
     """Compare two columns of which both have a number."""
-    values = np.union1d(real.values, synthetic.values)
+    values = ascending.union(real.values, synthetic.values)
     gaps = np.abs(real.below(values, inclusive=True) - synthetic.below(values, inclusive=True))
     # Between neighbouring values both curves are level, so the area between them is a sum.
     moved = float(gaps[:-1] @ np.diff(values))

@@ -54,49 +54,79 @@ PUBLISH = Stage(
 
 # CHARGE stands before READ: no row is read that is not paid for (ADR 9).
 RUN = (WAIT, OPEN, CHARGE, READ, MEASURE, STORE, FIT, PUBLISH)
-COUNT = Stage(
-    name="count",
-    title=_("Count and compare"),
-    text=_("Real and synthetic tables are counted and compared."),
+REPORT = (
+    WAIT,
+    OPEN,
+    Stage(
+        name="draw-table",
+        title=_("Draw the synthetic table"),
+        text=_("Its records are drawn from the model, and their values are counted."),
+    ),
+    READ,
+    Stage(
+        name="read-values",
+        title=_("Read the values"),
+        text=_("Real cells are counted as they are written."),
+    ),
+    Stage(
+        name="count",
+        title=_("Count the real table"),
+        text=_("Records are counted by one, two and more columns."),
+    ),
+    Stage(
+        name="count-synthetic",
+        title=_("Count the synthetic table"),
+        text=_("The same columns are counted."),
+    ),
+    Stage(
+        name="compare-figures",
+        title=_("Compare both"),
+        text=_("All figures of the comparison are computed."),
+    ),
 )
-REPORT = (WAIT, OPEN, READ, COUNT)
 MODELS = (
     Stage(
         name="prepare-models",
-        title="Read the table for models",
-        text="Records are split into some to train on and some to test on.",
+        title=_("Read the table for models"),
+        text=_("Records are split into some to train on and some to test on."),
     ),
     Stage(
         name="predict",
-        title="Train models",
-        text="Models are trained on real and on synthetic records, and tested on real ones.",
+        title=_("Train models"),
+        text=_("Models are trained on real and on synthetic records, and tested on real ones."),
     ),
-    Stage(name="cluster", title="Find clusters", text="Clusters of both tables are compared."),
+    Stage(
+        name="cluster",
+        title=_("Find clusters"),
+        text=_("Clusters of both tables are compared."),
+    ),
     Stage(
         name="tell",
-        title="Tell both tables apart",
-        text="A model learns to tell real from synthetic records.",
+        title=_("Tell both tables apart"),
+        text=_("A model learns to tell real from synthetic records."),
     ),
 )
 RISKS = (
     Stage(
         name="prepare-attacks",
-        title="Read the table for attacks",
-        text="Records are split into some that are attacked and some for the control.",
+        title=_("Read the table for attacks"),
+        text=_("Records are split into some that are attacked and some for the control."),
     ),
     Stage(
         name="single-out",
-        title="Try to single out",
-        text="Combinations of values that only one record has are searched for.",
+        title=_("Try to single out"),
+        text=_("Combinations of values that only one record has are searched for."),
     ),
-    Stage(name="link", title="Try to link", text="Halves of records are linked."),
+    Stage(name="link", title=_("Try to link"), text=_("Halves of records are linked.")),
     Stage(
-        name="infer", title="Try to infer", text="Single values are guessed from all others."
+        name="infer",
+        title=_("Try to infer"),
+        text=_("Single values are guessed from all others."),
     ),
     Stage(
         name="recognise",
-        title="Try to recognise",
-        text="Records are searched for in the synthetic table.",
+        title=_("Try to recognise"),
+        text=_("Records are searched for in the synthetic table."),
     ),
 )
 SIMULATE = Stage(
@@ -132,15 +162,15 @@ GATHER = Stage(
 )
 GENERATE = Stage(
     name="generate",
-    title="Generate records of the model",
-    text="They fill what no answer counts.",
+    title=_("Generate records of the model"),
+    text=_("They fill what no answer counts."),
 )
 COUNTS = (WAIT, GATHER, GENERATE)
 NAMES = tuple(stage.name for stage in RUN)
 
 TITLES = {
     stage.name: stage.title
-    for stage in (*RUN, COUNT, *MODELS, *RISKS, *RANGES, GATHER, GENERATE)
+    for stage in (*RUN, *REPORT, *MODELS, *RISKS, *RANGES, GATHER, GENERATE)
 }
 
 

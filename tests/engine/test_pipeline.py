@@ -120,6 +120,32 @@ def test_a_report_compares_the_sample_of_that_seed_with_the_real_table(table: Pa
     assert column["counts"]["real"] == [40, 0, 80]
 
 
+def test_a_report_says_how_far_it_is_in_every_stage(table: Path) -> None:
+    release = pipeline.synthesize(table, domain=DOMAIN, spec=SPEC)
+    said: dict[str, list[float]] = {}
+    pipeline.report(
+        table,
+        model=release.model,
+        rows=50,
+        seed="tea",
+        progress=lambda stage, share: said.setdefault(stage, []).append(share),
+    )
+    assert list(said) == [
+        "draw-table",
+        "read",
+        "read-values",
+        "count",
+        "count-synthetic",
+        "compare-figures",
+    ]
+    # All figures together are quick; every other stage says how far it is.
+    assert said.pop("compare-figures") == [0.0]
+    for stage, shares in said.items():
+        assert shares == sorted(shares) and shares[-1] == 1.0, stage
+    # More than a beginning and an end where the engine has steps of its own.
+    assert len(said["count"]) > 4 and len(said["count-synthetic"]) > 4
+
+
 MARKER = "cell-of-ann-4711"
 
 

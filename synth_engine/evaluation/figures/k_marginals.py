@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
 from statistics import fmean
 
@@ -15,7 +15,6 @@ from synth_engine.evaluation import blind_spots, style, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.distances import (
     Array,
-    Counts,
     chance_distance,
     chance_distances,
     chance_squared_error,
@@ -47,8 +46,17 @@ MIN_RECORDS = 100  # real records of a group that is judged
 MAX_LISTED = 50
 MAX_DRAWN = 15
 
-_Aligned = tuple[Clique, Counts, Counts]
-"""A clique with the counts of both sides, cell against cell."""
+
+@dataclass(frozen=True, kw_only=True)
+class _Agreement:
+    """How far apart the two tables of a clique are, and what chance alone would give."""
+
+    clique: Clique
+    distance: float
+    by_chance: float
+    squared_error: float
+    squared_error_by_chance: float
+
 
 SECTION = FigureSection(
     "k-marginals", "Many columns at once", 65, (("k-marginals", "k-marginals"),)
@@ -112,7 +120,8 @@ class KMarginals(ComparisonFigure):
         tables = {}
         for clique in cliques(source.domain):
             cells, counts = source.occupied_cells(clique)
-            tables[clique] = ContingencyTable(source.domain.shape(clique), cells, counts)
+            table = ContingencyTable(source.domain.shape(clique), cells, counts)
+            tables[clique] = table.packed()
         return tables
 
     def entry(self, sides: Sides) -> Json:
@@ -144,11 +153,12 @@ class KMarginals(ComparisonFigure):
         return cards
 
 
-def _by_size(sides: Sides) -> dict[int, list[_Aligned]]:
-    """The tables that both sides have counted, cell against cell, by their number of columns."""
-    tables: dict[int, list[_Aligned]] = {
+def _by_size(sides: Sides) -> dict[int, list[_Agreement]]:
+    """How far apart the tables are that both sides have counted, by their number of columns. Tables are aligned one at a
+    time: all of them together do not fit in memory."""
+    agreements = {
         size: [
-            (clique, *align(sides.real[clique], sides.synthetic[clique]))
+            _agreement(clique, sides.real[clique], sides.synthetic[clique])
             for clique in sides.cliques(size)
         ]
         for size in (2, 3)
@@ -156,18 +166,31 @@ def _by_size(sides: Sides) -> dict[int, list[_Aligned]]:
     counted = sides.counted(KMarginals.field) or {"real": {}, "synthetic": {}}
     for clique, real in counted["real"].items():
         if clique in counted["synthetic"]:
-            pair = align(real, counted["synthetic"][clique])
-            tables.setdefault(len(clique), []).append((clique, *pair))
-    return tables
+            agreement = _agreement(clique, real, counted["synthetic"][clique])
+            agreements.setdefault(len(clique), []).append(agreement)
+    return agreements
 
 
-def _score(size: int, tables: Sequence[_Aligned], sides: Sides) -> Json:
+def _agreement(
+    clique: Clique, real: ContingencyTable, synthetic: ContingencyTable
+) -> _Agreement:
+    counts = align(real, synthetic)
+    halves = shares(counts[0]), shares(counts[1])
+    return _Agreement(
+        clique=clique,
+        distance=total_variation(*halves),
+        by_chance=chance_distance(*counts),
+        squared_error=squared_error(*halves),
+        squared_error_by_chance=chance_squared_error(*counts),
+    )
+
+
+def _score(size: int, tables: Sequence[_Agreement], sides: Sides) -> Json:
     """The score of all tables of so many columns, and what chance alone would give."""
-    halves = [(shares(real), shares(synthetic)) for _, real, synthetic in tables]
-    distances = [total_variation(*half) for half in halves]
-    chances = [chance_distance(real, synthetic) for _, real, synthetic in tables]
+    distances = [table.distance for table in tables]
+    chances = [table.by_chance for table in tables]
     counted = {column.name for column in sides.columns}
-    columns = {name for clique, *_ in tables for name in clique if name in counted}
+    columns = {name for table in tables for name in table.clique if name in counted}
     hidden = sides.hidden(tuple(sorted(columns)))
     verdict = wording.distance_verdict(fmean(distances), chance=fmean(chances))
     return {
@@ -175,10 +198,8 @@ def _score(size: int, tables: Sequence[_Aligned], sides: Sides) -> Json:
         "tables": len(tables),
         "score": k_marginal_score(distances),
         "by_chance": k_marginal_score(chances),
-        "squared_error": fmean(squared_error(*half) for half in halves),
-        "squared_error_by_chance": fmean(
-            chance_squared_error(real, synthetic) for _, real, synthetic in tables
-        ),
+        "squared_error": fmean(table.squared_error for table in tables),
+        "squared_error_by_chance": fmean(table.squared_error_by_chance for table in tables),
         "verdict": blind_spots.group_verdict(verdict, hidden),
     }
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from synth_engine.evaluation import distances, report, tallies
+from synth_engine.evaluation import ascending, distances, report, tallies
 from tests.engine.evaluation.tables import DOMAIN, codes
 
 CLIQUES = [("colour",), ("colour", "age"), ("colour", "gain", "member")]
@@ -68,3 +68,19 @@ def test_tables_of_different_shapes_are_refused() -> None:
             tallies.ContingencyTable.of(np.ones(2, dtype=np.int64)),
             tallies.ContingencyTable.of(np.ones(3, dtype=np.int64)),
         )
+
+
+def test_the_union_of_ascending_numbers_is_that_of_numpy() -> None:
+    rng = np.random.default_rng(5)
+    for sizes in ((0, 0), (0, 3), (4, 0), (300, 200)):
+        first, second = (np.unique(rng.integers(-99, 99, size)) for size in sizes)
+        found = ascending.union(first, second)
+        assert np.array_equal(found, np.union1d(first, second)) and found.dtype == first.dtype
+
+
+def test_a_table_is_kept_in_as_few_bits_as_hold_it() -> None:
+    few = tallies.ContingencyTable.of(np.array([[0, -3], [2**31 - 1, 0]]))
+    many = tallies.ContingencyTable.of(np.array([1, 2**31]))
+    assert few.cells.dtype == few.counts.dtype == np.int32
+    assert many.counts.dtype == np.int64 and many.dense().tolist() == [1, 2**31]
+    assert few.dense().dtype == np.int64 and few.dense().tolist() == [[0, -3], [2**31 - 1, 0]]
