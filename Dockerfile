@@ -11,7 +11,9 @@ RUN groupadd --gid "$GID" synthweb \
     && useradd --uid "$UID" --gid "$GID" --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin synthweb \
     && install -d -o synthweb -g synthweb -m 0700 /data /data/vault /data/previews /data/artefacts /data/run /data/spool
 COPY --from=packages /opt/venv /opt/venv
+# Compiled loops are stored in the temporary file system of each container, where no other service can write them.
 ENV PATH=/opt/venv/bin:$PATH \
+    NUMBA_CACHE_DIR=/tmp/numba \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=synthweb.settings \

@@ -25,7 +25,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth_engine import codec, mechanisms, readers, verifier
-from synth_engine.confidential import counts
+from synth_engine.codec import contingency
+from synth_engine.confidential import counts, noise
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.rows import Rows
@@ -174,9 +175,10 @@ def ingest(
 
 
 def warm_up() -> None:
-    """Load the exact sampler, which takes its time: a machine on which it does not load has to fail here, before
-    anything is charged."""
-    from synth_engine.confidential import session  # noqa: F401  # for the loading
+    """Load the exact samplers and the compiled loops of counting, which take their time: a machine on which they do not
+    load has to fail here, before anything is charged, and no run waits for a compiler."""
+    contingency.warm_up()
+    noise.warm_up()
 
 
 def confirm(plan: Plan) -> None:

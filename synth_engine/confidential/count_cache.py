@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,7 +26,17 @@ class CountCache:
 
     def scores(self, candidates: tuple[Candidate, ...]) -> Counts:
         """The L1 distance of each candidate's true counts from its reference, less its penalty."""
-        scores = [self._distance(candidate) - candidate.penalty for candidate in candidates]
+        known = [self._known(candidate) for candidate in candidates]
+        unknown = [
+            candidate
+            for candidate, distance in zip(candidates, known, strict=True)
+            if distance is None
+        ]
+        counted = iter(self._distances_of(unknown))
+        scores = [
+            (next(counted) if distance is None else distance) - candidate.penalty
+            for candidate, distance in zip(candidates, known, strict=True)
+        ]
         return np.array(scores, dtype=np.int64)
 
     def leaves(self, hierarchy: Hierarchy, *, together: bool) -> counts.Sorted:
@@ -46,16 +57,21 @@ class CountCache:
             self._positions[name] = np.sort(positions[~missing]), int(missing.sum())
         return self._positions[name]
 
-    def _distance(self, candidate: Candidate) -> int:
-        """The distance, counted once for each reference array for as long as somebody holds it."""
-        clique, reference, merged = candidate.clique, candidate.reference, candidate.merged
-        key = (clique, id(reference))
-        known = self._distances.get(key)
+    def _known(self, candidate: Candidate) -> int | None:
+        """The distance of a reference array that was counted before, for as long as somebody holds it."""
+        known = self._distances.get((candidate.clique, id(candidate.reference)))
         # An id may be given to another array later, so the array itself is compared.
-        if known is not None and known[0]() is reference and not merged:
-            return known[1]
-        table = counts.contingency(self.rows, clique, merged=merged)
-        distance = int(np.abs(table - reference).sum())
-        if not merged:
-            self._distances[key] = (weakref.ref(reference), distance)
-        return distance
+        if known is None or known[0]() is not candidate.reference or candidate.merged:
+            return None
+        return known[1]
+
+    def _distances_of(self, candidates: list[Candidate]) -> Iterator[int]:
+        tables = counts.contingencies(
+            self.rows, [(candidate.clique, candidate.merged) for candidate in candidates]
+        )
+        for candidate, table in zip(candidates, tables, strict=True):
+            distance = int(np.abs(table - candidate.reference).sum())
+            if not candidate.merged:
+                key = (candidate.clique, id(candidate.reference))
+                self._distances[key] = (weakref.ref(candidate.reference), distance)
+            yield distance

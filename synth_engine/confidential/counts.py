@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isqrt, prod
 from typing import Any
@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import cells, places, prefixes
 from synth_engine.codec.commutes import Commute
+from synth_engine.codec.contingency import Axis, CountPlan, count, histogram
 from synth_engine.confidential.rows import Rows
 from synth_engine.constraints import counting
 from synth_engine.domain import Weak, WeakBasket
 from synth_engine.errors import PrivacyError
 from synth_engine.hierarchy import Codes, Hierarchy, NodeSet, StringHierarchy
 from synth_engine.kinds.lattice import Positions
-from synth_engine.measurement import Merged
+from synth_engine.measurement import Clique, Merged
 from synth_engine.privacy.unit import VOTE
 
 _LARGEST = 2**64 - 1
-_BLOCK = 2**16  # records at a time: their cells fit a processor's cache
+_PASS_CELLS = 2**22  # of the tables that are counted in one pass, and in memory together
 
 
 def contingency(
@@ -32,13 +33,48 @@ def contingency(
 
     The counts are exact, so the caller must add noise, or mark the result as not private.
     merged: attributes that are counted by bins."""
-    bins = {name: np.asarray(codes, dtype=np.intp) for name, codes in (merged or {}).items()}
-    sizes = dict(zip(clique, rows.domain.shape(clique), strict=True)) | {
-        n: int(b.max()) + 1 for n, b in bins.items()
-    }
-    shape = tuple(sizes.values())
-    columns = [(rows.codes(name), bins.get(name)) for name in clique]
-    return _tally(columns, shape, records=rows.total).reshape(shape)
+    (table,) = contingencies(rows, [(clique, merged)])
+    return table
+
+
+def contingencies(
+    rows: Rows, cliques: Iterable[tuple[Clique, Merged | None]]
+) -> Iterator[NDArray[np.int64]]:
+    """Counts like `contingency` for many cliques, in few passes over the records: as many tables in one as may be in
+    memory together."""
+    axes: dict[_Column, Axis] = {}
+    tables: list[list[_Column]] = []
+    cells = 0
+    for clique, merged in cliques:
+        table = []
+        for name, size in zip(clique, rows.domain.shape(clique), strict=True):
+            bins = (merged or {}).get(name)
+            column = name, id(bins)  # the caller holds the bins
+            axes[column] = Axis(size) if bins is None else Axis(int(bins.max()) + 1, bins)
+            table.append(column)
+        own_cells = prod(axes[column].size for column in table)
+        if tables and cells + own_cells > _PASS_CELLS:
+            yield from _one_pass(rows, axes, tables)
+            tables, cells = [], 0
+        tables.append(table)
+        cells += own_cells
+    yield from _one_pass(rows, axes, tables)
+
+
+_Column = tuple[str, int]
+"""A column, and which array of bins it is counted by."""
+
+
+def _one_pass(
+    rows: Rows, axes: Mapping[_Column, Axis], tables: Sequence[Sequence[_Column]]
+) -> list[NDArray[np.int64]]:
+    used = {column: None for table in tables for column in table}
+    index = {column: axis for axis, column in enumerate(used)}
+    plan = CountPlan(
+        tuple(axes[column] for column in used),
+        tuple(tuple(index[column] for column in table) for table in tables),
+    )
+    return count([rows.codes(name) for name, _ in used], plan, records=rows.total)
 
 
 def occupied_cells(
@@ -46,31 +82,6 @@ def occupied_cells(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The cells of a table that hold records, by their row-major number, and how many. Exact, and never to be released."""
     return cells.occupied_cells(rows.codes, clique, rows.domain.shape(clique))
-
-
-def _tally(
-    columns: Sequence[tuple[NDArray[Any], NDArray[Any] | None]],
-    shape: Sequence[int],
-    *,
-    records: int,
-) -> NDArray[np.int64]:
-    """Counts the records in each cell, in one row. columns: codes, and the bin of each code, if
-    it is counted by bins."""
-    cells = prod(shape)
-    table = np.zeros(cells, dtype=np.int64)
-    for start in range(0, records, _BLOCK):
-        cell = np.zeros(min(_BLOCK, records - start), dtype=np.intp)
-        for (column, bins), size in zip(columns, shape, strict=True):
-            if size > 1:
-                codes = column[start : start + _BLOCK]
-                cell *= size
-                cell += codes if bins is None else bins[codes]
-        if cells <= _BLOCK:
-            table += np.bincount(cell, minlength=cells)
-        else:  # a block touches few cells of a large table
-            touched, times = np.unique(cell, return_counts=True)
-            table[touched] += times
-    return table
 
 
 def interaction(table: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -104,9 +115,10 @@ def commutes(rows: Rows, commute: Commute) -> tuple[NDArray[np.int64], NDArray[n
 def group_sizes(rows: Rows) -> NDArray[np.int64]:
     """Counts the units that have 1, 2, … records, up to the most that one may have: of the rows
     that truncation left, and with those that lack an id as one unit. Exact like `contingency`."""
-    records = np.bincount(rows.units())
+    units = rows.units()
+    records = histogram(units, int(units.max(initial=0)) + 1)
     most = rows.domain.unit.max_records
-    return np.bincount(records[records > 0], minlength=most + 1)[1:].astype(np.int64)
+    return histogram(records, most + 1)[1:]
 
 
 def items(rows: Rows, name: str, *, squared: bool) -> NDArray[np.int64]:
@@ -180,8 +192,10 @@ def by_rank(rows: Rows, name: str) -> dict[int, int]:
     """Counts the records of each value that occurs in a weak attribute, by its number within
     the public set. Exact, and it reveals what occurs: for `discovery` alone."""
     value_indices, ranks = rows.ranked(name)
-    tally = np.bincount(value_indices, minlength=len(ranks))
-    return {rank: int(count) for rank, count in zip(ranks, tally, strict=True) if count}
+    tally = histogram(value_indices, len(ranks))
+    return {
+        rank: records for rank, records in zip(ranks, tally.tolist(), strict=True) if records
+    }
 
 
 Sorted = tuple[Codes, NDArray[np.int64] | None]
@@ -192,9 +206,9 @@ def by_leaf(rows: Rows, hierarchy: Hierarchy) -> Sorted:
     nowhere. Exact, and it tells what occurs: for `growth`, and for comparisons that are not private."""
     if isinstance(hierarchy, StringHierarchy):
         values, codes, inside = _texts(rows, hierarchy)
-        counted = np.bincount(values, minlength=codes.size)[inside]
+        counted = histogram(values, codes.size)[inside]
         order = np.argsort(codes[inside])
-        return codes[inside][order], counted[order].astype(np.int64)
+        return codes[inside][order], counted[order]
     codes, lacking = _codes(rows, hierarchy)
     codes = codes if lacking is None else codes[~lacking]
     codes.sort()
@@ -228,9 +242,11 @@ def by_part(
         parts = partition.places(hierarchy, codes)
         if lacking is not None:
             parts[lacking] = len(partition)
-    shape = (len(partition) + 1, *rows.domain.shape(by))
-    columns = [(parts, None), *((rows.codes(name), None) for name in by)]
-    return _tally(columns, shape, records=rows.total)[: -prod(shape[1:])]
+    sizes = (len(partition) + 1, *rows.domain.shape(by))
+    plan = CountPlan(tuple(map(Axis, sizes)), (tuple(range(len(sizes))),))
+    (table,) = count([parts, *(rows.codes(name) for name in by)], plan, records=rows.total)
+    # The last row counts the records that lie in no part.
+    return table[:-1].ravel()
 
 
 def _codes(rows: Rows, hierarchy: Hierarchy) -> tuple[Codes, NDArray[np.bool_] | None]:
@@ -267,7 +283,7 @@ def unread(rows: Rows, name: str) -> tuple[int, int]:
     attribute = rows.domain.attribute(name)
     if not isinstance(attribute, Weak):
         raise PrivacyError("only the values of a weak attribute are discovered")
-    held = np.bincount(values, minlength=len(times)).tolist()
+    held = histogram(values, len(times)).tolist()
     ends = (attribute.values.size, attribute.values.size + attribute.has_other)
     other, missing = (
         sum(n for rank, n in zip(times, held, strict=True) if rank == end) for end in ends

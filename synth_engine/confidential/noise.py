@@ -11,14 +11,14 @@ import functools
 import os
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import opendp.prelude as dp
 from numpy.typing import NDArray
 
 from synth_engine.errors import PrivacyError
-from synth_engine.measurement import Counts, Noise
+from synth_engine.measurement import Counts, Noise, NoiseLaw
 from synth_engine.privacy import laplace, rounded
 
 dp.enable_features("contrib")
@@ -52,6 +52,12 @@ def reaching(size: int, *, threshold: int, noise: Noise) -> NDArray[np.bool_]:
     """Draws which of so many independent discrete Laplace noises reach a threshold of 1 or
     more."""
     return laplace.reaching(size, scale=noise.scale, threshold=threshold, source=_uniform)
+
+
+def warm_up() -> None:
+    """Load the sampler of each law, or compile it where no earlier process left it on disk."""
+    for law in get_args(NoiseLaw):
+        noisy(np.zeros(1, dtype=np.int64), Noise(law=law, scale=Fraction(1)))
 
 
 def _uniform(number: int, width: int) -> NDArray[np.uint64]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import RawColumn, RawPairs, cells, places, prefixes
 from synth_engine.codec.commutes import Commute
+from synth_engine.codec.contingency import Axis, CountPlan, count
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain
 from synth_engine.evaluation import ascending
@@ -136,12 +137,11 @@ class CodedTable:
         return len(self.codes[self.domain.names[0]])
 
     def contingency(self, clique: Clique) -> NDArray[np.int64]:
-        shape = self.domain.shape(clique)
-        # Row-major cell numbers by Horner's rule.
-        numbers = np.zeros(self.records, dtype=np.int64)
-        for name, size in zip(clique, shape, strict=True):
-            numbers = numbers * size + self.codes[name]
-        return np.bincount(numbers, minlength=prod(shape)).reshape(shape)
+        plan = CountPlan(
+            tuple(map(Axis, self.domain.shape(clique))), (tuple(range(len(clique))),)
+        )
+        (table,) = count([self.codes[name] for name in clique], plan, records=self.records)
+        return table
 
     def occupied_cells(self, clique: Clique) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return cells.occupied_cells(self.codes.__getitem__, clique, self.domain.shape(clique))

@@ -172,3 +172,13 @@ def test_redis_keeps_nothing_and_evicts_nothing() -> None:
     ):
         assert command[command.index(option) + 1] == value
         assert local[local.index(option) + 1] == value
+
+
+def test_each_container_compiles_for_itself() -> None:
+    """Compiled code is loaded as it is found: whoever writes the folder of another service runs code as that service."""
+    folder = re.search(r"NUMBA_CACHE_DIR=(\S+)", DOCKERFILE)
+    assert folder is not None
+    for name in OURS:
+        assert any(place.startswith("/tmp:") for place in SERVICES[name]["tmpfs"])
+        assert not any(":/tmp" in volume for volume in SERVICES[name].get("volumes", []))
+    assert folder[1].startswith("/tmp/")

@@ -32,7 +32,7 @@ def question(
     law, event = law_under(facts.cap)
 
     def count(cache: CountCache) -> Counts:
-        tables = (counts.contingency(cache.rows, clique) for clique in cliques)
+        tables = counts.contingencies(cache.rows, [(clique, None) for clique in cliques])
         return np.array([counts.largest_classes(table) for table in tables], dtype=np.int64)
 
     return Question(
