@@ -1,5 +1,5 @@
-"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | verify | verifier |
-compare | domain | gazetteer`. Which words it knows; what they do is in `commands`.
+"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | scenario | verify | verifier |
+compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
 
 Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
 column, rule and repair, never a value of the table.
@@ -92,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
             about="draw another table from a stored model or description",
         )
     )
+    _scenario_commands(command)
     _verify_arguments(
         command(
             "verify", commands.verify, about="recompute epsilon and delta from a receipt alone"
@@ -117,38 +118,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("data", metavar="DATA", type=Path)
     _form_arguments(sub)
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
-    sub = command(
-        "gazetteer",
-        commands.gazetteer,
-        about="say by a public file where a column's codes lie, and of what they are parts",
-    )
-    sub.add_argument(
-        "reference",
-        metavar="REFERENCE",
-        type=Path,
-        help="CSV or CSV.gz; a LODES crosswalk as it is",
-    )
-    sub.add_argument(
-        "--column", metavar="NAME", required=True, help="of the description, of categories"
-    )
-    sub.add_argument(
-        "--domain",
-        metavar="DOMAIN.json",
-        type=Path,
-        required=True,
-        help="read, and written unless --out",
-    )
-    sub.add_argument("--out", metavar="DOMAIN.json", type=Path)
-    for role in ("code", "latitude", "longitude", "weight"):
-        sub.add_argument(
-            f"--{role}", metavar="COLUMN", help="of the reference; absent: by its name"
+    _gazetteer_arguments(
+        command(
+            "gazetteer",
+            commands.gazetteer,
+            about="say by a public file where a column's codes lie, and of what they are parts",
         )
-    sub.add_argument(
-        "--part",
-        metavar="NAME=COLUMN",
-        action="append",
-        default=[],
-        help="a partition; repeatable",
     )
     sub = command(
         "form",
@@ -159,7 +134,11 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", metavar="FORM.json", type=Path, required=True)
     _read_argument(sub)
     _overwrites(
-        *(sub for name, sub in words.choices.items() if name not in ("mechanisms", "verify"))
+        *(
+            sub
+            for name, sub in words.choices.items()
+            if name not in ("mechanisms", "scenarios", "verify")
+        )
     )
     return parser
 
@@ -231,6 +210,87 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
         help="which rows: conditions and quotas",
     )
     _table_arguments(sub)
+
+
+def _gazetteer_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "reference",
+        metavar="REFERENCE",
+        type=Path,
+        help="CSV or CSV.gz; a LODES crosswalk as it is",
+    )
+    sub.add_argument(
+        "--column", metavar="NAME", required=True, help="of the description, of categories"
+    )
+    sub.add_argument(
+        "--domain",
+        metavar="DOMAIN.json",
+        type=Path,
+        required=True,
+        help="read, and written unless --out",
+    )
+    sub.add_argument("--out", metavar="DOMAIN.json", type=Path)
+    for role in ("code", "latitude", "longitude", "weight"):
+        sub.add_argument(
+            f"--{role}", metavar="COLUMN", help="of the reference; absent: by its name"
+        )
+    sub.add_argument(
+        "--part",
+        metavar="NAME=COLUMN",
+        action="append",
+        default=[],
+        help="a partition; repeatable",
+    )
+
+
+def _scenario_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """The commands of test data."""
+    command(
+        "scenarios",
+        commands.scenarios,
+        about="list the situations and faults that a scenario can have, as JSON",
+    )
+    _scenario_arguments(
+        command(
+            "scenario",
+            commands.scenario,
+            about="draw test data that are wrong on purpose, with a record of every change",
+        )
+    )
+    sub = command(
+        "scenario-score",
+        commands.scenario_score,
+        about="say how many changes of a scenario a pipeline found",
+    )
+    sub.add_argument("changes", metavar="CHANGES", type=Path, help=".csv or .parquet")
+    sub.add_argument(
+        "findings",
+        metavar="FINDINGS",
+        type=Path,
+        help=".csv or .parquet with the columns row and column",
+    )
+    sub.add_argument("--out", metavar="SCORE.json", type=Path, required=True)
+
+
+def _scenario_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("model", metavar="MODEL.json|DESCRIPTION.json", type=Path)
+    sub.add_argument("--scenario", metavar="SCENARIO.json", type=Path, required=True)
+    sub.add_argument(
+        "--rows",
+        metavar="N",
+        default="0",
+        help="before steps add some; 0 or absent: the model's own number of records",
+    )
+    sub.add_argument("--seed", metavar="S", help="absent: a fresh one, which the record names")
+    sub.add_argument("--out", metavar="OUT", type=Path, required=True, help=".csv or .parquet")
+    sub.add_argument(
+        "--changes",
+        metavar="CHANGES",
+        type=Path,
+        required=True,
+        help="a line for each changed cell and added row: .csv or .parquet",
+    )
+    sub.add_argument("--record", metavar="RECORD.json", type=Path, required=True)
 
 
 def _table_arguments(sub: argparse.ArgumentParser) -> None:

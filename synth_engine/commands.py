@@ -286,16 +286,10 @@ def _advise(release: Release, *, epsilon: Fraction) -> None:
 def sample(options: argparse.Namespace) -> None:
     """Draws a table from a model or a description: post-processing, which costs nothing."""
     from synth_engine import row_selection, tables
-    from synth_engine.models import description
 
     tables.require_format(options.out, declared=options.as_it_came_in)
     _require(options, options.model, *([options.selection] if options.selection else []))
-    document = _read_json(options.model, name="model")
-    model = _model_in(document)
-    if document.get("schema") == description.SCHEMA and description.edited(document, model):
-        sys.stderr.write(
-            "note: this description was edited, so the table is no release of what was measured\n"
-        )
+    model = _model(options.model)
     selection = (
         None
         if options.selection is None
@@ -320,6 +314,65 @@ def sample(options: argparse.Namespace) -> None:
         overwrite=options.overwrite,
         declared=options.as_it_came_in,
     )
+
+
+def scenarios(_options: argparse.Namespace) -> None:
+    """Prints the catalogue of situations and faults."""
+    from synth_engine import scenarios as engine
+
+    sys.stdout.write(json.dumps(engine.catalogue(), indent=2, ensure_ascii=False) + "\n")
+
+
+def scenario(options: argparse.Namespace) -> None:
+    """Draws a table from a model or a description and alters it: post-processing, which costs nothing."""
+    from synth_engine import outputs
+    from synth_engine import scenarios as engine
+
+    for path in (options.out, options.changes):
+        engine.require_format(path)
+    outputs.require(
+        {"--out": options.out, "--changes": options.changes, "--record": options.record},
+        inputs=(options.model, options.scenario),
+        overwrite=options.overwrite,
+    )
+    wanted = engine.Scenario.from_json(_read_json(options.scenario, name="scenario"))
+    model = _model(options.model)
+    built = engine.build(
+        model,
+        wanted,
+        rows=_whole(options.rows, name="rows") or model.rows,
+        seed=options.seed or secrets.token_hex(32),
+    )
+    engine.write(
+        built,
+        table=options.out,
+        changes=options.changes,
+        record=options.record,
+        overwrite=options.overwrite,
+    )
+    sys.stderr.write(f"note: {engine.STATEMENT}\n")
+
+
+def scenario_score(options: argparse.Namespace) -> None:
+    """Writes how many of the changes of a scenario were found."""
+    from synth_engine import scenarios as engine
+
+    _require(options, options.changes, options.findings)
+    result = engine.score(engine.read(options.changes), engine.read(options.findings))
+    _write_json(options.out, result, overwrite=options.overwrite)
+
+
+def _model(path: Path) -> Model:
+    """A model, or the one that a description stands for; says so where the description was edited."""
+    from synth_engine.models import description
+
+    document = _read_json(path, name="model")
+    model = _model_in(document)
+    if document.get("schema") == description.SCHEMA and description.edited(document, model):
+        sys.stderr.write(
+            "note: this description was edited, so the table is no release of what was measured\n"
+        )
+    return model
 
 
 def describe(options: argparse.Namespace) -> None:

@@ -71,6 +71,9 @@ NUMPY_RANDOMNESS = {
     "synth_engine/evaluation/figures/k_marginals.py",
     "synth_engine/evaluation/report.py",
     "synth_engine/plans/implicates.py",
+    "synth_engine/scenarios/faults.py",
+    "synth_engine/scenarios/situations.py",
+    "synth_engine/scenarios/steps.py",
 }
 # The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, names of temporary files.

@@ -1,0 +1,22 @@
+"""Test data that are wrong on purpose: unfair, shifted or faulty tables from a model, with a record of every change.
+
+Post-processing of a model or a description, so that it costs no privacy. What comes out is no release: it says so, and
+names what was altered.
+"""
+
+from synth_engine.scenarios.building import STATEMENT, Built, build
+from synth_engine.scenarios.files import read, require_format, write
+from synth_engine.scenarios.scenario import Scenario, catalogue
+from synth_engine.scenarios.scoring import score
+
+__all__ = [
+    "STATEMENT",
+    "Built",
+    "Scenario",
+    "build",
+    "catalogue",
+    "read",
+    "require_format",
+    "score",
+    "write",
+]
