@@ -3,23 +3,32 @@
 Every measured table is read twice: first against the mixture. That gives the distribution of ratios between counts and
 predictions, which tables of similar dependence share. The second reading also considers other predictions: two columns may
 depend on each other through a third one, as their tables with it say, or along a tree of measured pairs. The prediction with the largest marginal likelihood of
-the table's noisy cells is used. All of it is post-processing.
+the table's noisy cells is used. Around that prediction the table is read in two ways, cell by cell and with what its largest
+singular values say, and the two are averaged. All of it is post-processing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from synth_engine.inference import bins as binning
-from synth_engine.inference import shrinkage
+from synth_engine.inference import shrinkage, stein
 from synth_engine.inference.bins import Bins
-from synth_engine.inference.tables import fit_margins
+from synth_engine.inference.tables import fit_margins, shrink_towards
 from synth_engine.mechanisms.auto.dependence_tree import DependenceTree
-from synth_engine.mechanisms.auto.selection import Columns, Pair, PairCounts
+from synth_engine.mechanisms.auto.selection import (
+    Columns,
+    Pair,
+    PairCounts,
+    interacting,
+    interaction_part,
+)
+from synth_engine.models.model import generator
 
 Floats = npt.NDArray[np.float64]
 PairAnswers = Mapping[Pair, PairCounts]
@@ -40,6 +49,11 @@ _MIXING_ROUNDS = 20
 """EM iterations."""
 _THIRD = 3
 """Number of third columns through which the dependence of a pair is predicted."""
+_LEAST_PART = 0.02
+"""Smallest part of its prediction that a cell is taken to have by the largest singular values of its table."""
+_PROBES = 2
+"""Number of times that a little noise is added to a table to see how its two readings follow it."""
+_SEED = "auto/denoising/1"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,6 +118,11 @@ class _PairTable:
             [((position,), each) for position, each in enumerate(sums)],
             variance=self.variance,
         )
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise along each axis of the space of interactions."""
+        return math.sqrt(self.variance / interacting(self.values.shape))
 
     @property
     def close(self) -> bool:
@@ -253,8 +272,64 @@ def estimates(
             table.evidence(prediction, known=ratios) for prediction, ratios in candidates
         ]
         prediction, ratios = candidates[int(np.argmax(evidence))]
-        counts[pair], _ = _read(fine, pair, table, prediction, known=ratios)
+        counts[pair] = _mean_reading(fine, pair, table, prediction, known=ratios)
     return counts
+
+
+def _mean_reading(
+    fine: Fine,
+    pair: Pair,
+    table: _PairTable,
+    prediction: Floats,
+    *,
+    known: shrinkage.KnownRatios,
+) -> Floats:
+    """Estimate counts by the mean of two readings: around the prediction, and around what the largest singular values of the
+    table make of it. Neither is better for every table; how much each counts is estimated."""
+
+    def readings(of: _PairTable) -> tuple[Floats, Floats]:
+        around, _ = _read(fine, pair, of, prediction, known=known)
+        patterns = _with_patterns(fine, pair, of, prediction)
+        if patterns is None:
+            return around, around
+        return around, _read(fine, pair, of, patterns, known=known)[0]
+
+    def difference(values: Floats) -> Floats:
+        first, second = readings(replace(table, values=values))
+        return binning.sum_into_bins(second - first, table.bins)
+
+    first, second = readings(table)
+    if table.law == "laplace":  # Stein's estimate is of Gaussian noise
+        return first
+    rng = generator(_SEED, purpose=("probes", *(str(axis) for axis in pair)))
+    weight = stein.weight_of_second(
+        table.values,
+        binning.sum_into_bins(first, table.bins),
+        binning.sum_into_bins(second, table.bins),
+        difference=difference,
+        deviation=table.deviation,
+        directions=[
+            interaction_part(rng.standard_normal(table.values.shape)) for _ in range(_PROBES)
+        ],
+    )
+    return first + weight * (second - first)
+
+
+def _with_patterns(
+    fine: Fine, pair: Pair, table: _PairTable, prediction: Floats
+) -> Floats | None:
+    """Add to a prediction what the largest singular values of the table's difference from it say, shrunk as is best for its noise;
+    None if all of them may be noise. Patterns of whole rows and columns stand out where single cells do not."""
+    expected = binning.sum_into_bins(prediction, table.bins)
+    patterns = shrink_towards(table.values, expected, sigma=table.deviation)
+    if np.allclose(patterns, expected):
+        return None
+    ratios = np.maximum(patterns, _LEAST_PART * expected) / np.maximum(
+        expected, shrinkage.MIN_EXPECTED
+    )
+    return fit_margins(
+        prediction * ratios[np.ix_(*table.bins)], fine.margins(pair), rounds=FIT_ROUNDS
+    )
 
 
 def _read(

@@ -1,0 +1,98 @@
+"""The mean of two estimates of a noisy table, and the two readings of a pair that `auto` averages."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from synth_engine.inference import stein
+from synth_engine.mechanisms.auto import denoising
+from synth_engine.mechanisms.auto.denoising import Fine
+from synth_engine.mechanisms.auto.selection import PairCounts, interaction_part
+
+Floats = npt.NDArray[np.float64]
+SHAPE = (30, 20)
+
+
+def _weight(truth: Floats, *, shrunk_by: float) -> float:
+    """The weight of zero beside the values times a factor, for a table with noise of standard deviation 1."""
+    rng = np.random.default_rng(2)
+    values = truth + rng.standard_normal(SHAPE)
+    return stein.weight_of_second(
+        values,
+        shrunk_by * values,
+        np.zeros(SHAPE),
+        difference=lambda of: -shrunk_by * of,
+        deviation=1.0,
+        directions=[rng.standard_normal(SHAPE) for _ in range(4)],
+    )
+
+
+def test_an_estimate_that_follows_its_own_noise_gets_no_credit_for_it() -> None:
+    # Of a table that is all noise the values agree with themselves, and zero is right.
+    assert _weight(np.zeros(SHAPE), shrunk_by=1.0) > 0.9
+
+
+def test_an_estimate_that_is_right_keeps_its_weight() -> None:
+    truth = np.random.default_rng(1).normal(0, 10, SHAPE)
+    assert _weight(truth, shrunk_by=1.0) < 0.1
+
+
+def test_the_weight_is_that_of_the_least_error() -> None:
+    # A signal as large as the noise: half of the values has the least error.
+    truth = np.random.default_rng(1).standard_normal(SHAPE)
+    assert _weight(truth, shrunk_by=1.0) == pytest.approx(0.5, abs=0.15)
+
+
+def test_equal_estimates_need_no_weight() -> None:
+    def never(values: Floats) -> Floats:
+        raise AssertionError
+
+    table = np.ones(SHAPE)
+    weight = stein.weight_of_second(
+        table, table, table, difference=never, deviation=1.0, directions=[table]
+    )
+    assert weight == 0
+
+
+def _noisy_pair(truth: Floats, *, deviation: float) -> tuple[Fine, PairCounts]:
+    """A measured pair, counted by codes, with the histograms of its columns known."""
+    rng = np.random.default_rng(4)
+    product = np.multiply.outer(truth.sum(axis=1), truth.sum(axis=0)) / truth.sum()
+    noise = interaction_part(rng.normal(0, deviation, truth.shape))
+    values = product + interaction_part(truth - product) + noise
+    fine = Fine(
+        rows=round(float(truth.sum())),
+        histograms=(truth.sum(axis=1), truth.sum(axis=0)),
+        levels=tuple((np.arange(size),) for size in truth.shape),
+    )
+    variance = deviation**2 * (1 - 1 / truth.shape[0]) * (1 - 1 / truth.shape[1])
+    return fine, PairCounts(values=values, variance=variance, law="gaussian", levels=(0, 0))
+
+
+def test_patterns_of_rows_and_columns_are_found_where_single_cells_are_too_noisy() -> None:
+    # One trend of rows against columns, half as large as the noise of a cell.
+    trend = np.multiply.outer(np.linspace(-1, 1, 40), np.linspace(-1, 1, 30))
+    truth = 100 * (1 + 0.5 * trend)
+    fine, observed = _noisy_pair(truth, deviation=50.0)
+    product = np.multiply.outer(*fine.histograms) / fine.rows
+    estimate = denoising.estimates(fine, {(0, 1): product}, {(0, 1): observed}, {(0, 1): 0.12})[
+        0, 1
+    ]
+    table = denoising._PairTable.of(fine, (0, 1), observed, distance=0.12)
+    by_cells, _ = denoising._read(fine, (0, 1), table, product, known=None)
+    assert np.abs(estimate - truth).sum() < 0.75 * np.abs(by_cells - truth).sum()
+
+
+def test_single_cells_are_read_as_before_where_there_are_no_patterns() -> None:
+    rng = np.random.default_rng(3)
+    truth = np.full((40, 30), 100.0) * np.where(rng.random((40, 30)) < 0.05, 4.0, 1.0)
+    fine, observed = _noisy_pair(truth, deviation=40.0)
+    product = np.multiply.outer(*fine.histograms) / fine.rows
+    estimate = denoising.estimates(fine, {(0, 1): product}, {(0, 1): observed}, {(0, 1): 0.25})[
+        0, 1
+    ]
+    table = denoising._PairTable.of(fine, (0, 1), observed, distance=0.25)
+    by_cells, _ = denoising._read(fine, (0, 1), table, product, known=None)
+    assert np.abs(estimate - truth).sum() < 1.05 * np.abs(by_cells - truth).sum()
