@@ -10,7 +10,7 @@ from synthweb.lib import dumps
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 app = Celery("synthweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["synthweb.runs"])
+app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
 
 
 @signals.worker_init.connect

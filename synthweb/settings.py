@@ -81,6 +81,7 @@ INSTALLED_APPS = [
     "csp",
     "synthweb.audit",
     "synthweb.accounts",
+    "synthweb.notifications",
     "synthweb.datasets",
     "synthweb.references",
     "synthweb.ledger",
@@ -205,10 +206,32 @@ CELERY_BEAT_SCHEDULE = {
             "queue": "default",
             "expires": 60 + RECONCILE_SECONDS,
         },  # never a pile of old ones
-    }
+    },
+    "notifications": {
+        "task": "notifications.deliver",
+        "schedule": float(RECONCILE_SECONDS),
+        "options": {"queue": "notifications", "expires": RECONCILE_SECONDS},
+    },
 }
 # Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
 DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
+
+# --- notifications: without a host no e-mail is sent -----------------------------------------------------------------
+SITE_URL = env.str(
+    "SYNTHWEB_SITE_URL", default="http://localhost:8000"
+)  # what links begin with
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+EMAIL_HOST = env.str("SYNTHWEB_EMAIL_HOST", default="")
+EMAIL_PORT = env.int("SYNTHWEB_EMAIL_PORT", default=587)
+EMAIL_HOST_USER = env.str("SYNTHWEB_EMAIL_USER", default="")
+EMAIL_HOST_PASSWORD = env.str("SYNTHWEB_EMAIL_PASSWORD", default="")
+EMAIL_USE_TLS = flag("SYNTHWEB_EMAIL_STARTTLS", default=True)
+EMAIL_TIMEOUT = env.int("SYNTHWEB_EMAIL_SECONDS", default=10)
+DEFAULT_FROM_EMAIL = env.str("SYNTHWEB_EMAIL_FROM", default="synthweb@localhost")
+WEBHOOK_SECONDS = env.int("SYNTHWEB_WEBHOOK_SECONDS", default=10)
+WEBHOOK_DISABLE_DAYS = env.int("SYNTHWEB_WEBHOOK_DISABLE_DAYS", default=5)
+# Networks that are not public and may be called all the same.
+WEBHOOK_NETWORKS = env.list("SYNTHWEB_WEBHOOK_NETWORKS", default=[])
 
 # --- limits -----------------------------------------------------------------------------------------------------
 ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72)

@@ -14,6 +14,7 @@ from synthweb import health
 urlpatterns = [
     path("", include("synthweb.pages.urls")),
     path("account/", include("synthweb.accounts.urls")),
+    path("account/notifications/", include("synthweb.notifications.urls")),
     path("datasets/", include("synthweb.datasets.urls")),
     path("references/", include("synthweb.references.urls")),
     path("releases/", include("synthweb.releases.urls")),

@@ -28,6 +28,10 @@ SENTENCES = {
     ),
     "token.created": _("made an API token"),
     "token.revoked": _("revoked an API token"),
+    "webhook.registered": _("registered a webhook"),
+    "webhook.removed": _("removed a webhook"),
+    "webhook.enabled": _("switched a webhook on again"),
+    "webhook.disabled": _("switched off a webhook to which nothing had arrived for days"),
     "demo_users.switched_on": _("let the demo users in"),
     "demo_users.switched_off": _("shut the demo users out"),
     # tables

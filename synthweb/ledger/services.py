@@ -8,7 +8,7 @@ the second time gives the entry of the first and moves nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -46,6 +46,10 @@ from synthweb.ledger.models import (
 )
 from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
+from synthweb.notifications import services as notifications
+from synthweb.notifications.models import Event, Notification
+
+EXPIRES_SOON = timedelta(days=7)
 
 Kind = LedgerEntry.Kind
 State = BudgetRequest.State
@@ -100,6 +104,7 @@ def request_budget(
         raise OpenRequest(
             "This dataset has a request waiting", repair="wait for the custodian's decision"
         ) from None
+    _notify_custodians(request, Event.BUDGET_REQUESTED, besides=steward, key=request.code)
     audit.record(
         actor=steward,
         action="budget.requested",
@@ -188,6 +193,7 @@ def grant(
         lapses_on=lapses_on,
     )
     _decide(request, State.GRANTED, custodian=custodian, reason=reason, account=locked)
+    _notify_steward(request, Event.BUDGET_GRANTED)
     # Last, because it locks the head of the audit log, behind which all writers wait.
     audit.record(
         actor=custodian,
@@ -243,6 +249,7 @@ def refuse(*, custodian: User, request: BudgetRequest, reason: str) -> BudgetReq
     """Refuse a request, with the reason that its steward will read."""
     request = _decidable(request, custodian=custodian, reason=reason)
     _decide(request, State.REFUSED, custodian=custodian, reason=reason, account=request.account)
+    _notify_steward(request, Event.BUDGET_REFUSED)
     audit.record(
         actor=custodian,
         action="budget.refused",
@@ -335,6 +342,37 @@ def settle_all() -> int:
     """Do so for every account in which a grant has expired. Returns how many entries were written."""
     expired = BudgetAccount.objects.filter(entries__lapses_on__lte=_today()).distinct()
     return sum(len(settle(account)) for account in expired.order_by("pk"))
+
+
+def notify_of_expiring_grants() -> int:
+    """Notify stewards and custodians, once, of each grant that expires within `EXPIRES_SOON` and is not fully spent. Returns
+    how many grants there were."""
+    today = _today()
+    ending = LedgerEntry.objects.filter(
+        kind=Kind.GRANT, lapses_on__gt=today, lapses_on__lte=today + EXPIRES_SOON
+    ).select_related("account__organisation")
+    notified = Notification.objects.filter(event=Event.BUDGET_EXPIRES).values("key")
+    return sum(
+        _notify_of_end(grant) for grant in ending.exclude(hash__in=notified).order_by("pk")
+    )
+
+
+def _notify_of_end(grant: LedgerEntry) -> bool:
+    account = grant.account
+    entries = LedgerEntry.objects.filter(account=account).order_by("sequence")
+    unspent = lapses.play(entries.iterator(chunk_size=2000)).unspent_of(grant.hash)
+    if not any(unspent.as_dict.values()):
+        return False
+    stewards = {coverage.dataset.steward for coverage in account.coverages.all()}
+    notifications.notify(
+        event=Event.BUDGET_EXPIRES,
+        people=stewards | set(accounts.holders_of(account.organisation, Role.CUSTODIAN)),
+        subject=notifications.NotificationSubject(
+            kind="account", code=account.code, name=account.name
+        ),
+        key=grant.hash,
+    )
+    return True
 
 
 def _settle(account: BudgetAccount) -> list[LedgerEntry]:
@@ -497,6 +535,12 @@ def _approve(
     reason: str,
 ) -> None:
     """Record a first approval; the audit log's entry about it is what a later grant names."""
+    _notify_custodians(
+        request,
+        Event.APPROVAL_WANTED,
+        besides=custodian,
+        key=f"{request.code} {request.approvals.count()}",
+    )
     logged = audit.record(
         actor=custodian,
         action="budget.approved",
@@ -518,6 +562,34 @@ def _approve(
         reason=reason,
         evidence=logged.hash,
         **terms.amount.as_dict,
+    )
+
+
+def _notify_custodians(
+    request: BudgetRequest, event: Event, *, besides: User, key: str
+) -> None:
+    """Everybody who can decide about a request; nobody decides about their own."""
+    custodians = accounts.holders_of(request.dataset.organisation, Role.CUSTODIAN)
+    notifications.notify(
+        event=event,
+        people=custodians.exclude(pk__in=[besides.pk, request.requested_by_id]),
+        subject=_subject(request),
+        key=key,
+    )
+
+
+def _notify_steward(request: BudgetRequest, event: Event) -> None:
+    notifications.notify(
+        event=event,
+        people=[request.requested_by],
+        subject=_subject(request),
+        key=request.code,
+    )
+
+
+def _subject(request: BudgetRequest) -> notifications.NotificationSubject:
+    return notifications.NotificationSubject(
+        kind="request", code=request.code, name=request.dataset.name
     )
 
 

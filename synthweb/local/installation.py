@@ -61,7 +61,7 @@ class Installation:
             watching = Supervisor(
                 logs=self._places.logs,
                 folder=REPOSITORY,
-                environment=self._environment(),
+                environment={"SYNTHWEB_SITE_URL": address, **self._environment()},
                 say=_say,
             )
             # SIGHUP too: a closed terminal would end the supervisor before it has stopped the

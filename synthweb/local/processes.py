@@ -64,7 +64,7 @@ def redis(places: Places) -> Process:
 
 
 def application(places: Places, *, listener: int) -> list[Process]:
-    """Web server, confidential worker, default worker and beat; the web listens on an open socket."""
+    """Web server, the three workers and beat; the web listens on an open socket."""
     python = [sys.executable, "-m"]
     web = [
         "gunicorn",
@@ -85,6 +85,11 @@ def application(places: Places, *, listener: int) -> list[Process]:
         Process(
             "worker-default",
             [*python, *WORKER, "-Q", "default", "-n", "default@%h"],
+            withheld=(*WEB_KEYS, *TABLE_KEYS),
+        ),
+        Process(
+            "worker-notifications",
+            [*python, *WORKER, "-Q", "notifications", "-n", "notifications@%h"],
             withheld=(*WEB_KEYS, *TABLE_KEYS),
         ),
         Process(

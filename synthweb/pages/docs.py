@@ -44,12 +44,15 @@ PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
             "comparison",
         ),
     ),
-    (gettext_lazy("Analyst: use a release"), ("rest", "client", "description", "comparison")),
+    (
+        gettext_lazy("Analyst: use a release"),
+        ("rest", "client", "description", "comparison", "notifications"),
+    ),
     (gettext_lazy("Custodian: grant budget"), ("ledger", "forecast", "threat-model")),
     (gettext_lazy("Auditor: check it"), ("ledger", "threat-model", "proofs/README")),
     (
         gettext_lazy("Operator: run it"),
-        ("deployment", "settings", "keys", "runs", "errors"),
+        ("deployment", "settings", "notifications", "keys", "runs", "errors"),
     ),
     (
         gettext_lazy("Engineer: work with the engine"),

@@ -162,6 +162,13 @@ def _pages_of(user: User) -> Iterator[Match]:
         (True, _("Documentation"), _("guides, proofs and decisions"), "pages:docs"),
         (True, _("REST reference"), _("every address of the API"), "api:reference"),
         (True, _("API tokens"), _("make or revoke a token"), "accounts:tokens"),
+        (
+            True,
+            _("Notifications"),
+            _("what you get by e-mail, and deliveries"),
+            "notifications:index",
+        ),
+        (True, _("Webhooks"), _("programs that are called"), "notifications:webhooks"),
         (True, _("Your account"), _("name, password, roles"), "accounts:profile"),
         (user.is_staff, _("People"), _("accounts and roles"), "accounts:people"),
     ]

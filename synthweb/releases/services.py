@@ -30,6 +30,8 @@ from synthweb.datasets.services import terms
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import hashing, names
 from synthweb.lib.errors import Conflict, Refused
+from synthweb.notifications import services as notifications
+from synthweb.notifications.models import Event
 from synthweb.releases import chain, selectors
 from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import (
@@ -221,6 +223,14 @@ def share(*, actor: User, release: Release, analyst: User) -> ReleaseGrant:
         )
     mark_if_looked(release)
     grant = ReleaseGrant.objects.create(release=release, analyst=analyst, granted_by=actor)
+    notifications.notify(
+        event=Event.RELEASE_SHARED,
+        people=[analyst],
+        subject=notifications.NotificationSubject(
+            kind="release", code=release.code, name=release.name
+        ),
+        key=str(grant.pk),
+    )
     _record_sharing(actor, grant, "release.shared")
     return grant
 

@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.notifications.models import Event
 from synthweb.releases import public_links
 from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import (
@@ -75,6 +76,7 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
         expired=datasets.sweep()
         + sweep_answers()
         + ledger.settle_all()
+        + ledger.notify_of_expiring_grants()
         + public_links.report_days_that_are_over(),
     )
 
@@ -108,6 +110,7 @@ def _fail(run: SynthesisRun) -> bool:
         services.note(
             run, run.stage, "Failed: the worker stopped after the charge. The charge stays."
         )
+        services.notify_end(run, Event.RUN_FAILED)
     return bool(taken)
 
 

@@ -18,6 +18,8 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
+from synthweb.notifications import services as notifications
+from synthweb.notifications.models import Event
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
 from synthweb.runs import checks, errors, planning, queue, stages, timing
@@ -359,6 +361,16 @@ def request_counts(*, release: Release) -> CountsErrand:
     if created:
         queue.ring(queue.COUNTS, errand.code)
     return errand
+
+
+def notify_end(run: SynthesisRun, event: Event) -> None:
+    """Have the steward of a run notified that it has ended, in the caller's transaction. A run that is resumed ends twice."""
+    notifications.notify(
+        event=event,
+        people=[run.created_by],
+        subject=notifications.NotificationSubject(kind="run", code=run.code, name=run.name),
+        key=f"{run.code} {run.lease_token}",
+    )
 
 
 def note(run: SynthesisRun, stage: str, text: str) -> None:

@@ -35,6 +35,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import services as ledger
 from synthweb.lib.language import in_english
+from synthweb.notifications.models import Event
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import (
@@ -296,6 +297,7 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
         RunEvent.objects.create(
             run=run, stage=stages.PUBLISH.name, text="The release is ready."
         )
+        services.notify_end(run, Event.RUN_FINISHED)
     _ask_for_first_look(release)
 
 
@@ -329,6 +331,7 @@ def _publish_check(
         RunEvent.objects.create(
             run=run, stage=stages.PUBLISH.name, text="The figures are ready."
         )
+        services.notify_end(run, Event.RUN_FINISHED)
 
 
 def _origin(run: SynthesisRun) -> releases.Origin:
@@ -371,6 +374,7 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
             spent = state != State.HELD
             words = "The charge stays." if spent else "Nothing was spent; the hold is released."
             RunEvent.objects.create(run=run, stage=run.stage, text=f"Failed. {words}")
+            services.notify_end(run, Event.RUN_FAILED)
             if not spent:
                 ledger.release(run_code=run.code, reason="failed before any noise was drawn")
     except errors.LeaseLost:

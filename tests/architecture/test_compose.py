@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())[
     "services"
 ]
-OURS = ("web", "worker-confidential", "worker-default", "beat")
+OURS = ("web", "worker-confidential", "worker-default", "worker-notifications", "beat")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 # What an image does as root before it becomes its own user.
 ROOT_NEEDS = {"postgres": ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]}
@@ -24,6 +24,7 @@ MAY_KNOW = {
     "web": {"secret_key", "vault_public", "preview_private", "content_key", "signing_private"},
     "worker-confidential": {"vault_private", "preview_public"},
     "worker-default": set(),
+    "worker-notifications": set(),
     "beat": set(),
     "migrate": set(),
 }
@@ -124,6 +125,15 @@ def test_only_the_web_can_be_reached_from_outside() -> None:
         if "ports" in service or "outside" in service["networks"]
     }
     assert reachable == {"web"}
+
+
+def test_only_the_worker_of_notifications_calls_other_machines() -> None:
+    calling = {name for name, service in SERVICES.items() if "outgoing" in service["networks"]}
+    assert calling == {"worker-notifications"}
+    assert not SERVICES["worker-notifications"].get("volumes")
+    for name in MAY_KNOW:
+        knows = "SYNTHWEB_EMAIL_PASSWORD" in SERVICES[name]["environment"]
+        assert knows == (name == "worker-notifications")
 
 
 def test_containers_run_as_nobody_special() -> None:

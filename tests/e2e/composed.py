@@ -30,7 +30,7 @@ IMAGE = dict(
         (ROOT / "Dockerfile").read_text().split("WORKDIR /app")[0],
     )
 )
-STARTED = ("worker-confidential", "worker-default", "beat", "web")
+STARTED = ("worker-confidential", "worker-default", "worker-notifications", "beat", "web")
 PATIENCE = 240.0  # seconds
 
 

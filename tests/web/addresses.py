@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
+from synthweb.notifications.models import Webhook
 from synthweb.releases import public_links, services
 from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
 from tests.cast import Cast
@@ -50,6 +51,8 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
     """What `code` names depends on where it stands."""
     if "tokens/" in route:
         return {"code": _token(cast)}
+    if "webhooks/" in route:
+        return {"code": _webhook(cast)}
     named = {
         "datasets/": scene.dataset.code,
         "templates/": scene.template.code,
@@ -117,6 +120,14 @@ def _check(scene: Scene) -> str:
         defaults={"created_by": steward, "receipt": receipt, "figures": [], "epsilon": 1},
     )
     return check.code
+
+
+def _webhook(cast: Cast) -> str:
+    """The steward's one webhook."""
+    webhook, _ = Webhook.objects.get_or_create(
+        user=cast.steward, url="https://example.org/hook", events=[]
+    )
+    return webhook.code
 
 
 def _token(cast: Cast) -> str:

@@ -64,6 +64,16 @@ GET    account/tokens/                                               302    200 
 POST   account/tokens/                                               302    200    200    200    200    200    200    200
 GET    account/tokens/<slug:code>/revoke/                            405    405    405    405    405    405    405    405
 POST   account/tokens/<slug:code>/revoke/                            302    404    404    404    302    404    404    404
+GET    account/notifications/                                        302    200    200    200    200    200    200    200
+POST   account/notifications/                                        302    200    200    200    200    200    200    200
+GET    account/notifications/webhooks/                               302    200    200    200    200    200    200    200
+POST   account/notifications/webhooks/                               302    200    200    200    200    200    200    200
+GET    account/notifications/webhooks/<slug:code>/test/              405    405    405    405    405    405    405    405
+POST   account/notifications/webhooks/<slug:code>/test/              302    404    404    404    302    404    404    404
+GET    account/notifications/webhooks/<slug:code>/enable/            405    405    405    405    405    405    405    405
+POST   account/notifications/webhooks/<slug:code>/enable/            302    404    404    404    302    404    404    404
+GET    account/notifications/webhooks/<slug:code>/remove/            405    405    405    405    405    405    405    405
+POST   account/notifications/webhooks/<slug:code>/remove/            302    404    404    404    302    404    404    404
 GET    account/people/                                               302    403    403    403    403    403    403    200
 POST   account/people/                                               302    403    403    403    403    403    403    200
 GET    account/people/<int:pk>/                                      302    403    403    403    403    403    403    200

@@ -36,11 +36,13 @@ from synthweb_client.errors import (
     ServerRefused,
     SynthwebError,
     TokenRefused,
+    WebhookRefused,
 )
 from synthweb_client.implicates import CombinedEstimate, combine
 from synthweb_client.receipts import Receipt
 from synthweb_client.releases import Release, Sample
 from synthweb_client.transport import API_VERSION, Retries
+from synthweb_client.webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
     "API_VERSION",
@@ -74,5 +76,8 @@ __all__ = [
     "ServerRefused",
     "SynthwebError",
     "TokenRefused",
+    "WebhookEvent",
+    "WebhookRefused",
     "combine",
+    "verify_webhook",
 ]

@@ -4,6 +4,7 @@ SynthwebError
 ├── ConnectionFailed      no answer, after every attempt
 ├── IncompatibleServer    another major version of the interface, or no synthweb server
 ├── ReceiptRefused        a receipt does not prove what is claimed of the release
+├── WebhookRefused        a call of a webhook is not signed with its secret, or old
 ├── NotReady              a worker has not finished what was asked for
 └── ServerRefused         the server answered with an error: status, code, detail, errors
     ├── TokenRefused          401: unknown, expired or revoked
@@ -32,6 +33,10 @@ class IncompatibleServer(SynthwebError):
 
 class ReceiptRefused(SynthwebError):
     """A receipt does not prove what it, or the server, claims of the release."""
+
+
+class WebhookRefused(SynthwebError):
+    """A call of a webhook is not signed with its secret, was changed on the way, or was sent too long ago."""
 
 
 class NotReady(SynthwebError):
