@@ -8,10 +8,11 @@ column, rule and repair, never a value of the table.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from synth_engine import commands
 from synth_engine.errors import InputError, PrivacyError, SynthError
@@ -62,14 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(
-        name: str, function: Callable[[argparse.Namespace], None], *, about: str
-    ) -> argparse.ArgumentParser:
-        # An abbreviation in a script would change its meaning when an option is added.
-        sub = words.add_parser(name, help=about, description=about, allow_abbrev=False)
-        sub.set_defaults(command=function)
-        return sub
-
+    command = functools.partial(_command, words)
     command("mechanisms", commands.mechanisms, about="list the mechanisms as JSON")
     _synthesize_arguments(
         command(
@@ -140,7 +134,100 @@ def _parser() -> argparse.ArgumentParser:
             if name not in ("mechanisms", "scenarios", "verify")
         )
     )
+    _database_commands(words)
     return parser
+
+
+def _command(
+    words: Any, name: str, function: Callable[[argparse.Namespace], None], *, about: str
+) -> argparse.ArgumentParser:
+    """Adds a command to the words of a parser."""
+    # An abbreviation in a script would change its meaning when an option is added.
+    sub: argparse.ArgumentParser = words.add_parser(
+        name, help=about, description=about, allow_abbrev=False
+    )
+    sub.set_defaults(command=function)
+    return sub
+
+
+def _database_commands(commands_of_tables: Any) -> None:
+    """The commands of databases, as commands of one word among those of tables."""
+    about = "the same for a database of several tables that keys connect"
+    parser = commands_of_tables.add_parser(
+        "database", help=about, description=about, allow_abbrev=False
+    )
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = functools.partial(_command, words)
+    sub = command(
+        "describe",
+        commands.describe_database,
+        about="print what a release would measure, and with which parts of the budget",
+    )
+    sub.add_argument("database", metavar="DATABASE.json", type=Path)
+    _loss_arguments(sub)
+    sub = command(
+        "synthesize",
+        commands.synthesize_database,
+        about="make a synthetic database from a sensitive one",
+    )
+    sub.add_argument("database", metavar="DATABASE.json", type=Path)
+    _loss_arguments(sub)
+    _database_output(sub)
+    sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
+    sub.add_argument("--model", metavar="MODEL.json", type=Path)
+    generating = command(
+        "sample",
+        commands.sample_database,
+        about="generate another database from a stored model",
+    )
+    generating.add_argument("model", metavar="MODEL.json", type=Path)
+    _database_output(generating)
+    comparing = command(
+        "compare",
+        commands.compare_databases,
+        about="compare counts, over joins too, with the real database; NOT differentially private",
+    )
+    comparing.add_argument("database", metavar="DATABASE.json", type=Path)
+    comparing.add_argument(
+        "synthetic", metavar="FOLDER", type=Path, help="with files of the described names"
+    )
+    comparing.add_argument("--out", metavar="REPORT.json", type=Path, required=True)
+    verifying = command(
+        "verify",
+        commands.verify_database,
+        about="recompute epsilon and delta from a receipt, and check that it is of all tables",
+    )
+    verifying.add_argument("database", metavar="DATABASE.json", type=Path)
+    verifying.add_argument("receipt", metavar="RECEIPT.json", type=Path)
+    verifying.add_argument("--digest", metavar="SHA256", help="of the receipt")
+    _overwrites(sub, generating, comparing)
+
+
+def _loss_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--epsilon", metavar="E", required=True)
+    sub.add_argument(
+        "--delta", metavar="D", default="0", help="0 (the default) asks for a pure guarantee"
+    )
+
+
+def _database_output(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--units",
+        metavar="N",
+        default="0",
+        help="rows of the root table; 0 or absent: the noisy number",
+    )
+    sub.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
+    sub.add_argument(
+        "--out", metavar="OUT", type=Path, required=True, help="a folder, .zip, .sqlite or .db"
+    )
+    sub.add_argument(
+        "--format",
+        choices=("csv", "parquet"),
+        default="csv",
+        help="of the tables in a folder or zip",
+    )
 
 
 def _overwrites(*writing: argparse.ArgumentParser) -> None:

@@ -397,7 +397,7 @@ def verify(options: argparse.Namespace) -> None:
         )
     else:
         receipt = _read_json(options.receipt, name="receipt")
-        verified = verifier.verify(receipt, head=head, key=key, core=options.digest)
+        verified = verifier.verify_any(receipt, head=head, key=key, core=options.digest)
     sys.stdout.write(verifier.report(verified))
 
 
@@ -483,6 +483,113 @@ def draft_domain(options: argparse.Namespace) -> None:
         'note: this draft was read off the data, so it is confidential; confirm each fact as public and set "provenance" '
         'to "declared" before using it\n'
     )
+
+
+def synthesize_database(options: argparse.Namespace) -> None:
+    """Measures a database once under one budget, fits, generates one database, writes receipt and model if asked."""
+    from synth_engine import outputs, pipeline
+    from synth_engine.domain import database as databases
+    from synth_engine.privacy import receipt as receipts
+    from synth_engine.privacy.loss import parse_decimal
+    from synth_engine.relational import files
+    from synth_engine.relational import plan as plans
+    from synth_engine.relational import receipt as database_receipts
+
+    files.require_output(options.out)
+    database = databases.read_database(options.database)
+    plan = plans.plan(
+        database,
+        epsilon=parse_decimal(options.epsilon, name="epsilon"),
+        delta=parse_decimal(options.delta, name="delta"),
+    )
+    units = _whole(options.units, name="units") or None
+    named = {"--out": options.out, "--receipt": options.receipt, "--model": options.model}
+    outputs.require(named, inputs=(options.database,), overwrite=options.overwrite)
+    folder = options.database.parent
+    pipeline.require_database(folder, database=database)
+    spent = _LossReporter(plan)
+    with spent.report_loss():
+        release = pipeline.synthesize_database(
+            folder, plan=plan, units=units, seed=options.seed, progress=spent
+        )
+        model = release.model.to_json()
+        # The loss is spent: the model and a receipt come first, so that the tables can be generated again from it.
+        if options.model is not None:
+            _write_json(options.model, model, overwrite=options.overwrite)
+        frames = release.model.tables(release.units, seed=release.seed)
+        sample = {
+            "units": release.units,
+            "tables_sha256": files.digest(database, frames),
+        } | (
+            {"seed": options.seed}
+            if options.seed is not None
+            else {"seed_commitment": receipts.seed_commitment(release.seed)}
+        )
+        document = database_receipts.build(
+            plan,
+            release.answers,
+            post_processing={"model_sha256": receipts.digest(model)},
+            sample=sample,
+        )
+        if options.receipt is not None:
+            _write_json(options.receipt, document, overwrite=options.overwrite)
+        files.write(
+            database, frames, options.out, form=options.format, overwrite=options.overwrite
+        )
+
+
+def sample_database(options: argparse.Namespace) -> None:
+    """Generates another database from a stored model: post-processing, which costs nothing."""
+    from synth_engine.relational import files
+    from synth_engine.relational.model import DatabaseModel
+
+    files.require_output(options.out)
+    _require(options, options.model)
+    model = DatabaseModel.from_json(_read_json(options.model, name="model"))
+    units = _whole(options.units, name="units") or model.units
+    frames = model.tables(units, seed=options.seed or secrets.token_hex(32))
+    files.write(
+        model.database, frames, options.out, form=options.format, overwrite=options.overwrite
+    )
+
+
+def compare_databases(options: argparse.Namespace) -> None:
+    """Writes the errors of counts of columns, pairs and joins as JSON."""
+    from synth_engine import pipeline
+    from synth_engine.domain import database as databases
+
+    _require(options, options.database)
+    database = databases.read_database(options.database)
+    folder = options.database.parent
+    for path in (folder, options.synthetic):
+        pipeline.require_database(path, database=database)
+    report = pipeline.compare_databases(folder, options.synthetic, database=database)
+    _write_json(options.out, report, overwrite=options.overwrite)
+
+
+def describe_database(options: argparse.Namespace) -> None:
+    """Prints what a release of a database would measure, from its description alone."""
+    from synth_engine.domain import database as databases
+    from synth_engine.privacy.loss import parse_decimal
+    from synth_engine.relational import plan as plans
+
+    plan = plans.plan(
+        databases.read_database(options.database),
+        epsilon=parse_decimal(options.epsilon, name="epsilon"),
+        delta=parse_decimal(options.delta, name="delta"),
+    )
+    sys.stdout.write(_json(plan.outline()))
+
+
+def verify_database(options: argparse.Namespace) -> None:
+    """Prints what the receipt of a database proves, after a check that it is of the tables of a description."""
+    from synth_engine import verifier
+    from synth_engine.domain import database as databases
+
+    database = databases.read_database(options.database)
+    receipt = _read_json(options.receipt, name="receipt")
+    verified = verifier.verify_database(receipt, tables=database.digest, core=options.digest)
+    sys.stdout.write(verifier.report(verified))
 
 
 def _questions(reading: Mapping[str, Any]) -> Iterator[str]:

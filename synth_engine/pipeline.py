@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from synth_engine import codec, mechanisms, readers, verifier
 from synth_engine.codec import contingency
 from synth_engine.confidential import counts, noise
+from synth_engine.confidential import database as database_reading
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.rows import Rows
@@ -34,6 +35,8 @@ from synth_engine.confidential.trials import attacks, record_samples, training
 from synth_engine.confidential.trials.training import TrainingAim as TrainingAim
 from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
+from synth_engine.domain import views as database_views
+from synth_engine.domain.database import Database
 from synth_engine.errors import (
     Cancelled,
     DomainError,
@@ -42,8 +45,8 @@ from synth_engine.errors import (
     SynthError,
     TableError,
 )
+from synth_engine.evaluation import joins, trees
 from synth_engine.evaluation import report as comparison
-from synth_engine.evaluation import trees
 from synth_engine.evaluation.figures import texts
 from synth_engine.evaluation.tallies import CodedTable
 from synth_engine.evaluation.trees import OccupiedCells
@@ -57,6 +60,8 @@ from synth_engine.plans.plan import Plan
 from synth_engine.privacy import certificate
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.references import PublicTable
+from synth_engine.relational.model import DatabaseModel
+from synth_engine.relational.plan import DatabasePlan
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 from synth_engine.values.strings import Strings
@@ -288,6 +293,85 @@ def synthesize(
     return Release(
         plan=plan, answers=answers, model=model, rows=spec.rows or model.rows, seed=seed
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DatabaseRelease:
+    """A model of a database fitted to the noisy answers about each view. units: rows of the root table to generate."""
+
+    plan: DatabasePlan
+    answers: tuple[Answers, ...]
+    model: DatabaseModel
+    units: int
+    seed: str
+
+
+@_sealed
+def require_database(folder: Path | str, *, database: Database) -> None:
+    """Raises TableError for a file of a database without a column that is described. It reads headers and no row."""
+    database_reading.require_columns(database, folder=folder)
+
+
+@_sealed
+def measure_database(
+    folder: Path | str, *, plan: DatabasePlan, progress: Progress = _nobody_watches
+) -> tuple[Answers, ...]:
+    """The noisy answers about each view of a database, under one budget. folder: where the paths of its files start. The
+    database is read and truncated once. Raises TableError, before any noise is drawn, and BudgetExceeded."""
+    from synth_engine.confidential import session
+
+    progress = _guarded(progress)
+    rows = database_reading.open_database(plan.database, folder=folder, progress=progress)
+    progress("measure", 0.0)
+    answers = []
+    for number, (view, part) in enumerate(zip(plan.views, plan.plans, strict=True), start=1):
+        room = session.open_session(rows.view(view), domain=view.domain, cap=part.loss)
+        given = part.run(room)
+        if given.calls != room.calls:
+            raise PrivacyError("the calls made are not the calls answered")
+        answers.append(given)
+        progress("measure", number / len(plan.views))
+    return tuple(answers)
+
+
+def synthesize_database(
+    folder: Path | str,
+    *,
+    plan: DatabasePlan,
+    units: int | None = None,
+    seed: str | None = None,
+    progress: Progress = _nobody_watches,
+) -> DatabaseRelease:
+    """Measure and fit. units: rows of the root table to generate, None for the noisy number; seed: None for a fresh secret one."""
+    answers = measure_database(folder, plan=plan, progress=progress)
+    progress("fit", 0.0)
+    model = plan.fit(answers)
+    progress("fit", 1.0)
+    return DatabaseRelease(
+        plan=plan,
+        answers=answers,
+        model=model,
+        units=model.units if units is None else units,
+        seed=secrets.token_hex(32) if seed is None else seed,
+    )
+
+
+@_sealed
+def compare_databases(
+    folder: Path | str, synthetic: Path | str, *, database: Database
+) -> JsonObject:
+    """The steward's comparison of a synthetic database with the real one: *not differentially private*. Both folders hold the
+    files that the description names."""
+    real, generated = (
+        database_reading.open_database(database, folder=path) for path in (folder, synthetic)
+    )
+    errors = []
+    for view in database_views.views(database):
+        first, second = real.view(view), generated.view(view)
+        for clique in joins.cliques(database, view):
+            tables = [counts.contingency(rows, clique.columns) for rows in (first, second)]
+            errors.append(joins.JoinError.of(clique, *tables))
+    return joins.report(errors)
 
 
 @_sealed

@@ -21,6 +21,7 @@ from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import NodeSet
 from synth_engine.kinds.reading import code_dtype
+from synth_engine.privacy.unit import Spelling
 from synth_engine.readers import Block, Progress, Shape
 
 Ranked = tuple[NDArray[np.int32], list[int]]
@@ -232,6 +233,43 @@ def open_tables(
             table.add(block)
     _require(wanted, names=shape.columns)  # a table without records has no block
     return [table.rows(random_bytes=random_bytes) for table in opened]
+
+
+def open_with_keys(
+    path: Path | str,
+    domain: Domain,
+    *,
+    keys: Sequence[str],
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = readers.silent,
+) -> tuple[Rows, dict[str, pa.Array]]:
+    """Opens a table whose domain has no column of units, without truncation, and the texts of its columns of keys, without the
+    blanks around them; for the module that truncates by these keys. Errors: as `open_table`."""
+    _require_form(path, kind=kind, dialect=dialect)
+    wanted = [*_wanted(domain), *keys]
+    shape, opened = Shape(), _Opened(domain, dialect)
+    texts: dict[str, list[pa.Array]] = {name: [] for name in keys}
+    blocks = readers.blocks(
+        path,
+        kind=kind,
+        dialect=dialect,
+        shape=shape,
+        options=readers.ReadOptions(wanted=wanted, progress=progress, mode="total"),
+    )
+    for block in blocks:
+        _require(wanted, names=block)
+        opened.add(block)
+        for name in keys:
+            texts[name].append(codec.normal(block[name], Spelling.EXACT))
+    _require(wanted, names=shape.columns)
+    joined = {
+        name: pa.chunked_array(pieces, type=pa.string())
+        .cast(pa.large_string())
+        .combine_chunks()
+        for name, pieces in texts.items()
+    }
+    return opened.rows(random_bytes=os.urandom), joined
 
 
 class _Opened:

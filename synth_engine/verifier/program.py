@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from synth_engine.errors import VerificationError
 from synth_engine.verifier.bundle import is_bundle, verify_bundle
 from synth_engine.verifier.calls import refuse
+from synth_engine.verifier.database import is_database, verify_database
 from synth_engine.verifier.receipt import Verified, verify
 from synth_engine.verifier.signature import key_of_pem
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         if is_bundle(path):
             verified = verify_bundle(path, head=head, key=key, core=core)
         else:
-            verified = verify(read(path), head=head, key=key, core=core)
+            verified = verify_any(read(path), head=head, key=key, core=core)
     except VerificationError as error:
         sys.stderr.write(f"REFUSED: {error}\n")
         return 1
@@ -68,6 +69,21 @@ def _parse_arguments(arguments: Sequence[str]) -> dict[str, str] | None:
         else:
             options["receipt"] = word
     return options if "receipt" in options else None
+
+
+def verify_any(
+    receipt: Mapping[str, Any],
+    *,
+    head: Mapping[str, object] | None = None,
+    key: bytes | None = None,
+    core: str | None = None,
+) -> Verified:
+    """Verify a receipt of one table or of a database, whichever it says that it is. Errors: VerificationError."""
+    if not is_database(receipt):
+        return verify(receipt, head=head, key=key, core=core)
+    if head is not None or key is not None:
+        refuse("receipts of databases have no marks and no signature yet")
+    return verify_database(receipt, core=core)
 
 
 def read_key(path: Path) -> bytes:

@@ -24,6 +24,7 @@ MODULES = (
     "marks",
     "statement",
     "receipt",
+    "database",
     "bundle",
     "program",
 )

@@ -191,6 +191,12 @@ def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
             "The table is not drawn from what was measured but from a description that somebody edited afterwards; the "
             "guarantee covers it as far as they used nothing but the release and public knowledge."
         )
+    # No name of the view: parameters are texts that are never printed.
+    if receipt["mechanism"]["id"] == "relational":
+        caveats.append(
+            "This receipt is of one view of a database of several tables, and proves nothing about its other tables: the "
+            "database has a receipt of its own, which holds those of all views."
+        )
     prior = _prior_of(receipt)
     if prior is not None:
         caveats.append(
@@ -218,13 +224,18 @@ def _guarantee_sentence(receipt: Mapping[str, Any]) -> str:
         for name in receipt["invariants"]
         if name != "rows"
     )
+    return f"{amounts_sentence(claim)} differential privacy for {who} {change}."
+
+
+def amounts_sentence(claim: Mapping[str, Any]) -> str:
+    """Epsilon and delta of a claim in words."""
     amounts = f"epsilon = {_decimal(amount(claim, 'epsilon'))}"
     delta = amount(claim, "delta")
-    if delta:
-        power = len(str(delta.denominator)) - 1
-        text = f"1e-{power}" if delta == Fraction(1, 10**power) else _decimal(delta)
-        amounts = f"({amounts}, delta = {text})"
-    return f"{amounts} differential privacy for {who} {change}."
+    if not delta:
+        return amounts
+    power = len(str(delta.denominator)) - 1
+    text = f"1e-{power}" if delta == Fraction(1, 10**power) else _decimal(delta)
+    return f"({amounts}, delta = {text})"
 
 
 def _decimal(value: Fraction) -> str:

@@ -48,6 +48,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/inference/topdown_allocation.py",
     "synth_engine/inference/covering.py",
     "synth_engine/inference/view_design.py",
+    "synth_engine/inference/placement.py",
     "synth_engine/inference/record_refinement.py",
     "synth_engine/inference/flow.py",
     "synth_engine/inference/mixture.py",
@@ -78,6 +79,7 @@ NUMPY_RANDOMNESS = {
 # The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, names of temporary files.
 SECURE_RANDOMNESS = {
+    "synth_engine/confidential/database.py",
     "synth_engine/confidential/discovery.py",
     "synth_engine/confidential/growth.py",
     "synth_engine/confidential/noise.py",

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from synth_engine.domain import Domain
+from synth_engine.domain import Attribute, Domain
 from synth_engine.inference import error_forecast, maxent_triples
 from synth_engine.inference.allocation import Choice
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
@@ -596,9 +596,14 @@ class AutoPlan(Plan):
             else min(max(0.67 + 0.06 * math.log(60 * self.strength), 0.4), 0.67)
         )
         weights = [
-            Fraction(round(a.size**power * _DIGITS), _DIGITS) for a in self.domain.modelled
+            Fraction(max(1, round(self.column_weight(a, power) * _DIGITS)), _DIGITS)
+            for a in self.domain.modelled
         ]
         return [self._noise(part) for part in noise_scale.split(amount, weights)]
+
+    def column_weight(self, attribute: Attribute, power: float) -> float:
+        """Return the weight of a column's share of the budget of all columns."""
+        return float(attribute.size**power)
 
     def _columns_share(self) -> Fraction:
         if not self._number_of_pairs():

@@ -1,0 +1,218 @@
+"""Databases: tables that keys connect, read and truncated once, and the views of them that sessions count.
+
+What a privacy unit is counted as depends on its own rows and on secret randomness of its own (docs/proofs/relational.md).
+Views hand out `Rows`, which can be counted and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synth_engine import readers
+from synth_engine.codec import Codes
+from synth_engine.confidential import rows as confidential_rows
+from synth_engine.confidential.rows import Rows
+from synth_engine.domain import views
+from synth_engine.domain.database import Database, DatabaseTable, Siblings
+from synth_engine.domain.views import DatabaseView
+from synth_engine.errors import TableError
+from synth_engine.kinds.reading import code_dtype
+from synth_engine.readers import Progress
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Truncated:
+    """The retained rows of one table, sorted by their parents and in order among siblings. codes: of its own columns.
+    parents: the index of the parent of each row, among the retained rows of the parent's table; all 0 of the root.
+    keys: the key of each row; empty where no table refers to it."""
+
+    codes: Mapping[str, Codes]
+    parents: Indices
+    keys: pa.Array
+
+    @property
+    def starts(self) -> NDArray[np.bool_]:
+        """Whether each row is the first one of its parent."""
+        return np.append(True, self.parents[1:] != self.parents[:-1])[: self.parents.size]
+
+    @property
+    def positions(self) -> Indices:
+        """The place of each row among its siblings, from 0 on."""
+        indices = np.arange(self.parents.size)
+        starts = np.flatnonzero(self.starts)
+        return indices - np.repeat(starts, np.diff(np.append(starts, indices.size)))
+
+
+def _sibling_pairs(own: _Truncated, siblings: Siblings) -> tuple[Indices, Indices]:
+    """The pairs of rows with one parent: the later row of each, and the earlier one."""
+    later = np.flatnonzero(~own.starts)
+    steps = own.positions[later] if siblings is Siblings.FIRST else np.ones_like(later)
+    return later, later - steps
+
+
+class DatabaseRows:
+    """All tables of a database, truncated. It is not printed, copied or stored, as `Rows` is not."""
+
+    __slots__ = ("__database", "__tables")
+
+    def __init__(self, database: Database, tables: Mapping[str, _Truncated]) -> None:
+        self.__database, self.__tables = database, dict(tables)
+
+    def view(self, view: DatabaseView) -> Rows:
+        """The records of a view. Each is one row of a table with what is above it, or a pair of siblings: a function of the
+        retained rows of one privacy unit."""
+        table = self.__database.table(view.table)
+        columns = self._of_pairs(table) if view.kind == "pairs" else self._of_rows(table)
+        sizes = view.domain.sizes
+        codes = {
+            name: columns[name].astype(code_dtype(sizes[name]), copy=False) for name in sizes
+        }
+        # The units of a view have a column by name only: all rows of the database are truncated by it already.
+        return Rows(codes, domain=view.domain)
+
+    def _of_rows(self, table: DatabaseTable) -> dict[str, NDArray[Any]]:
+        own = self.__tables[table.name]
+        columns = self._row_columns(table)
+        columns[views.POSITION] = own.positions
+        rows = own.parents
+        for ancestor in self.__database.ancestors(table):
+            columns |= {
+                views.column_above(ancestor, name): codes[rows]
+                for name, codes in self._row_columns(ancestor).items()
+            }
+            rows = self.__tables[ancestor.name].parents[rows]
+        return columns
+
+    def _row_columns(self, table: DatabaseTable) -> dict[str, NDArray[Any]]:
+        """The own columns of each row, and its numbers of children."""
+        own = self.__tables[table.name]
+        numbers = {
+            views.count_of(child): np.bincount(
+                self.__tables[child.name].parents, minlength=own.parents.size
+            )
+            for child in self.__database.children(table)
+        }
+        return {**own.codes, **numbers}
+
+    def _of_pairs(self, table: DatabaseTable) -> dict[str, NDArray[Any]]:
+        own = self.__tables[table.name]
+        later, before = _sibling_pairs(own, table.siblings)
+        columns: dict[str, NDArray[Any]] = {}
+        for name, codes in own.codes.items():
+            columns |= {name: codes[later], views.earlier(name): codes[before]}
+        return columns
+
+    def __repr__(self) -> str:
+        return "<database: confidential>"
+
+    __reduce__ = __getstate__ = __copy__ = __deepcopy__ = Rows._refuse
+
+
+def open_database(
+    database: Database,
+    *,
+    folder: Path | str,
+    progress: Progress = readers.silent,
+    random_bytes: Callable[[int], bytes] = os.urandom,
+) -> DatabaseRows:
+    """Reads all tables and truncates each once. `random_bytes` is replaced by tests only.
+
+    Rows that refer to no row of their parent, and those of rows that are not retained, belong to no privacy unit and are left
+    out. Errors: TableError for a file that is not well formed, and for a key that occurs twice."""
+    tables: dict[str, _Truncated] = {}
+    for table in database.tables:
+        parent = None if table.parent is None else tables[table.parent]
+        tables[table.name] = _read(
+            table, parent, Path(folder), progress=progress, random_bytes=random_bytes
+        )
+    return DatabaseRows(database, tables)
+
+
+def require_columns(database: Database, *, folder: Path | str) -> None:
+    """Raises TableError for a file without a column that is described. Reads headers and no row."""
+    for table in database.tables:
+        path = Path(folder) / table.file
+        names = readers.columns(path, kind=None, dialect=None, mode="total")
+        for name in (*table.domain.columns, *table.key_columns):
+            if name not in names:
+                raise TableError(
+                    f"table {table.name!r} has no such column in its file",
+                    repair="check header and description",
+                    column=name,
+                )
+
+
+def _read(
+    table: DatabaseTable,
+    parent: _Truncated | None,
+    folder: Path,
+    *,
+    progress: Progress,
+    random_bytes: Callable[[int], bytes],
+) -> _Truncated:
+    read, texts = confidential_rows.open_with_keys(
+        folder / table.file, table.domain, keys=table.key_columns, progress=progress
+    )
+    keys = texts.get(table.key or "", pa.array([], type=pa.large_string()))
+    if table.key is not None:
+        _require_unique(table, keys)
+    parents = np.zeros(read.total, dtype=np.intp)
+    retained = np.arange(read.total)
+    if parent is not None:
+        # Of a row that refers to no retained row nothing is counted: it belongs to no unit.
+        indices = pc.index_in(texts[table.reference or ""], value_set=parent.keys)
+        parents = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
+        retained = _retained(table, read, parents, random_bytes=random_bytes)
+    return _Truncated(
+        codes={name: read.codes(name)[retained] for name in table.domain.names},
+        parents=parents[retained],
+        keys=keys.take(pa.array(retained)) if table.key is not None else keys,
+    )
+
+
+def _retained(
+    table: DatabaseTable,
+    read: Rows,
+    parents: Indices,
+    *,
+    random_bytes: Callable[[int], bytes],
+) -> Indices:
+    """Selects at most `most` rows of each parent, every one with the same chance, and sorts them by parent and by order."""
+    # A word for each row, of the operating system: which rows are retained depends on nothing that they hold.
+    words = np.frombuffer(random_bytes(8 * parents.size), dtype=np.uint64)
+    by_chance = np.lexsort((words, parents))
+    by_chance = by_chance[parents[by_chance] >= 0]
+    ordered = parents[by_chance]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+    ranks = np.arange(ordered.size) - np.repeat(
+        starts, np.diff(np.append(starts, ordered.size))
+    )
+    retained = by_chance[ranks < table.most]
+    if table.order is None:
+        return retained
+    codes = read.codes(table.order)[retained].astype(np.int64)
+    # Stable: rows of one code stay in the random order in which they are.
+    order = np.lexsort((-codes if table.descending else codes, parents[retained]))
+    return retained[order]
+
+
+def _require_unique(table: DatabaseTable, keys: pa.Array) -> None:
+    """Refuses a table in which a key occurs twice: which rows belong to a unit would depend on other units. It is asked when the
+    file is read, before anything is paid for."""
+    if len(pc.unique(keys)) < len(keys):
+        raise TableError(
+            f"table {table.name!r} has a key more than once, or rows without one",
+            repair="give each row a key of its own, or name the column of the table's unique keys",
+            column=table.key,
+        )

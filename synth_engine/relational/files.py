@@ -1,0 +1,194 @@
+"""Writes a generated database: a folder, or a zip, of CSV or Parquet with the SQL that creates the tables, or one SQLite file."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synth_engine import codec, outputs
+from synth_engine.domain.database import Database, DatabaseTable
+from synth_engine.errors import InputError
+
+Format = Literal["csv", "parquet"]
+SQL_FILE = "schema.sql"
+SQLITE = (".sqlite", ".db")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+Frames = Mapping[str, pd.DataFrame]
+
+
+def require_output(path: Path) -> None:
+    """Refuses an output of another kind, and a folder that exists. Errors: InputError."""
+    if path.suffix not in ("", ".zip", *SQLITE):
+        raise InputError(
+            "the output of a database has another form",
+            repair=f"name a folder, or end the name in .zip or {' or '.join(SQLITE)}",
+        )
+    # A folder may hold other files of somebody, so it is never replaced.
+    if not path.suffix and path.exists():
+        raise InputError("the folder of the output exists", repair="name a new folder")
+
+
+def write(
+    database: Database,
+    frames: Frames,
+    path: Path,
+    *,
+    form: Format = "csv",
+    overwrite: bool = True,
+) -> str:
+    """Writes all tables, to a folder, a .zip or a SQLite file by the name of `path`; returns the SHA-256 of all tables as CSV,
+    which is the same for every form. The output appears whole or not at all; a folder is new. Errors: InputError."""
+    if path.suffix in SQLITE:
+        outputs.replace(
+            path, lambda file: _write_sqlite(database, frames, file), overwrite=overwrite
+        )
+    elif path.suffix == ".zip":
+        outputs.replace(
+            path,
+            lambda file: _write_zip(database, frames, file, form=form),
+            overwrite=overwrite,
+        )
+    else:
+        _write_folder(database, frames, path, form=form)
+    return digest(database, frames)
+
+
+def _write_folder(database: Database, frames: Frames, path: Path, *, form: Format) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.mkdir()
+        for name, content in _files(database, frames, form=form):
+            (part / name).write_bytes(content)
+        part.rename(path)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise InputError(
+            "the folder of the output cannot be written", repair="check space and rights"
+        ) from None
+
+
+def digest(database: Database, frames: Frames) -> str:
+    """SHA-256 over the names of the tables and their digests as CSV."""
+    sha = hashlib.sha256()
+    for table in database.tables:
+        content = hashlib.sha256(_csv(table, frames[table.name])).hexdigest()
+        sha.update(f"{table.name}\n{content}\n".encode())
+    return sha.hexdigest()
+
+
+def file_name(table: DatabaseTable, *, form: Format = "csv") -> str:
+    """The name of the file of a table: that of its own file as far as the form allows."""
+    return f"{Path(table.file).name.split('.')[0]}.{form}"
+
+
+def ddl(database: Database) -> str:
+    """The SQL that creates the tables, with primary and foreign keys."""
+    statements = []
+    for table in database.tables:
+        lines = [f"  {_quoted(column)} {kind}" for column, kind in _sql_columns(table).items()]
+        if table.key is not None:
+            lines.append(f"  PRIMARY KEY ({_quoted(table.key)})")
+        if table.parent is not None:
+            parent = database.parent_of(table)
+            lines.append(
+                f"  FOREIGN KEY ({_quoted(table.reference or '')}) "
+                f"REFERENCES {_quoted(parent.name)} ({_quoted(parent.key or '')})"
+            )
+        body = ",\n".join(lines)
+        statements.append(f"CREATE TABLE {_quoted(table.name)} (\n{body}\n);\n")
+    return "\n".join(statements)
+
+
+def _sql_columns(table: DatabaseTable) -> dict[str, str]:
+    """The SQL type of each column, keys first."""
+    columns = dict.fromkeys(table.key_columns, "INTEGER NOT NULL")
+    for attribute in table.domain.table_columns:
+        kind = attribute.arrow_type
+        written = "TEXT"
+        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+            written = "INTEGER"
+        elif pa.types.is_floating(kind):
+            written = "REAL"
+        elif pa.types.is_date(kind):
+            written = "DATE"
+        elif pa.types.is_timestamp(kind):
+            written = "TIMESTAMP"
+        columns[attribute.name] = written if attribute.missing else f"{written} NOT NULL"
+    return columns
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _csv(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
+    texts = codec.as_text(table.domain, frame)
+    keys = frame[list(table.key_columns)].astype(str)
+    written = pd.concat([keys, texts], axis=1)
+    header = pd.DataFrame([list(written.columns)])
+    return (codec.csv_lines(header) + codec.csv_lines(written)).encode()
+
+
+def _parquet(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
+    fields = [pa.field(key, pa.int64(), nullable=False) for key in table.key_columns]
+    fields += [
+        pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
+        for a in table.domain.table_columns
+    ]
+    schema = pa.schema(fields)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _files(database: Database, frames: Frames, *, form: Format) -> Iterator[tuple[str, bytes]]:
+    for table in database.tables:
+        frame = frames[table.name]
+        content = _csv(table, frame) if form == "csv" else _parquet(table, frame)
+        yield file_name(table, form=form), content
+    yield SQL_FILE, ddl(database).encode()
+
+
+def _write_zip(database: Database, frames: Frames, path: Path, *, form: Format) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in _files(database, frames, form=form):
+            # A fixed time: the same tables give the same bytes.
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+
+
+def _write_sqlite(database: Database, frames: Frames, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.executescript(ddl(database))
+        for table in database.tables:
+            columns = list(_sql_columns(table))
+            frame = frames[table.name][columns]
+            names = ", ".join(map(_quoted, columns))
+            marks = ", ".join("?" for _ in columns)
+            connection.executemany(
+                f"INSERT INTO {_quoted(table.name)} ({names}) VALUES ({marks})",  # noqa: S608  # names are quoted
+                _records(frame),
+            )
+
+
+def _records(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Rows of values that SQLite takes; days and moments as ISO texts."""
+    columns = []
+    for name in frame:
+        column = frame[name]
+        if pd.api.types.is_datetime64_any_dtype(column):
+            column = column.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00")
+        objects = column.astype(object)
+        columns.append(objects.where(column.notna(), None).tolist())
+    yield from zip(*columns, strict=True)

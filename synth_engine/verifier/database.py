@@ -1,0 +1,230 @@
+"""The verifier checks the receipt of a database: that each view has its receipt, that none is missing, and that they add up.
+
+Standard library only, and nothing shared with what writes receipts. A database is measured by views, of which each has a
+receipt of its own. The privacy unit of all of them is a row of the root table with all rows that lead to it; how many rows of it a
+view holds at most follows from the tables that the receipt states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from synth_engine.verifier.bounds import epsilon_bound
+from synth_engine.verifier.calls import SHA256, amount, refuse
+from synth_engine.verifier.gaussian import epsilon_of_mu
+from synth_engine.verifier.limits import MAX_AMOUNT, MAX_NAME_LENGTH, check_limits
+from synth_engine.verifier.receipt import Verified, verify
+from synth_engine.verifier.statement import amounts_sentence
+
+DATABASE_SCHEMA = "synthweb/database-receipt/1"
+_DATABASE_FIELDS = {
+    "schema": str, "tables": list, "relation": str, "target": dict, "cap": dict, "guarantee": dict, "views": list,
+    "post_processing": dict, "sample": (dict, type(None)), "digest": str,
+}  # fmt: skip
+_ROOT_FIELDS = {"name", "key", "domain_sha256"}
+_CHILD_FIELDS = _ROOT_FIELDS | {"parent", "reference", "most", "order", "siblings"}
+_SIBLINGS = ("none", "consecutive", "first")
+_DATABASE_MECHANISM = "relational"
+_CERTIFICATE_OF_CAP = {"epsilon": "basic", "rho": "zcdp", "mu_squared": "gdp"}
+_MOST_TABLES = 20
+_MOST_ROWS = 10**6
+_RHO_GRID, _EPSILON_GRID = 10**9, 10**12
+
+
+def is_database(receipt: Mapping[str, object]) -> bool:
+    """Whether a document says that it is the receipt of a database."""
+    return receipt.get("schema") == DATABASE_SCHEMA
+
+
+def verify_database(
+    receipt: Mapping[str, Any], *, tables: str | None = None, core: str | None = None
+) -> Verified:
+    """Recompute the guarantee of a release of several tables, and refuse it unless it is proved.
+
+    tables: the SHA-256 of the tables that the receipt has to be of, None for any. core: the digest that a citation names.
+    Errors: VerificationError with the first reason found.
+    """
+    if not is_database(receipt):
+        refuse(
+            "this is no receipt of a database: a receipt of one table, or of one view, proves nothing about the others"
+        )
+    check_limits(receipt)
+    _check_database_shape(receipt)
+    if core is not None and core != receipt["digest"]:
+        refuse("the core of the receipt is not the one of the digest that was given")
+    digest = _database_digest(receipt["tables"])
+    if tables is not None and tables != digest:
+        refuse("the receipt is of other tables than the description")
+    expected = _expected_views(receipt["tables"])
+    if len(receipt["views"]) != len(expected):
+        refuse(
+            f"the database has {len(expected)} views, and the receipt has {len(receipt['views'])} receipts of views"
+        )
+    verified = [
+        _check_view(given, view, receipt=receipt, tables=digest)
+        for given, view in zip(receipt["views"], expected, strict=True)
+    ]
+    epsilon, rho = _check_database_claim(receipt)
+    claim = receipt["guarantee"]
+    sentence = _database_sentence(receipt)
+    if claim["sentence"] != sentence:
+        refuse("the sentence says something else than the numbers")
+    calls = sum(len(view["calls"]) for view in receipt["views"])
+    return Verified(
+        epsilon=Fraction(math.ceil(epsilon * _EPSILON_GRID), _EPSILON_GRID),
+        delta=amount(claim, "delta"),
+        rho=rho,
+        certificate=claim["certificate"],
+        plan=digest,
+        sentences=[
+            sentence,
+            f"{calls} calls about {len(expected)} views recomputed; they add up to epsilon = {float(epsilon):.9g}.",
+            "Each view has a receipt of its own, and their caps add up under the cap of the database.",
+            "Rows that refer to no row of their parent belong to no unit and are left out; keys are presupposed to be unique.",
+            verified[0].sentences[4],
+        ],
+        core=receipt["digest"],
+    )
+
+
+def _database_digest(document: Any) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _check_database_shape(receipt: Mapping[str, Any]) -> None:
+    if set(receipt) != set(_DATABASE_FIELDS):
+        refuse("the receipt has missing or unknown fields")
+    for name, kind in _DATABASE_FIELDS.items():
+        if not isinstance(receipt[name], kind):  # type: ignore[arg-type]
+            refuse(f"the field {name} is of the wrong type")
+    rest = {name: value for name, value in receipt.items() if name != "digest"}
+    if _database_digest(rest) != receipt["digest"]:
+        refuse("the digest does not match the receipt")
+    if receipt["relation"] != "add-remove":
+        refuse("a database is measured under the add-remove relation only")
+    if set(receipt["target"]) != {"epsilon", "delta"} or set(receipt["guarantee"]) != {
+        "epsilon", "delta", "rho", "certificate", "sentence",
+    }:  # fmt: skip
+        refuse("the target or the guarantee has missing or unknown parts")
+    if len(receipt["cap"]) != 1 or not set(receipt["cap"]) <= set(_CERTIFICATE_OF_CAP):
+        refuse("the cap is malformed")
+
+
+def _expected_views(tables: list[Any]) -> list[tuple[str, bool, int]]:
+    """The views that a database of these tables has: name, whether it is of pairs, and the most rows of a unit."""
+    if not 1 <= len(tables) <= _MOST_TABLES:
+        refuse("the receipt has no table, or too many")
+    most: dict[str, int] = {}
+    views = []
+    for number, table in enumerate(tables):
+        if not isinstance(table, dict) or set(table) != (
+            _CHILD_FIELDS if number else _ROOT_FIELDS
+        ):
+            refuse("a table of the receipt is malformed")
+        name, above = _check_name(table, known=most), 1
+        if number:
+            above = _rows_above(table, most)
+        most[name] = above * table.get("most", 1)
+        if most[name] > _MOST_ROWS:
+            refuse("a unit of the receipt has too many rows")
+        views.append((name, False, most[name]))
+        if number and table["most"] > 1 and table["siblings"] != "none":
+            views.append((f"{name}:pairs", True, above * (table["most"] - 1)))
+    return views
+
+
+def _check_name(table: Mapping[str, Any], *, known: Mapping[str, int]) -> str:
+    name, digest = table["name"], table["domain_sha256"]
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_LENGTH or name in known:
+        refuse("a table of the receipt has no name of its own")
+    if not isinstance(digest, str) or not SHA256.fullmatch(digest):
+        refuse("a table of the receipt has no digest of its description")
+    return name
+
+
+def _rows_above(table: Mapping[str, Any], most: Mapping[str, int]) -> int:
+    """How many rows a unit has in the parent of a table, at most."""
+    # A parent comes first, so that keys cannot run in a loop.
+    if table["parent"] not in most or table["siblings"] not in _SIBLINGS:
+        refuse("a table of the receipt has no parent before it, or unknown siblings")
+    if type(table["most"]) is not int or not 1 <= table["most"] <= _MOST_ROWS:
+        refuse("a table of the receipt has no maximum of rows")
+    return most[table["parent"]]
+
+
+def _check_view(
+    given: Any, view: tuple[str, bool, int], *, receipt: Mapping[str, Any], tables: str
+) -> Verified:
+    """Verify the receipt of a view, and that it is the one that stands here."""
+    name, pairs, most = view
+    verified = verify(given)
+    parameters = given["mechanism"]["parameters"]
+    if (
+        given["mechanism"]["id"] != _DATABASE_MECHANISM
+        or parameters.get("view") != name
+        or parameters.get("pairs") is not pairs
+        or parameters.get("database") != tables
+    ):
+        refuse("a receipt of a view is of another view, or of another database")
+    key = receipt["tables"][0]["key"]
+    if (
+        given["unit"] != {"max_records": most, "column": key}
+        or given["relation"] != "add-remove"
+    ):
+        refuse("the privacy unit of a view does not follow from the tables")
+    if set(given["plan"]["cap"] or {}) != set(receipt["cap"]):
+        refuse("the views are not measured under caps of one kind")
+    if amount(given["target"], "delta") != amount(receipt["target"], "delta"):
+        refuse("the views are not measured for one delta")
+    return verified
+
+
+def _check_database_claim(receipt: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    """The epsilon that follows from the cap of the database, under which the caps of its views have to add up; and the rho."""
+    (unit,) = receipt["cap"]
+    cap = amount(receipt["cap"], unit)
+    if sum((amount(view["plan"]["cap"], unit) for view in receipt["views"]), Fraction(0)) > cap:
+        refuse("the caps of the views add up to more than the cap of the database")
+    claim, target = receipt["guarantee"], receipt["target"]
+    delta, claimed = amount(claim, "delta"), amount(claim, "epsilon")
+    if claim["certificate"] != _CERTIFICATE_OF_CAP[unit]:
+        refuse("the certificate does not fit the cap")
+    if unit == "epsilon":
+        epsilon, rho = cap, cap**2 / 2
+    else:
+        if not 0 < delta < 1:
+            refuse("this certificate needs a delta between 0 and 1")
+        rho = cap if unit == "rho" else cap / 2
+        epsilon = (
+            epsilon_bound(cap, delta)
+            if unit == "rho"
+            else epsilon_of_mu(cap, delta, near=claimed)
+        )
+    if max(epsilon, rho) > MAX_AMOUNT:
+        refuse("the views add up to more than the verifier computes with")
+    if epsilon > claimed:
+        refuse("the claimed epsilon is below what the views add up to")
+    rounded = Fraction(math.ceil(rho * _RHO_GRID), _RHO_GRID)
+    if amount(claim, "rho") != rounded:
+        refuse("the claimed rho is not what the views add up to")
+    if amount(target, "epsilon") < claimed or amount(target, "delta") < delta:
+        refuse("the claim is weaker than the target")
+    return epsilon, rounded
+
+
+def _database_sentence(receipt: Mapping[str, Any]) -> str:
+    """Who is protected, and how strongly, from the tables and the claim."""
+    root, *others = receipt["tables"]
+    most = {name: rows for name, pairs, rows in _expected_views(receipt["tables"]) if not pairs}
+    parts = [f"at most {most[table['name']]} of {table['name']}" for table in others]
+    below = f", and all rows that lead to it ({', '.join(parts)})," if parts else ""
+    return (
+        f"{amounts_sentence(receipt['guarantee'])} differential privacy for one row of {root['name']}"
+        f"{below} added or removed."
+    )
