@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import opendp.prelude as dp
 
-from synth_engine.confidential.noise import MAX_COUNT, exact_float
+from synth_engine.confidential.noise import MAX_COUNT
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Counts
 
@@ -29,7 +29,15 @@ def choose(scores: Counts, *, scale: Fraction, law: SelectionLaw) -> int:
         raise PrivacyError("a selection needs int64 scores in one axis")
     if int(np.abs(scores).max()) > MAX_COUNT:
         raise PrivacyError("scores this large leave no room for an exact selection")
-    return int(_measurement(law, exact_float(scale))(scores.tolist()))
+    return int(_measurement(law, _exact_float(scale))(scores.tolist()))
+
+
+def _exact_float(scale: Fraction) -> float:
+    """The float that is exactly this scale; anything else would not be what the event says."""
+    value = float(scale)
+    if value <= 0 or Fraction(value) != scale:
+        raise PrivacyError("the scale is not exactly a float")
+    return value
 
 
 @functools.lru_cache(maxsize=64)

@@ -76,7 +76,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/scenarios/situations.py",
     "synth_engine/scenarios/steps.py",
 }
-# The operating system's randomness, besides OpenDP's own: Gaussian noise that is rounded, truncation by unit, which values
+# The operating system's randomness, besides OpenDP's own: noise on counts, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, names of temporary files.
 SECURE_RANDOMNESS = {
     "synth_engine/confidential/database.py",

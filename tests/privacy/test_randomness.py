@@ -96,6 +96,10 @@ OURS: dict[str, tuple[Draw, int]] = {
         of_noise(ROUNDED),
         int(CELLS * math.log2(math.sqrt(2 * math.pi * math.e) * float(WIDE))),
     ),
+    "discrete Gaussian noise": (
+        of_noise(DISCRETE),
+        int(CELLS * math.log2(math.sqrt(2 * math.pi * math.e) * float(WIDE))),
+    ),
     "ranks of strangers": (strangers, int(5 * math.log2(10**30)) - 5),
     "numbers of strangers": (numbers_passing, 40 * 4),
     "nodes of a tree": (tree_nodes, 300),
@@ -105,7 +109,6 @@ OURS: dict[str, tuple[Draw, int]] = {
 }
 """What is drawn from bytes of the operating system, and at least how many bits of entropy it has."""
 THEIRS: dict[str, Draw] = {
-    "discrete Gaussian noise": of_noise(DISCRETE),
     "permute-and-flip": choices("permute-and-flip"),
     "Gumbel noise": choices("gumbel"),
 }
@@ -185,7 +188,9 @@ def planted_generator(patch: pytest.MonkeyPatch, generator: np.random.Generator)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize("name", ["discrete Laplace noise", "rounded Gaussian noise"])
+@pytest.mark.parametrize(
+    "name", ["discrete Laplace noise", "rounded Gaussian noise", "discrete Gaussian noise"]
+)
 @pytest.mark.parametrize(
     "mistake",
     [drawn_ahead, generator_of_the_process, generator_with_a_seed],
@@ -199,19 +204,19 @@ def test_noise_that_forks_share_is_noticed(
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_noise_of_opendp_that_is_drawn_ahead_is_noticed(
+def test_selections_of_opendp_that_are_drawn_ahead_are_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stock: dict[object, list[object]] = {}
+    stock: dict[object, list[int]] = {}
     plant(
         monkeypatch,
-        noise.noisy,
-        "np.asarray(_measurement(noise.law, exact_float(noise.scale), vector.size)(np.ascontiguousarray(vector)))",
-        "vector + (STOCK[noise] if STOCK.get(noise) else STOCK.setdefault(noise, [np.asarray(_measurement(noise.law,"
-        " exact_float(noise.scale), vector.size)(np.zeros_like(vector))) for _ in range(9)])).pop()",
+        selection.choose,
+        "_measurement(law, _exact_float(scale))(scores.tolist())",
+        "(STOCK[law] if STOCK.get(law) else STOCK.setdefault(law, [_measurement(law, _exact_float(scale))"
+        "(scores.tolist()) for _ in range(200)])).pop()",
         STOCK=stock,
     )
-    assert forks_agree(THEIRS["discrete Gaussian noise"])
+    assert forks_agree(THEIRS["permute-and-flip"])
 
 
 _FRESH = "import pickle, sys; from tests.privacy import test_randomness as t; sys.stdout.write(t.fingerprints({planted!r}))"
@@ -248,8 +253,8 @@ def test_fresh_processes_draw_their_own_noise() -> None:
 @pytest.mark.slow
 def test_noise_that_is_the_same_in_every_process_is_noticed() -> None:
     one, two = fresh_processes(generator_with_a_seed.__name__)
-    assert [a == b for a, b in zip(one, two, strict=True)].count(True) == 2, (
-        "both laws that draw by `noise._uniform`"
+    assert [a == b for a, b in zip(one, two, strict=True)].count(True) == 3, (
+        "all laws that draw by `noise._uniform`"
     )
 
 
@@ -335,7 +340,9 @@ def generator_of_the_call_by_numpy(patch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda mistake: mistake.__name__,
 )
-@pytest.mark.parametrize("name", ["discrete Laplace noise", "rounded Gaussian noise"])
+@pytest.mark.parametrize(
+    "name", ["discrete Laplace noise", "rounded Gaussian noise", "discrete Gaussian noise"]
+)
 def test_noise_from_elsewhere_is_noticed(
     mistake: Callable[[pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,16 +418,16 @@ def test_opendp_draws_from_a_generator_of_its_own(draw: Draw) -> None:
 @pytest.mark.parametrize(
     "generator", ["np.random.default_rng()", "np.random.default_rng(12345)"]
 )
-def test_gaussian_noise_that_is_not_of_opendp_is_noticed(
+def test_a_selection_that_is_not_of_opendp_is_noticed(
     generator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(
         monkeypatch,
-        noise.noisy,
-        "np.asarray(_measurement(noise.law, exact_float(noise.scale), vector.size)(np.ascontiguousarray(vector)))",
-        f"vector + np.rint({generator}.normal(0, float(noise.scale), vector.size)).astype(np.int64)",
+        selection.choose,
+        "_measurement(law, _exact_float(scale))(scores.tolist())",
+        f"{generator}.integers(scores.size)",
     )
-    draw = THEIRS["discrete Gaussian noise"]
+    draw = THEIRS["permute-and-flip"]
     if "12345" in generator:
         assert on(no_bytes, draw) == on(no_bytes, draw)
     else:
