@@ -18,6 +18,8 @@ urlpatterns = [
     path("datasets/", include("synthweb.datasets.urls")),
     path("references/", include("synthweb.references.urls")),
     path("releases/", include("synthweb.releases.urls")),
+    # Before the tokens: a visitor's proxy may open what is below /public/ alone.
+    path("public/language/", set_language, name="public-language"),
     path("public/", include("synthweb.releases.public_urls")),
     path("", include("synthweb.runs.urls")),
     path("ledger/", include("synthweb.ledger.urls")),

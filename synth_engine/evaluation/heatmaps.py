@@ -3,7 +3,7 @@ table of groups of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
@@ -14,17 +14,34 @@ from synth_engine.evaluation.thousands import grouped
 from synth_engine.evaluation.wording import Json
 
 MAX_NAMED_COLUMNS = 40
-"""Columns that a map names one by one; of more it names only some."""
+"""Columns that a map names one by one, with all numbers of a pair under the pointer; of more it names some, and has the number
+that is drawn."""
+
+
+HoverLine = tuple[str, str, str]
+"""Label, field of an entry, and d3 format of a number under the pointer."""
+DIGITS = 6
+"""Of a number that becomes a colour."""
+HOVER_DIGITS = 4
+DISTANCES: Sequence[HoverLine] = (
+    ("distance", "tvd", ".3f"),
+    ("by chance", "tvd_by_chance", ".3f"),
+)
+DEPENDENCES: Sequence[HoverLine] = (
+    ("real", "nmi_real", ".3f"),
+    ("synthetic", "nmi_synthetic", ".3f"),
+    ("difference", "nmi_difference", "+.3f"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairEntries:
-    """The entries of a map other than that of `pairs`. names: of its rows; pairs: entries with `attributes`; hover: the
-    text of an entry under the pointer."""
+    """The entries of a map other than that of `pairs`. names: of its rows; pairs: entries with `attributes`; hover: what
+    stands under the pointer."""
 
     names: Sequence[str]
     pairs: Sequence[Json]
-    hover: Callable[[Json], str]
+    hover: Sequence[HoverLine]
 
 
 def pair_map(
@@ -40,7 +57,7 @@ def pair_map(
     shown = entries or PairEntries(
         names=report["columns"],
         pairs=report["pairs"],
-        hover=lambda pair: _hover_text(pair, field),
+        hover=DISTANCES if field == "tvd" else DEPENDENCES,
     )
     names, pairs = shown.names, shown.pairs
     # A report has each pair once, in either order.
@@ -59,14 +76,13 @@ def pair_map(
         + "; ".join(f"{' and '.join(p['attributes'])} {p[field]:+.2f}" for p in ends)
         + "."
     )
-    trace = {
+    trace: Trace = {
         "type": "heatmap",
         "x": [escape(name) for name in across],
         "y": [escape(name) for name in down],
         # What lies above the diagonal and pairs that were left out have no colour.
-        "z": [[cell[field] if cell else None for cell in row] for row in cells],
-        "text": [[shown.hover(cell) if cell else "" for cell in row] for row in cells],
-        "hovertemplate": "%{text}<extra></extra>",
+        "z": [[round(cell[field], DIGITS) if cell else None for cell in row] for row in cells],
+        "hovertemplate": "%{x} × %{y}<br>%{z:.3f}<extra></extra>",
         "hoverongaps": False,
         "xgap": 1,
         "ygap": 1,
@@ -82,6 +98,16 @@ def pair_map(
         },
         **scale,
     }
+    if len(names) <= MAX_NAMED_COLUMNS and shown.hover:
+        # Numbers, of which the browser makes words: words for each square would be most of a page.
+        trace["hovertemplate"] = _hover_template(shown.hover)
+        trace["customdata"] = [
+            [
+                [round(cell[name], HOVER_DIGITS) for _, name, _ in shown.hover] if cell else []
+                for cell in row
+            ]
+            for row in cells
+        ]
     axis = {
         "showgrid": False,
         "zeroline": False,
@@ -99,15 +125,13 @@ def pair_map(
     return frame(report, [trace], layout, words=words)
 
 
-def _hover_text(pair: Json, field: str) -> str:
-    """Returns the text of a square, shown under the pointer."""
-    head = " × ".join(escape(name) for name in pair["attributes"])
-    if field == "tvd":
-        return f"{head}<br>distance {pair['tvd']:.3f}, by chance {pair['tvd_by_chance']:.3f}"
-    return (
-        f"{head}<br>real {pair['nmi_real']:.3f}<br>synthetic {pair['nmi_synthetic']:.3f}"
-        f"<br>difference {pair['nmi_difference']:+.3f}"
-    )
+def _hover_template(lines: Sequence[HoverLine]) -> str:
+    """The text of a square under the pointer: its two columns, and a line for each number."""
+    numbers = [
+        f"{label} %{{customdata[{place}]:{style}}}"
+        for place, (label, _, style) in enumerate(lines)
+    ]
+    return "<br>".join(["%{x} × %{y}", *numbers]) + "<extra></extra>"
 
 
 def group_card(report: Report, field: str, *, mean: str, figure: Figure | None) -> Card:

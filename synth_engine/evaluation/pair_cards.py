@@ -70,11 +70,9 @@ def _map(
         {"attributes": list(pair), "value": round(number, DECIMALS)}
         for pair, number in pairs.items()
     ]
-    shown = PairEntries(names=names, pairs=entries, hover=lambda _: "")
+    shown = PairEntries(names=names, pairs=entries, hover=())
     report = {"private": True, "notice": PRIVATE}
     figure = heatmaps.pair_map(report, "value", dict(scale), words=words, entries=shown)
     (trace,) = figure["data"]
-    # A text for each square would be most of a page of a hundred columns.
-    del trace["text"]
     trace["hovertemplate"] = f"%{{y}} × %{{x}}<br>{value}<extra></extra>"
     return figure

@@ -7,7 +7,7 @@ measurements."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from math import prod, sqrt
 
@@ -71,10 +71,12 @@ _BYTES_OF_FLOWS = 40 * MEGABYTE
 @dataclass(frozen=True, kw_only=True)
 class ResourceEstimate:
     """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a file to a
-    table as large as the data."""
+    table as large as the data. `drawing_seconds`: of these, the part that generating the table takes, for which a release does
+    not wait."""
 
     memory_bytes: int
     seconds: float
+    drawing_seconds: float = 0.0
 
     def __add__(self, other: ResourceEstimate) -> ResourceEstimate:
         """Adds the needs of a second step that runs while the results of the first are in
@@ -82,7 +84,17 @@ class ResourceEstimate:
         return ResourceEstimate(
             memory_bytes=self.memory_bytes + other.memory_bytes,
             seconds=self.seconds + other.seconds,
+            drawing_seconds=self.drawing_seconds + other.drawing_seconds,
         )
+
+    @property
+    def release_seconds(self) -> float:
+        """Seconds from a file to a release."""
+        return self.seconds - self.drawing_seconds
+
+    def of_drawing(self) -> ResourceEstimate:
+        """The same of a step that generates the table."""
+        return replace(self, drawing_seconds=self.seconds)
 
 
 def of_table(rows: int, *, sizes: Mapping[str, int]) -> ResourceEstimate:
@@ -98,6 +110,7 @@ def of_table(rows: int, *, sizes: Mapping[str, int]) -> ResourceEstimate:
         + _BYTES_OF_A_CELL * cells
         + _BYTES_OF_A_LISTED_CODE * listed,
         seconds=START + (_READ + _DRAWN) * cells + _LISTED * listed,
+        drawing_seconds=_DRAWN * cells,
     )
 
 
@@ -174,7 +187,7 @@ def of_finish(
         memory_bytes=memory,
         seconds=_LOADED + finished * (_TAKEN * attributes + seconds_per_record),
     )
-    return pairs + _of_triples(finished, shapes, attributes=attributes)
+    return (pairs + _of_triples(finished, shapes, attributes=attributes)).of_drawing()
 
 
 def _of_triples(
@@ -205,7 +218,7 @@ def of_flows(rows: int, views: int) -> ResourceEstimate:
     """Estimates changing generated rows, by flows, until they have that many views."""
     return ResourceEstimate(
         memory_bytes=_BYTES_OF_FLOWS, seconds=_MET_FIRST + _MET * rows * views
-    )
+    ).of_drawing()
 
 
 def groups_up_to(

@@ -9,7 +9,15 @@ from django.shortcuts import redirect
 from django.urls import resolve
 
 # Health probes and signing out always work; the password page must not redirect to itself.
-OPEN = {"accounts:password", "accounts:logout", "accounts:login", "language", "livez", "readyz"}
+OPEN = {
+    "accounts:password",
+    "accounts:logout",
+    "accounts:login",
+    "language",
+    "public-language",
+    "livez",
+    "readyz",
+}
 
 
 def change_password_first(

@@ -19,6 +19,7 @@ from synthweb.ledger.models import BudgetAccount, BudgetApproval, BudgetRequest,
 from synthweb.ledger.services import Opening
 from synthweb.lib import guarantee
 from synthweb.lib.errors import Refused
+from synthweb.lib.language import typed_number
 
 NEW = ""  # the choice of no existing account
 _RULES = [
@@ -49,9 +50,10 @@ class AmountInput(forms.CharField):
         if not text:
             return 0
         try:
-            units = loss.parse_decimal(text, name=str(self.label)) * scale(self.currency)
+            number = loss.parse_decimal(typed_number(text), name=str(self.label))
         except SpecError as error:
             raise forms.ValidationError(error.text) from None
+        units = number * scale(self.currency)
         if units.denominator != 1:
             raise forms.ValidationError(
                 _("%(label)s: the ledger counts in steps of %(step)s")

@@ -19,6 +19,7 @@ from django.utils import translation
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 DECIMAL_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 REST = "/api/v1/"
 COMMA_LANGUAGES = frozenset({"de"})  # write 0,5 for 0.5
 
@@ -61,3 +62,12 @@ def written_number(text: str) -> str:
     """A number as people write it in the language of the page: `0.5` is `0,5` in German. For pages alone."""
     language = translation.get_language() or "en"
     return DECIMAL_POINT.sub(",", text) if language in COMMA_LANGUAGES else text
+
+
+def typed_number(text: str) -> str:
+    """A number that a person typed, with a decimal point: `0,5` counts as `0.5` where the language of the page writes a comma.
+    Nothing else is changed: what is no number is refused by whoever reads it, as it was typed."""
+    language = translation.get_language() or "en"
+    if language in COMMA_LANGUAGES and DECIMAL_COMMA.fullmatch(text.strip()):
+        return text.replace(",", ".")
+    return text

@@ -58,5 +58,27 @@ TERMS = {
         _("receipt"),
         _("The document from which anybody can recompute the guarantee of a release."),
     ),
+    "method": (
+        _("method"),
+        _(
+            "How a run spends its privacy loss: what it asks, with which noise, and which model it fits."
+        ),
+    ),
+    "guarantee": (
+        _("guarantee"),
+        _(
+            "What holds whatever anybody knows or does: the privacy loss ε, and δ, the chance that it does not hold."
+        ),
+    ),
+    "description": (
+        _("description"),
+        _("What is public about a table: its columns with their values, and who is protected."),
+    ),
+    "answers": (
+        _("noisy answer"),
+        _(
+            "A count with noise, all that a run takes from the table. The model is fitted to these alone."
+        ),
+    ),
 }
 """key → (word, explanation)."""

@@ -14,6 +14,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.plans.release_check import CheckedFigure
 from synth_engine.privacy.loss import parse_decimal
+from synthweb.lib.language import typed_number
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.figure_fields import columns_of, share_of
 from synthweb.runs.forms import AMOUNT, DIGITS
@@ -144,6 +145,6 @@ class CheckForm(forms.Form):
 
     def _amount(self, name: str) -> Any:
         try:
-            return parse_decimal(self.cleaned_data.get(name) or "0", name=name)
+            return parse_decimal(typed_number(self.cleaned_data.get(name) or "0"), name=name)
         except SpecError as error:
             self.add_error(name, error.text)

@@ -184,7 +184,7 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
         rows=rows,
         rows_source=source,
         time=timing.forecast(
-            proposal.dataset, method=proposal.spec.mechanism, needed=needed.seconds
+            proposal.dataset, method=proposal.spec.mechanism, needed=needed.release_seconds
         ),
         memory=int(
             MEMORY_BASE

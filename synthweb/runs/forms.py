@@ -18,7 +18,7 @@ from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import MAX_ROWS, Spec
-from synthweb.lib.language import translated
+from synthweb.lib.language import translated, typed_number
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
 from synthweb.runs import criteria_fields, methods, public_tables, purpose
@@ -358,7 +358,7 @@ class ReleaseForm(forms.Form):
 
     def _amount(self, name: str, text: str | None) -> Any:
         try:
-            return parse_decimal(text or "0", name=name)
+            return parse_decimal(typed_number(text or "0"), name=name)
         except SpecError as error:
             self.add_error(name, error.text)
 

@@ -146,7 +146,9 @@ def _expected(proposal: planning.Proposal) -> timing.Band:
     rows, _ = planning.rows_known(proposal)
     expected = mechanisms.Estimate(plan=proposal.plan, rows=rows)
     return timing.forecast(
-        proposal.dataset, method=proposal.spec.mechanism, needed=expected.resources.seconds
+        proposal.dataset,
+        method=proposal.spec.mechanism,
+        needed=expected.resources.release_seconds,
     )
 
 

@@ -10,11 +10,13 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.core import serializers
+from django.core.exceptions import ValidationError
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 from django.utils import translation
 
 from synthweb.accounts.models import User
+from synthweb.ledger.forms import AmountInput
 from synthweb.lib import language
 from synthweb.pages.templatetags import amounts
 from tests import catalogue
@@ -230,3 +232,25 @@ def test_an_english_message_would_be_noticed() -> None:
     assert message in english_messages()
     assert message in shown(f'<a class="skip-link"\n  href="#content">\n {message}</a>')
     assert message not in shown(f'<span lang="en">{message}</span>')
+
+
+def test_a_visitor_with_a_public_link_switches_below_its_address(db: None) -> None:
+    client = Client()
+    page = client.get(f"/public/{'A' * 43}/")
+    assert 'action="/language/"' not in page.text
+    answer = client.post("/public/language/", {"language": "de", "next": "/public/x/"})
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/public/x/")
+    assert client.cookies[settings.LANGUAGE_COOKIE_NAME].value == "de"
+
+
+def test_a_number_may_be_typed_with_the_comma_of_its_language() -> None:
+    typed = ("0,5", " 1,25 ", "1,5e-9", "0.5", "1,000,000", "1.000,5", "x")
+    with translation.override("de"):
+        assert [language.typed_number(text) for text in typed] == [
+            "0.5", " 1.25 ", "1.5e-9", "0.5", "1,000,000", "1.000,5", "x",
+        ]  # fmt: skip
+        assert AmountInput(currency="epsilon").clean("0,5") == 5 * 10**8
+    with translation.override("en"):
+        assert [language.typed_number(text) for text in typed] == list(typed)
+        with pytest.raises(ValidationError):
+            AmountInput(currency="epsilon").clean("0,5")

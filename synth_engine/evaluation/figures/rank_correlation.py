@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,6 @@ from synth_engine.evaluation import heatmaps, style, wording
 from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection, Sides
 from synth_engine.evaluation.plots import Figure, Report
-from synth_engine.evaluation.style import escape
 from synth_engine.evaluation.tallies import TallySource
 from synth_engine.evaluation.wording import Explanation, Json
 
@@ -22,6 +22,12 @@ MAPS: tuple[Which, ...] = ("real", "synthetic", "difference")
 _HOW = (
     "Red means that large values go together, blue that large values of one go with small values of the other, white that "
     "neither holds."
+)
+HOVER: Sequence[heatmaps.HoverLine] = (
+    ("real", "real", "+.3f"),
+    ("synthetic", "synthetic", "+.3f"),
+    ("difference", "difference", "+.3f"),
+    ("by chance", "by_chance", ".3f"),
 )
 
 
@@ -140,17 +146,9 @@ def rank_heatmap(report: Report, which: Which) -> Figure:
     )
     scale = {"colorscale": style.DIVERGING, "zmin": -bound, "zmax": bound, "zmid": 0.0}
     entries = heatmaps.PairEntries(
-        names=[name for name in report["columns"] if name in named], pairs=pairs, hover=_hover
+        names=[name for name in report["columns"] if name in named], pairs=pairs, hover=HOVER
     )
     return heatmaps.pair_map(report, which, scale, words=words, entries=entries)
-
-
-def _hover(pair: Json) -> str:
-    head = " × ".join(escape(name) for name in pair["attributes"])
-    return (
-        f"{head}<br>real {pair['real']:+.3f}<br>synthetic {pair['synthetic']:+.3f}"
-        f"<br>difference {pair['difference']:+.3f}, by chance {pair['by_chance']:.3f}"
-    )
 
 
 def _card(report: Report, entry: Json, which: Which) -> Card:

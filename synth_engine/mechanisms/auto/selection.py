@@ -174,6 +174,18 @@ class Columns:
     def distances_by_chance(self, pairs: Sequence[Pair]) -> Floats:
         """Return about how far independent records would be from independence at the resolution of scores, in L1, as shares of
         the records."""
+        # A plan asks up to four times about the same pairs.
+        known = self._known_by_chance
+        key = tuple(pairs)
+        if key not in known:
+            known[key] = self._distances_by_chance(key)
+        return known[key]
+
+    @cached_property
+    def _known_by_chance(self) -> dict[tuple[Pair, ...], Floats]:
+        return {}
+
+    def _distances_by_chance(self, pairs: Sequence[Pair]) -> Floats:
         level = score_level(len(pairs))
         shares = [
             binning.sum_into_bins(h, [levels[level]]) / self.total
