@@ -1,12 +1,13 @@
 """Server time and number of queries of every main page, for each role, in an office with many datasets and releases.
 
-    python bench/pages.py [--datasets 50] [--releases 500] [--times 5] [--slow 300]
+    python bench/pages.py [--datasets 50] [--releases 500] [--columns 0] [--times 5] [--slow 300]
 
 Builds such an installation in a temporary folder (SQLite): the example table is uploaded, described and released by the
 application's own services and worker, once by each method of weight; all other datasets and releases are rows that look
 like these, with accounts and ledger entries of their own. Then each page is asked for through Django's test client:
 middleware, permissions, queries and templates, without network and static files. The median of several is printed,
-after one that warms up; beside it the processor time, because on a busy machine everything waits. Exit code 1 if a page
+after one that warms up; beside it the processor time, because on a busy machine everything waits. --columns: a made table of so many columns, of 2 to 90 codes, in place of the example. Exit
+code 1 if a page
 is slower than --slow milliseconds.
 """
 
@@ -16,6 +17,7 @@ import argparse
 import copy
 import json
 import os
+import random
 import statistics
 import sys
 import tempfile
@@ -55,10 +57,38 @@ def begin(folder: Path) -> None:
     call_command("migrate", verbosity=0)
 
 
+def example() -> tuple[bytes, str, dict[str, Any]]:
+    """The example table, its kind of file and its description."""
+    document = json.loads((EXAMPLES / "adult.domain.json").read_text())
+    return (EXAMPLES / "adult.csv.gz").read_bytes(), "csv.gz", document
+
+
+def made(columns: int, *, records: int = 5_000) -> tuple[bytes, str, dict[str, Any]]:
+    """The same of a table of so many columns, of classes and whole numbers in turn."""
+    rng = random.Random(1)
+    sizes = {f"column_{n}": (2, 5, 12, 40, 90)[n % 5] for n in range(columns)}
+    lines = [",".join(sizes)]
+    lines += [
+        ",".join(str(rng.randrange(size)) for size in sizes.values()) for _ in range(records)
+    ]
+    attributes = [
+        {"name": name, "kind": "integer", "low": 0, "high": size - 1, "missing": [""]}
+        if size > 12
+        else {
+            "name": name,
+            "kind": "categorical",
+            "values": [str(n) for n in range(size)],
+            "other": True,
+        }
+        for name, size in sizes.items()
+    ]
+    return "\n".join(lines).encode(), "csv", {"attributes": attributes}
+
+
 class Office:
     """The installation: people, datasets, accounts, runs, releases, comparisons."""
 
-    def __init__(self, *, datasets: int, releases: int) -> None:
+    def __init__(self, *, datasets: int, releases: int, columns: int) -> None:
         from synthweb.accounts import services
         from synthweb.accounts.models import Role
 
@@ -76,13 +106,13 @@ class Office:
             )
             for role in Role
         }
-        self.real = self._first()
+        self.real = self._first(*(made(columns) if columns else example()))
         self._compared(self.real[-1])
         others = [self._dataset(number) for number in range(1, datasets)]
         self._released([self.real[0].dataset, *others], releases)
 
-    def _first(self) -> list[Any]:
-        """The example, released for real by two methods; an account for it."""
+    def _first(self, table: bytes, file_kind: str, document: dict[str, Any]) -> list[Any]:
+        """A table, released for real by two methods; an account for it."""
         from synth_engine.spec import Spec
         from synthweb.datasets import services as datasets
         from synthweb.runs import services as runs
@@ -93,12 +123,12 @@ class Office:
             steward=steward,
             organisation=self.organisation,
             name="Example",
-            file_kind="csv.gz",
-            chunks=[(EXAMPLES / "adult.csv.gz").read_bytes()],
+            file_kind=file_kind,
+            chunks=[table],
         )
         worker.table_errand(code=runs.request_ingest(dataset=dataset, actor=steward).code)
         dataset.refresh_from_db()
-        self.document = json.loads((EXAMPLES / "adult.domain.json").read_text())
+        self.document = document
         self._covered(dataset)
         found = []
         for method in ("independent", "bayesian-network"):
@@ -317,6 +347,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Server time of the main pages.")
     parser.add_argument("--datasets", type=int, default=50)
     parser.add_argument("--releases", type=int, default=500)
+    parser.add_argument("--columns", type=int, default=0)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--slow", type=float, default=300)
     options = parser.parse_args()
@@ -333,7 +364,9 @@ def report(options: argparse.Namespace) -> int:
 
     logging.disable(logging.CRITICAL)
     start = time.perf_counter()
-    office = Office(datasets=options.datasets, releases=options.releases)
+    office = Office(
+        datasets=options.datasets, releases=options.releases, columns=options.columns
+    )
     seconds = time.perf_counter() - start
     print(
         f"{options.datasets} datasets, {options.releases} releases, built in {seconds:.0f} s; median of {options.times}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -261,11 +262,13 @@ def draw_blocks(
 
 def _taken(frame: pd.DataFrame, kinds: Places, left: Places) -> pd.DataFrame:
     """The rows that are still wanted; `left` is lowered by them."""
+    order = np.argsort(kinds, kind="stable")
+    sorted_kinds = kinds[order]
+    # The first rows of each kind are taken, in one pass over all kinds: quotas can have thousands.
+    turn = np.arange(len(order)) - np.searchsorted(sorted_kinds, sorted_kinds)
     chosen = np.zeros(len(frame), dtype=np.bool_)
-    for kind in np.unique(kinds[kinds >= 0]):
-        places = np.flatnonzero(kinds == kind)[: left[kind]]
-        chosen[places] = True
-        left[kind] -= places.size
+    chosen[order] = (sorted_kinds >= 0) & (turn < left[sorted_kinds])
+    left -= np.bincount(kinds[chosen], minlength=len(left))
     return frame[chosen]
 
 
@@ -326,12 +329,17 @@ class _Matching:
         """The place of the quota of each row, -1 for rows that are not selected; shape (rows,)."""
         truth = np.ones(len(frame), dtype=np.bool_)
         for test in self._tests:
-            truth &= test.holds(frame)
+            truth &= test.holds(test.cells_of(frame))
         if not self._kinds:
             return np.where(truth, 0, -1)
+        # All quotas are of one column, whose cells are read once.
+        cells = self._kinds[0].cells_of(frame)
+        if not any(test.has_ranges for test in self._kinds):
+            places = pd.Index(self._values).get_indexer(pd.Index(cells.written))
+            return np.where(truth & ~cells.missing, places, -1).astype(np.int64)
         kinds = np.full(len(frame), -1, dtype=np.int64)
         for place, test in enumerate(self._kinds):
-            kinds[test.holds(frame) & truth & (kinds < 0)] = place
+            kinds[test.holds(cells) & truth & (kinds < 0)] = place
         return kinds
 
 
@@ -345,6 +353,24 @@ def _column(domain: Domain, name: str) -> Attribute:
         repair="take a name of its dictionary; identifiers are generated and mean nothing",
         column=name,
     )
+
+
+class _Cells:
+    """The cells of a column in the forms by which they are tested, each made once when it is needed."""
+
+    def __init__(self, cells: pd.Series, source: Attribute) -> None:
+        self._cells, self._source = cells, source
+        self.missing: Truth = cells.isna().to_numpy()
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """Comparable values."""
+        return self._source.comparable(self._cells)
+
+    @cached_property
+    def written(self) -> pd.Series:
+        """Texts as a table has them."""
+        return pd.Series(self._source.write(self._cells))
 
 
 class _Test:
@@ -364,18 +390,23 @@ class _Test:
                 self._require_label(value, place)
                 self._texts.add(value)
 
-    def holds(self, frame: pd.DataFrame) -> Truth:
+    @property
+    def has_ranges(self) -> bool:
+        """Whether values are compared as numbers, and not as texts."""
+        return bool(self._ranges)
+
+    def cells_of(self, frame: pd.DataFrame) -> _Cells:
+        """The cells that are tested."""
+        return _Cells(frame[self._name], self._source)
+
+    def holds(self, cells: _Cells) -> Truth:
         """For each row; shape (rows,)."""
-        cells = frame[self._name]
-        missing = cells.isna().to_numpy()
-        truth = missing if self._missing else np.zeros(len(frame), dtype=np.bool_)
-        if self._ranges:
-            numbers = self._source.comparable(cells)
-            for low, high in self._ranges:
-                truth = truth | ((numbers >= low) & (numbers <= high) & ~missing)
+        missing = cells.missing
+        truth = missing if self._missing else np.zeros(len(missing), dtype=np.bool_)
+        for low, high in self._ranges:
+            truth = truth | ((cells.numbers >= low) & (cells.numbers <= high) & ~missing)
         if self._texts:
-            written = self._source.write(cells)
-            truth = truth | (pd.Series(written).isin(self._texts).to_numpy() & ~missing)
+            truth = truth | (cells.written.isin(self._texts).to_numpy() & ~missing)
         return truth
 
     def _span(self, value: ValueRange) -> tuple[float, float]:

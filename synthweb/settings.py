@@ -316,7 +316,11 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    # Reports that open without the application have Plotly from the engine; pages have the same file.
+    ("vendor", BASE_DIR / "synth_engine" / "evaluation" / "assets" / "plotly"),
+]
 # Deployed: names with hashes, compressed once by collectstatic. Local: straight from where the files lie.
 STATIC_MANIFEST = flag("SYNTHWEB_STATIC_MANIFEST", default=False)
 STATIC_ROOT = (

@@ -7,17 +7,17 @@ import json
 from html import escape
 from pathlib import Path
 
-from plotly.offline import get_plotlyjs
-
 from synth_engine.evaluation import cards, style, view
 from synth_engine.evaluation.plots import Report
 from synth_engine.evaluation.thousands import grouped
 
 ASSETS = Path(__file__).with_name("assets")
+PLOTLY = ASSETS / "plotly" / "plotly-figures.min.js"
+"""The drawing library with the traces that figures use; pages of the application load the same file (static/vendor/README.md)."""
 
 
 def html(report: Report, *, title: str = "Real and synthetic data compared") -> str:
-    """The file, about 5 MB: most of it is Plotly, whose version is that of the installed plotly.py."""
+    """The file, about 2 MB: most of it is Plotly, with the traces that figures use."""
     shown = view.lay_out(report)
     drawings = {
         card.key: card.figure for part in shown.sections for card in part.cards if card.figure
@@ -37,7 +37,7 @@ def html(report: Report, *, title: str = "Real and synthetic data compared") -> 
             f'<script type="application/json" id="figures" data-tones="{escape(properties)}">{numbers}</script>',
             # The library is in the file: a page that fetched it would tell a server who reads
             # the report.
-            f"<script>{get_plotlyjs()}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
+            f"<script>{PLOTLY.read_text('utf-8')}</script><script>{(ASSETS / 'page.js').read_text('utf-8')}</script></body></html>",
         ]
     )
 

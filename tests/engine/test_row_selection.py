@@ -230,3 +230,16 @@ def test_a_model_of_one_more_row_draws_as_many() -> None:
     large = replace(plain(), rows=row_selection.ROUND + 1)
     document = {"where": [{"column": "region", "values": ["south"]}]}
     assert len(table(large, document, 50)) == 50
+
+
+def test_of_many_quotas_the_first_rows_of_each_are_taken() -> None:
+    rng = np.random.default_rng(3)
+    kinds = rng.integers(-1, 500, 4_000)
+    left = rng.integers(0, 12, 500)
+    before, first = left.copy(), []
+    for row, kind in enumerate(kinds.tolist()):
+        if kind >= 0 and before[kind] > 0:
+            before[kind] -= 1
+            first.append(row)
+    taken = row_selection._taken(pd.DataFrame({"row": np.arange(4_000)}), kinds, left)
+    assert taken["row"].tolist() == first and left.tolist() == before.tolist()

@@ -65,7 +65,7 @@ def test_the_figures_in_the_file_are_those_of_the_report() -> None:
     assert len(drawn) == len(DOMAIN.names) + 5
     assert (
         READ.scripts[1].strip().startswith("/**")
-        and plotly.offline.get_plotlyjs_version() in READ.scripts[1][:100]
+        and plotly.offline.get_plotlyjs_version() in READ.scripts[1][:300]
     )
     assert {f'data-figure="{key}"' in TEXT for key in drawn} == {True}
 
