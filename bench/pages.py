@@ -6,9 +6,8 @@ Builds such an installation in a temporary folder (SQLite): the example table is
 application's own services and worker, once by each method of weight; all other datasets and releases are rows that look
 like these, with accounts and ledger entries of their own. Then each page is asked for through Django's test client:
 middleware, permissions, queries and templates, without network and static files. The median of several is printed,
-after one that warms up; beside it the processor time, because on a busy machine everything waits. --columns: a made table of so many columns, of 2 to 90 codes, in place of the example. Exit
-code 1 if a page
-is slower than --slow milliseconds.
+after one that warms up; beside it the processor time, because on a busy machine everything waits. --columns: a made table of
+so many columns, of 2 to 90 codes, in place of the example. Exit code 1 if a page is slower than --slow milliseconds.
 """
 
 from __future__ import annotations

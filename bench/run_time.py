@@ -3,9 +3,10 @@
     python bench/run_time.py [--data FOLDER] [--only auto]
 
 Each line is one run by the steps of a worker: open and read, measure, fit. It prints what is predicted for the machine of the
-constants, the processor time that it took here, with one thread, the band without any earlier run, and the band fitted to all the other runs of the list, as the
-application shows it after them. FOLDER holds adult/adult_discretised.csv.gz and fire/fire.zip with their domains, bank/bank-full.csv.gz, and nist_acs/;
-without it only the examples run. The last lines counts the runs inside each band.
+constants, the processor time that it took here with one thread, the band without any earlier run, and the band fitted to all
+the other runs of the list, as the application shows it after them. FOLDER holds adult/adult_discretised.csv.gz and
+fire/fire.zip with their domains, bank/bank-full.csv.gz, and nist_acs/; without it only the examples run. The last line counts
+the runs inside each band.
 """
 
 from __future__ import annotations

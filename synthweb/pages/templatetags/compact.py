@@ -11,8 +11,9 @@ from django.utils.html import json_script
 from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
-_BLANKS = re.compile(r"\s+")
-_BEFORE_MARKS = re.compile(r"\s+([.,:;])(?=[\s<]|$)")
+# Not the narrow blanks within numbers, which \s matches, too, unless it is told to know ASCII alone.
+_BLANKS = re.compile(r"\s+", re.ASCII)
+_BEFORE_MARKS = re.compile(r"\s+([.,:;])(?=[\s<]|$)", re.ASCII)
 _BESIDE_TAGS = re.compile(r" ?([<>]) ?")
 
 
