@@ -355,7 +355,7 @@ def _column(domain: Domain, name: str) -> Attribute:
     )
 
 
-class _Cells:
+class _TestedCells:
     """The cells of a column in the forms by which they are tested, each made once when it is needed."""
 
     def __init__(self, cells: pd.Series, source: Attribute) -> None:
@@ -395,11 +395,11 @@ class _Test:
         """Whether values are compared as numbers, and not as texts."""
         return bool(self._ranges)
 
-    def cells_of(self, frame: pd.DataFrame) -> _Cells:
+    def cells_of(self, frame: pd.DataFrame) -> _TestedCells:
         """The cells that are tested."""
-        return _Cells(frame[self._name], self._source)
+        return _TestedCells(frame[self._name], self._source)
 
-    def holds(self, cells: _Cells) -> Truth:
+    def holds(self, cells: _TestedCells) -> Truth:
         """For each row; shape (rows,)."""
         missing = cells.missing
         truth = missing if self._missing else np.zeros(len(missing), dtype=np.bool_)
