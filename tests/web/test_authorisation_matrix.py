@@ -118,6 +118,8 @@ GET    references/<slug:code>/delete/                                405    405 
 POST   references/<slug:code>/delete/                                302    404    404    404    302    403    403    403
 GET    releases/                                                     302    200    200    200    200    200    200    200
 GET    releases/verify_receipt.py                                    302    200    200    200    200    200    200    200
+GET    public/language/                                              302    302    302    302    302    302    302    302
+POST   public/language/                                              302    302    302    302    302    302    302    302
 GET    public/<slug:token>/                                          200    200    200    200    200    200    200    200
 GET    public/<slug:token>/report.html                               200    200    200    200    200    200    200    200
 GET    public/<slug:token>/bundle.zip                                200    200    200    200    200    200    200    200
