@@ -1,6 +1,8 @@
 """What a statistical audit proves of the claims of whole mechanisms, with their real noise.
 
     python bench/audit.py [RUNS]        runs in each world of an adaptive mechanism, by default 4,000; static ones get 100,000
+    python bench/audit.py [RUNS] triples        of `auto` on four columns, where it selects triples and measures them again; its
+                                                fits between questions are cut short, on which no claim depends
 
 Worst-case neighbours (no record, one record), the statistic of tests/privacy/likelihood.py, Clopper-Pearson bounds that are
 wrong once in 10^9. Columns: the claim and what is proved of it, both as epsilon at delta; their ratio; what as many runs would
@@ -17,9 +19,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from synth_engine.inference import mixture
 from tests.privacy import likelihood
 from tests.privacy.audit import Change, as_claimed, smaller_by
-from tests.privacy.test_likelihood_audit import CASES, HERE, STATIC_RUNS, THERE, Case, plan_of
+from tests.privacy.test_likelihood_audit import CASES, HERE, MICRO, STATIC_RUNS, Case, plan_of
+
+TRIPLES = "triples"
+"""The name of the audit of `auto` with more than two columns."""
+SHORT_FIT = 2
+"""Steps of each fit of a mixture there."""
 
 
 def line(case: Case, *, runs: int, change: Change) -> str:
@@ -28,7 +36,8 @@ def line(case: Case, *, runs: int, change: Change) -> str:
     draw = likelihood.static_ratios if case.static else likelihood.ratios
     start = time.perf_counter()
     first, second = (
-        draw(plan, *pair, size=size, change=change) for pair in ((HERE, THERE), (THERE, HERE))
+        draw(plan, *pair, size=size, change=change)
+        for pair in ((HERE, case.there), (case.there, HERE))
     )
     found = likelihood.shown(plan.loss, case.delta, first, second)
     chances = found.first / found.runs, found.second / found.runs
@@ -49,6 +58,9 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     named = set(sys.argv[2:])
     cases = [case for case in CASES if not named or case.mechanism in named]
+    if TRIPLES in named:
+        mixture.STEPS = SHORT_FIT
+        cases.append(Case(mechanism="auto", epsilon=4, delta=MICRO, share=0, columns=4))
     for title, change in (
         ("noise as it is charged", as_claimed),
         ("half of the noise that is charged", smaller_by("2")),

@@ -28,8 +28,7 @@ from tests.privacy.exact import Table, domain_of
 STATIC_RUNS = 100_000
 RUNS = 4_000
 HERE: Table = ()
-THERE: Table = ((0, 1),)
-"""Neighbours that no mechanism can hide better than others: one record, or none at all."""
+"""Neighbours that no mechanism can hide better than others: this one, and one with a record (`Case.there`)."""
 MICRO = Fraction(1, 10**6)
 
 
@@ -42,6 +41,12 @@ class Case:
     delta: Fraction = Fraction(0)
     share: float
     static: bool = False
+    columns: int = 2
+
+    @property
+    def there(self) -> Table:
+        """The neighbour of `HERE`, with one record."""
+        return (tuple(axis % 2 for axis in range(self.columns)),)
 
     def __str__(self) -> str:
         return f"{self.mechanism}-{self.epsilon}-{'delta' if self.delta else 'pure'}"
@@ -81,7 +86,7 @@ def plan_of(case: Case) -> Plan:
         delta=case.delta,
         parameters=parameters,
     )
-    return mechanisms.plan(domain_of(2, 2), spec)
+    return mechanisms.plan(domain_of(*[2] * case.columns), spec)
 
 
 @cache
@@ -91,7 +96,7 @@ def runs_of(case: Case, change: str, size: int) -> tuple[Floats, Floats]:
     smaller = as_claimed if change == "1" else smaller_by(change)
     first, second = (
         draw(plan_of(case), *pair, size=size, change=smaller)
-        for pair in ((HERE, THERE), (THERE, HERE))
+        for pair in ((HERE, case.there), (case.there, HERE))
     )
     return first, second
 
