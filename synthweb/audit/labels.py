@@ -61,6 +61,9 @@ SENTENCES = {
     "budget.requested": _("asked for privacy budget"),
     "budget.approved": _("approved privacy budget, for which a second custodian is needed"),
     "budget.policy_set": _("set above which ε two custodians approve a grant"),
+    "budget.yearly_limit_set": _("set what runs may take of an account in a year"),
+    "budget.earmarked": _("set aside a part of an account for a purpose"),
+    "budget.earmark_ended": _("freed a part of an account that was set aside"),
     "budget.granted": _("granted privacy budget"),
     "budget.refused": _("refused privacy budget"),
     # runs and releases

@@ -13,8 +13,10 @@ from synthweb.ledger.models import (
     BudgetApproval,
     BudgetRequest,
     Coverage,
+    Earmark,
     GrantPolicy,
     LedgerEntry,
+    YearlyLimit,
 )
 
 
@@ -113,6 +115,20 @@ class BudgetApprovalAdmin(ReadOnlyAdmin):
 class GrantPolicyAdmin(ReadOnlyAdmin):
     list_display = ["organisation", "two_above", "actor", "at"]
     list_select_related = ["organisation"]
+
+
+@admin.register(YearlyLimit)
+class YearlyLimitAdmin(ReadOnlyAdmin):
+    organisation_path = "account__organisation"
+    list_display = ["account", "most", "actor", "at"]
+    list_select_related = ["account"]
+
+
+@admin.register(Earmark)
+class EarmarkAdmin(ReadOnlyAdmin):
+    organisation_path = "account__organisation"
+    list_display = ["account", "purpose", "epsilon", "delta", "rho", "actor", "at", "end"]
+    list_select_related = ["account", "end"]
 
 
 @admin.register(Coverage)

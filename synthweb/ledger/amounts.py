@@ -17,7 +17,7 @@ MAX_COLUMN_VALUE = 2**63 - 1  # what a column holds
 CURRENCIES = ("epsilon", "delta", "rho")
 COUNTED = {Rule.BASIC: ("epsilon", "delta"), Rule.ZCDP: ("rho",)}
 _UNIT = {"epsilon": NANO, "delta": ATTO, "rho": NANO}
-_LETTER = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+LETTERS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Amount:
     def text(self, rule: str) -> str:
         """Exact, for messages: `ε 1.5, δ 1e-9`; a delta of zero is left out."""
         parts = [
-            f"{_LETTER[name]} {short_text(name, getattr(self, name))}"
+            f"{LETTERS[name]} {short_text(name, getattr(self, name))}"
             for name in COUNTED[Rule(rule)]
             if name != "delta" or self.delta
         ]
@@ -87,7 +87,7 @@ class Shortfall:
 
     @property
     def letter(self) -> str:
-        return _LETTER[self.currency]
+        return LETTERS[self.currency]
 
     @property
     def sentence(self) -> str:

@@ -3,6 +3,8 @@
 Conflict
 └── LedgerConflict
     ├── Overspend          the account has less left than asked; `remaining` and `requested` are exact
+    ├── Earmarked          what is left is set aside for a purpose
+    ├── YearlyLimitReached the account has a limit for this calendar year
     ├── AlreadyResolved    the hold was charged or released before, the other way
     ├── NothingHeld        there is no hold of that run
     ├── DifferentHold      the run holds something else already
@@ -44,6 +46,18 @@ class Overspend(LedgerConflict):
             # The form shows the sentence at the first currency that runs out.
             field=next((shortfall.currency for shortfall in self.shortfalls), None),
         )
+
+
+class Earmarked(LedgerConflict):
+    """What is left of the account is set aside for a purpose."""
+
+    code = "earmarked"
+
+
+class YearlyLimitReached(LedgerConflict):
+    """The account has a limit for this calendar year."""
+
+    code = "yearly-limit-reached"
 
 
 class AlreadyResolved(LedgerConflict):

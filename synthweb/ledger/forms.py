@@ -14,12 +14,13 @@ from synth_engine.errors import SpecError
 from synth_engine.privacy import conversion, loss
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals, selectors
-from synthweb.ledger.amounts import CURRENCIES, NANO, Amount, scale, short_text
+from synthweb.ledger.amounts import CURRENCIES, LETTERS, NANO, Amount, scale, short_text
 from synthweb.ledger.models import BudgetAccount, BudgetApproval, BudgetRequest, Rule
 from synthweb.ledger.services import Opening
 from synthweb.lib import guarantee
 from synthweb.lib.errors import Refused
 from synthweb.lib.language import typed_number
+from synthweb.lib.names import validate_one_line
 
 NEW = ""  # the choice of no existing account
 _RULES = [
@@ -336,6 +337,51 @@ class RefuseForm(forms.Form):
         max_length=4000,
         help_text=_("The steward reads this."),
     )
+
+
+class YearlyLimitForm(forms.Form):
+    """A custodian limits what runs may take of an account in a calendar year."""
+
+    prefix = "year"
+
+    def __init__(self, *arguments: Any, account: BudgetAccount, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        main = selectors.counted(account.rule)[0]
+        self.fields["most"] = AmountInput(
+            currency=main,
+            label=_("Most in a year (%(letter)s)") % {"letter": LETTERS[main]},
+            required=False,
+            help_text=_("Empty: no limit. What was taken this year counts."),
+        )
+
+    @property
+    def most(self) -> int | None:
+        """The limit; None for none. An empty field and a zero differ."""
+        return self.cleaned_data["most"] if self.data.get(self.add_prefix("most")) else None
+
+
+class EarmarkForm(forms.Form):
+    """A custodian sets aside a part of an account."""
+
+    prefix = "earmark"
+    purpose = forms.CharField(
+        label=_("For"),
+        max_length=200,
+        validators=[validate_one_line],
+        help_text=_("For example the release of a later year."),
+    )
+
+    def __init__(self, *arguments: Any, account: BudgetAccount, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for number, currency in enumerate(selectors.counted(account.rule)):
+            self.fields[currency] = AmountInput(
+                currency=currency, label=LETTERS[currency], required=number == 0
+            )
+
+    @property
+    def amount(self) -> Amount:
+        """What is to be set aside."""
+        return Amount(**{name: self.cleaned_data.get(name, 0) for name in CURRENCIES})
 
 
 def add_refusal(form: forms.Form, refusal: Refused) -> None:

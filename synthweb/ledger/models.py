@@ -217,6 +217,65 @@ class BudgetApproval(AppendOnly):
         return f"{self.custodian} approves {self.request}"
 
 
+class YearlyLimit(AppendOnly):
+    """What runs may take of an account within one calendar year, in UTC. The newest row applies; a change is a new row."""
+
+    account = models.ForeignKey(
+        BudgetAccount, on_delete=models.PROTECT, related_name="yearly_limits"
+    )
+    most = models.BigIntegerField(
+        null=True, blank=True
+    )  # of ε or ρ, by the rule of the account, in 1e-9; None: no limit
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(most__gte=0), name="yearly_limit_not_negative")
+        ]
+
+    def __str__(self) -> str:
+        return f"Yearly limit of {self.account}"
+
+
+class Earmark(AppendOnly):
+    """A part of an account that is set aside for a purpose: no run can hold it until a custodian frees it."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    account = models.ForeignKey(
+        BudgetAccount, on_delete=models.PROTECT, related_name="earmarks"
+    )
+    purpose = models.CharField(max_length=200)
+    epsilon = models.BigIntegerField(default=0)
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0),
+                name="earmark_amounts_positive",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} ({self.account})"
+
+
+class EarmarkEnd(AppendOnly):
+    """A custodian freed what was earmarked: from now on runs can hold it."""
+
+    earmark = models.OneToOneField(Earmark, on_delete=models.PROTECT, related_name="end")
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"End of {self.earmark}"
+
+
 class LedgerEntry(AppendOnly):
     """One movement of budget. `hash` covers every other field and `previous_hash`: a chain per account."""
 

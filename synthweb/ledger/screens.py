@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from django.core.paginator import Page
+from django.forms import Form
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -15,8 +16,17 @@ from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import chain, checkpoints, consequences, figures, filters, forms, selectors
-from synthweb.ledger.amounts import Amount
+from synthweb.ledger import (
+    allowances,
+    chain,
+    checkpoints,
+    consequences,
+    figures,
+    filters,
+    forms,
+    selectors,
+)
+from synthweb.ledger.amounts import Amount, short_text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
 from synthweb.ledger.protection import Protection
 
@@ -103,6 +113,35 @@ def account_page(
         "length": account.entries.count(),
         "key_name": checkpoints.key_name(),
     }
+
+
+def allowances_of(
+    account: BudgetAccount,
+    *,
+    decides: bool,
+    year: Form | None = None,
+    earmark: Form | None = None,
+) -> dict[str, object]:
+    """What limits the runs of an account besides its cap; forms for who decides about it."""
+    most = allowances.yearly_limit(account)
+    main = selectors.counted(account.rule)[0]
+    shown: dict[str, object] = {
+        "main": main,
+        "yearly_limit": most,
+        "taken_this_year": allowances.taken_this_year(account),
+        "earmarks": [
+            {
+                "earmark": part,
+                "amounts": amounts(selectors.amount_of(part), rule=account.rule),
+            }
+            for part in allowances.open_earmarks(account)
+        ],
+    }
+    if decides:
+        initial = {} if most is None else {"most": short_text(main, most)}
+        shown["year_form"] = year or forms.YearlyLimitForm(account=account, initial=initial)
+        shown["earmark_form"] = earmark or forms.EarmarkForm(account=account)
+    return shown
 
 
 def entry_line(entry: LedgerEntry, *, account: BudgetAccount) -> EntryLine:

@@ -27,6 +27,7 @@ from synthweb.ledger.models import (
     BudgetApproval,
     BudgetRequest,
     Coverage,
+    Earmark,
     GrantPolicy,
     LedgerEntry,
     Rule,
@@ -75,8 +76,8 @@ def counted(rule: str) -> tuple[str, ...]:
     return COUNTED[Rule(rule)]
 
 
-def amount_of(row: LedgerEntry | BudgetRequest | BudgetApproval) -> Amount:
-    """The amount that an entry, a request or an approval states."""
+def amount_of(row: LedgerEntry | BudgetRequest | BudgetApproval | Earmark) -> Amount:
+    """The amount that an entry, a request, an approval or an earmark states."""
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
 
 

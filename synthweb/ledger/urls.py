@@ -46,6 +46,13 @@ urlpatterns = [
     path("requests/<slug:code>/grant/", views.grant, name="grant"),
     path("requests/<slug:code>/refuse/", views.refuse, name="refuse"),
     path("accounts/<slug:code>/", views.account, name="account"),
+    path("accounts/<slug:code>/yearly-limit/", views.yearly_limit, name="yearly-limit"),
+    path("accounts/<slug:code>/earmark/", views.earmark, name="earmark"),
+    path(
+        "accounts/<slug:code>/earmarks/<slug:earmark>/end/",
+        views.end_earmark,
+        name="end-earmark",
+    ),
     path("accounts/<slug:code>/chain/", views.chain_status, name="chain"),
     path("accounts/<slug:code>/head.json", downloads.head, name="head"),
     path("accounts/<slug:code>/entries.<export_kind:kind>", views.entries, name="entries"),

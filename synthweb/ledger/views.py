@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.forms import Form
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -15,9 +16,10 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
-from synthweb.accounts.selectors import can
+from synthweb.accounts.selectors import can, require
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import (
+    allowances,
     chain,
     downloads,
     export,
@@ -28,7 +30,7 @@ from synthweb.ledger import (
     selectors,
     services,
 )
-from synthweb.ledger.models import BudgetRequest
+from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 
@@ -67,11 +69,76 @@ def account(request: SignedInRequest, code: str) -> HttpResponse:
         page.get_page(request.GET.get("page")),
         request.GET.get("delta", ""),
     )
+    context |= screens.allowances_of(budget_account, decides=can(request.user, Need.GRANT))
     context["sees_history"] = can(request.user, Need.OPENINGS)
     context["waiting"] = selectors.requests_for(request.user).filter(
         account=budget_account, state=BudgetRequest.State.OPEN
     )
     return render(request, "ledger/account.html", context)
+
+
+@require_POST
+@login_required
+def yearly_limit(request: SignedInRequest, code: str) -> HttpResponse:
+    """Set what runs may take of an account in a calendar year."""
+    account = _decided_account(request, code)
+    form = forms.YearlyLimitForm(request.POST, account=account)
+    if form.is_valid():
+        allowances.set_yearly_limit(custodian=request.user, account=account, most=form.most)
+        messages.success(request, _("The limit applies to every run from now on."))
+        return redirect("ledger:account", code)
+    return _account_again(request, account, year=form)
+
+
+@require_POST
+@login_required
+def earmark(request: SignedInRequest, code: str) -> HttpResponse:
+    """Set aside a part of an account."""
+    account = _decided_account(request, code)
+    form = forms.EarmarkForm(request.POST, account=account)
+    if form.is_valid():
+        try:
+            allowances.earmark(
+                custodian=request.user,
+                account=account,
+                amount=form.amount,
+                purpose=form.cleaned_data["purpose"],
+            )
+            messages.success(
+                request, _("It is set aside: no run can hold it until you free it.")
+            )
+            return redirect("ledger:account", code)
+        except Refused as refusal:
+            forms.add_refusal(form, refusal)
+    return _account_again(request, account, earmark=form)
+
+
+@require_POST
+@login_required
+def end_earmark(request: SignedInRequest, code: str, earmark: str) -> HttpResponse:
+    """Free what was set aside."""
+    account = _decided_account(request, code)
+    allowances.end_earmark(custodian=request.user, account=account, code=earmark)
+    messages.success(request, _("Runs can hold it from now on."))
+    return redirect("ledger:account", code)
+
+
+def _decided_account(request: SignedInRequest, code: str) -> BudgetAccount:
+    """An account that the person may read and decide about."""
+    account = selectors.account_for(request.user, code)
+    require(request.user, Need.GRANT)
+    return account
+
+
+def _account_again(
+    request: SignedInRequest, account: BudgetAccount, **shown: Form
+) -> HttpResponse:
+    """The page of an account with a form that was not accepted."""
+    narrow = filters.EntryFilter({}, account=account)
+    page = Paginator(selectors.entries_for(request.user, account.code), ENTRIES_A_PAGE)
+    context = screens.account_page(account, narrow, page.get_page(1), "")
+    context |= screens.allowances_of(account, decides=True, **shown)
+    return render(request, "ledger/account.html", context, status=422)
 
 
 @require_GET

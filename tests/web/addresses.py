@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
+from synthweb.ledger.models import Earmark
 from synthweb.notifications.models import Webhook
 from synthweb.releases import public_links, services
 from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
@@ -83,6 +84,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "token": PUBLIC_TOKEN,
         "link": _public_link(scene).code,
         "check_code": _check(scene),
+        "earmark": _earmark(scene),
     }
 
 
@@ -128,6 +130,14 @@ def _webhook(cast: Cast) -> str:
         user=cast.steward, url="https://example.org/hook", events=[]
     )
     return webhook.code
+
+
+def _earmark(scene: Scene) -> str:
+    """A part of the account that is set aside; so little that no run of the tests misses it."""
+    earmark, _ = Earmark.objects.get_or_create(
+        account=scene.account, purpose="Later", defaults={"epsilon": 1}
+    )
+    return earmark.code
 
 
 def _token(cast: Cast) -> str:

@@ -14,8 +14,11 @@ from synthweb.ledger.models import (
     BudgetApproval,
     BudgetRequest,
     Coverage,
+    Earmark,
+    EarmarkEnd,
     GrantPolicy,
     LedgerEntry,
+    YearlyLimit,
 )
 from synthweb.lib import append_only
 from synthweb.lib.errors import AppendOnlyViolation
@@ -31,6 +34,9 @@ TABLES = [
     Coverage,
     BudgetApproval,
     GrantPolicy,
+    YearlyLimit,
+    Earmark,
+    EarmarkEnd,
     ReleaseMark,
 ]
 
@@ -43,6 +49,10 @@ def written(db):
     BudgetApproval.objects.create(
         request=BudgetRequest.objects.get(), custodian=who.custodian, reason="Agreed."
     )
+    account = Coverage.objects.get().account
+    YearlyLimit.objects.create(account=account, actor="system")
+    earmark = Earmark.objects.create(account=account, purpose="Later", actor="system")
+    EarmarkEnd.objects.create(earmark=earmark, actor="system")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
     release = Release.objects.create(

@@ -230,6 +230,12 @@ POST   ledger/requests/<slug:code>/grant/                            302    404 
 GET    ledger/requests/<slug:code>/refuse/                           405    405    405    405    405    405    405    405
 POST   ledger/requests/<slug:code>/refuse/                           302    404    403    403    403    422    403    403
 GET    ledger/accounts/<slug:code>/                                  302    404    403    403    200    200    200    200
+GET    ledger/accounts/<slug:code>/yearly-limit/                     405    405    405    405    405    405    405    405
+POST   ledger/accounts/<slug:code>/yearly-limit/                     302    404    403    403    403    302    403    403
+GET    ledger/accounts/<slug:code>/earmark/                          405    405    405    405    405    405    405    405
+POST   ledger/accounts/<slug:code>/earmark/                          302    404    403    403    403    422    403    403
+GET    ledger/accounts/<slug:code>/earmarks/<slug:earmark>/end/      405    405    405    405    405    405    405    405
+POST   ledger/accounts/<slug:code>/earmarks/<slug:earmark>/end/      302    404    403    403    403    302    403    403
 GET    ledger/accounts/<slug:code>/chain/                            302    404    403    403    200    200    200    200
 GET    ledger/accounts/<slug:code>/head.json                         302    404    403    403    200    200    200    200
 GET    ledger/accounts/<slug:code>/entries.<export_kind:kind>        302    404    403    403    200    200    200    200
