@@ -47,9 +47,6 @@ WITH_SCHEMA: tuple[Kind, ...] = (
     "dta",
 )  # they say themselves how they are written
 BASKETS: tuple[Kind, ...] = ("baskets", "baskets.gz")
-UPLOADED: tuple[Kind, ...] = tuple(
-    kind for kind in KINDS if kind not in BASKETS
-)  # what the web application takes
 PACKED: tuple[Kind, ...] = (
     "csv.gz",
     "json.gz",
@@ -97,6 +94,7 @@ MEDIA_TYPES: dict[str, Kind] = {
     "application/x-spss-sav": "sav",
     "application/x-stata-dta": "dta",
     "application/zip": "zip",
+    "text/x-baskets": "baskets",
 }
 _GZIPPED: tuple[Kind, ...] = ("json.gz", "baskets.gz")
 _ZIP = b"PK\x03\x04"

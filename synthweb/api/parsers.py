@@ -253,6 +253,12 @@ class StataParser(CsvParser):
     media_type = "application/x-stata-dta"
 
 
+class BasketParser(CsvParser):
+    """A list of baskets, one a line."""
+
+    media_type = "text/x-baskets"
+
+
 def kind_of(content_type: str) -> Kind:
     """What the vault calls a body of this type; only types with a parser here get this far."""
     return MEDIA_TYPES[content_type.split(";")[0].strip().lower()]

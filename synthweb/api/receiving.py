@@ -24,6 +24,7 @@ FILES = [
     parsers.OldWorkbookParser,
     parsers.SpssParser,
     parsers.StataParser,
+    parsers.BasketParser,
 ]
 
 

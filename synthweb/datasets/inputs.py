@@ -145,6 +145,16 @@ _LABELS = {
         _("Filled with leading zeros: 5 for 01234."),
     ),
     "unpadded": (_("Days and months below ten have one digit, as 2/9/21"), ""),
+    "items": (
+        _("Items"),
+        _("Those that matter, one a line; others are left out of their baskets."),
+    ),
+    "keep": (
+        _("How many items a run chooses"),
+        _("Those that most baskets have, for a tenth of its budget. Empty: 50."),
+    ),
+    "items_between": (_("Items are separated by"), ""),
+    "wide": (_("Synthetic tables have a column of 0 and 1 for each item"), ""),
     "missing_empty": (_("An empty cell means missing"), ""),
     "separate_markers": (
         _("Keep each marker in samples, for the budget of one more column"),
@@ -159,7 +169,7 @@ def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     form = FORMS[kind]
     label, hint = map(str, form.labels.get(key) or _LABELS[key])
-    if key in ("values", "beside", "located", "set_values", "set_replace", "document"):
+    if key in ("values", "beside", "located", "set_values", "set_replace", "document", "items"):
         return Input(
             key=key,
             label=label,
@@ -167,7 +177,7 @@ def of(key: str, kind: str, value: str) -> Input:
             value=value,
             type="area",
             wide=True,
-            fills=key == "set_values",
+            fills=key in ("set_values", "items"),
         )
     if key in (
         "ordered",
@@ -177,6 +187,7 @@ def of(key: str, kind: str, value: str) -> Input:
         "leading",
         "grouped",
         "unpadded",
+        "wide",
         *CLASSES,
         *sets.SIGNS,
     ):

@@ -14,10 +14,10 @@ from synth_engine.formats import (
     DELIMITERS,
     ENCODINGS,
     ERROR_CELLS,
+    KINDS,
     PACKED,
     QUOTES,
     THOUSANDS,
-    UPLOADED,
     WORKBOOKS,
     Dialect,
     endings,
@@ -78,13 +78,13 @@ class NameForm(forms.Form):
 def file_attributes() -> dict[str, str]:
     """What the input and its script have to know of the kinds that are taken. A browser offers files by the last part of
     their names alone: `.csv.gz` is offered as `.gz`."""
-    taken = endings(UPLOADED)
+    taken = endings(KINDS)
     offered = dict.fromkeys(f".{ending.rpartition('.')[2]}" for ending in taken)
     return {
         "accept": ",".join(offered),
         "data-endings": " ".join(taken),
         "data-packed": " ".join(ending for ending in taken if ending in endings(PACKED)),
-        "data-unknown": _sentence(unknown_ending(UPLOADED)),
+        "data-unknown": _sentence(unknown_ending(KINDS)),
     }
 
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from synth_engine.formats import (
+    BASKETS,
     JSON,
     KIND_NAMES,
     QUESTIONS,
@@ -48,9 +49,9 @@ def form(dataset: Dataset, evidence: Mapping[str, Any] | None = None) -> dict[st
         "dataset": dataset,
         "blocked": datasets.blocked(dataset),
         "sentence": sentence or "",
-        # Files with a schema and JSON state their form themselves: there is nothing to choose.
+        # Files with a schema, JSON and lists of baskets state their form themselves: there is nothing to choose.
         "dialect_form": None
-        if dataset.file_kind in (*WITH_SCHEMA, *JSON)
+        if dataset.file_kind in (*WITH_SCHEMA, *JSON, *BASKETS)
         else DialectForm.of(dataset, words=(evidence or {}).get("words")),
         "questions": [QUESTIONS[one][0] for one in dialect.asked] if dialect else [],
         "first_lines": (evidence or {}).get("lines", []),

@@ -12,7 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from synth_engine import formats
-from synth_engine.formats import DELIMITED, ENDINGS, UPLOADED, Kind
+from synth_engine.formats import DELIMITED, ENDINGS, KINDS, Kind
 from synthweb.datasets.models import Dataset
 from synthweb.runs import worker
 from synthweb.runs.models import TableErrand
@@ -42,19 +42,19 @@ def chosen(page: Keyboard, path: Path, content: bytes) -> str:
 def test_names_of_every_ending_are_let_through_and_others_are_refused(
     page: Keyboard, tmp_path: Path
 ) -> None:
-    for ending in formats.endings(UPLOADED):
+    for ending in formats.endings(KINDS):
         assert chosen(page, tmp_path / f"People{ending}", b"x") == "", ending
         assert chosen(page, tmp_path / f"PEOPLE{ending.upper()}", b"x") == "", ending
         name = page.browser.find_element(By.NAME, "name")
         assert name.get_attribute("value") == "PEOPLE"
-    others = [ending for ending in ENDINGS if ending not in formats.endings(UPLOADED)]
+    others = [ending for ending in ENDINGS if ending not in formats.endings(KINDS)]
     for ending in [*others, ".pdf", ".ods", ""]:
         assert "name ends neither in .csv" in chosen(
             page, tmp_path / f"people{ending}", b"x"
         ), ending
 
 
-@pytest.mark.parametrize("kind", UPLOADED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_file_of_every_kind_is_uploaded_and_read(
     page: Keyboard, tmp_path: Path, kind: Kind
 ) -> None:

@@ -17,6 +17,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import DomainError
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import draft, selectors, services
+from synthweb.datasets.draft_to_attribute import attribute_of
 from synthweb.datasets.models import Dataset, DomainVersion, Preview
 from synthweb.datasets.services import terms
 from tests.cast import Cast
@@ -264,20 +265,19 @@ def test_an_unsound_document_is_refused_with_the_reason(
     "basket",
     [
         {"kind": "basket", "items": ["bread", "milk"]},
-        {"kind": "weak-basket", "values": {"set": "integers", "low": 0, "high": 99}},
+        {
+            "kind": "weak-basket",
+            "values": {"set": "integers", "low": 0, "high": 99},
+            "separator": ";",
+            "wide": True,
+        },
     ],
 )
-def test_columns_of_baskets_are_for_the_command_line(
-    basket: Any, desk: Desk, cast: Cast
-) -> None:
-    document = {"attributes": [{"name": "sector"} | basket]}
-    page = bring(desk, document)
-    assert "columns of baskets are not taken here" in page
-    assert "sector" in page
-    assert "python -m synth_engine synthesize" in page
-    with pytest.raises(DomainError, match="baskets"):
-        services.declare_domain(actor=cast.steward, dataset=desk.dataset, document=document)
-    assert not DomainVersion.objects.filter(dataset=desk.dataset).exists()
+def test_columns_of_baskets_come_with_a_file(basket: Any, desk: Desk) -> None:
+    bring(desk, {"attributes": [{"name": "sector"} | basket]})
+    assert desk.draft["columns"]["sector"]["kind"] == basket["kind"]
+    described = attribute_of("sector", desk.draft["columns"]["sector"]).to_json()
+    assert all(described[key] == value for key, value in basket.items() if key != "values")
 
 
 def test_without_a_preview_and_a_draft_the_table_is_to_be_read_again(

@@ -207,8 +207,8 @@ FOREIGN = {
     "people.xlsx": (b"PK\x03\x04rest", "ZIP archive"),
     "people.sav": (b"a,b\n1,2\n", "no file of the kind SPSS"),
     "people.ods": (b"PK\x03\x04rest", "neither in .csv"),
-    "baskets.dat": (b"bread milk\n", "python -m synth_engine"),
-    "baskets.dat.gz": (gzip.compress(b"bread milk\n"), "lists of baskets are not taken here"),
+    "baskets.dat": (b"PK\x03\x04rest", "ZIP archive"),
+    "baskets.dat.gz": (b"bread milk\n", "gzip"),
     "people.parquet": (b"PAR1\x15rest", "cut short"),
     "csv.parquet": (b"a,b\n1,2\n", "not a Parquet"),
     "excel.pq": (b"PK\x03\x04rest", "Excel"),
@@ -223,7 +223,6 @@ FOREIGN = {
     "two.zip": (zipped({"a.csv": b"a\n1\n", "b.csv": b"a\n1\n"}), "more than one file"),
     "path.zip": (zipped({"../a.csv": b"a\n1\n"}), "leads out of it"),
     "inner.zip": (zipped({"a.csv": b"%PDF-1.7 rest"}), "PDF"),
-    "baskets.zip": (zipped({"a.dat": b"bread\n"}), "lists of baskets are not taken here"),
     "nested.zip": (zipped({"a.zip": zipped({"a.csv": b"a\n1\n"})}), "archive in an archive"),
     "cut.zip": (zipped({"a.csv": TABLE.encode()})[:-40], "damaged or cut short"),
     "cut-in-the-middle.zip": (

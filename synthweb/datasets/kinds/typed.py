@@ -37,6 +37,7 @@ LABELS = {
     "max_length": "longest",
     "decimals": "digits after the decimal mark",
     "digits_wide": "digits in front",
+    "keep": "how many items a run chooses",
 }
 """What messages call the inputs, whatever the kind."""
 

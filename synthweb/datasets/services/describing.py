@@ -394,7 +394,6 @@ def _store(
     facts: basis.FactCount,
 ) -> DomainVersion:
     domain.require_confirmed()
-    terms.check_kinds(domain)
     terms.check_text(domain.to_json())
     locked = (
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)

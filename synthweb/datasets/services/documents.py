@@ -50,7 +50,6 @@ def read(
     if kind != "domain":
         return kind, dictionaries.read(document, kind=kind), None
     domain = Domain.from_json(document)
-    terms.check_kinds(domain)
     return kind, dictionaries.DictionaryContents(attributes=domain.attributes), domain
 
 

@@ -23,6 +23,8 @@ from synth_engine.formats.zipped import Unzipper
 from synthweb.datasets import files, vault
 
 PIECE = 1 << 20
+_INSIDE: dict[Kind, Kind] = {"csv.gz": "csv", "json.gz": "json", "baskets.gz": "baskets"}
+"""What is packed with gzip."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +45,13 @@ class Intake:
             raise TableError(
                 "unknown kind of file", repair=f"use one of {', '.join(formats.KINDS)}"
             )
-        if file_kind in formats.BASKETS:
-            raise TableError(
-                "lists of baskets are not taken here",
-                repair="use python -m synth_engine synthesize, see docs/baskets.md",
-            )
         self.file_kind = file_kind
         self._head, self._tail = bytearray(), b""
         self._looked = False
         self.size_bytes = 0
         # Keyed: by a plain hash, a reader of the database could test whether a table is here.
         self._key = hmac.new(content_secret(), digestmod=hashlib.sha256)
-        self._unpacker = _Unpacker() if file_kind in ("csv.gz", "json.gz") else None
+        self._unpacker = _Unpacker() if file_kind in _INSIDE else None
         self._unpacked = 0
         self._unpacked_head, self._looked_inside = bytearray(), False
         self._writer = vault.Writer()
@@ -158,7 +155,7 @@ class Intake:
         if head.startswith(formats.GZIP):
             self._refuse(TableError("the table is packed twice", repair="pack the CSV once"))
         try:
-            formats.check_kind("json" if self.file_kind == "json.gz" else "csv", head)
+            formats.check_kind(_INSIDE[self.file_kind], head)
         except TableError as error:
             self._refuse(error)
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from synth_engine.errors import TableError
-from synth_engine.formats import WITH_SCHEMA, Dialect
+from synth_engine.formats import BASKETS, WITH_SCHEMA, Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, selectors, vault
@@ -123,7 +123,7 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
     """Say how the CSV is written. It has to be read again; every later reading goes by this."""
     locked = tables.locked(dataset)
     _check_free(locked)
-    if locked.file_kind in WITH_SCHEMA:
+    if locked.file_kind in (*WITH_SCHEMA, *BASKETS):
         raise Conflict(
             "a file of this kind says itself how it is written",
             repair="upload a CSV to say how to read it",

@@ -119,15 +119,6 @@ def check_text(document: Mapping[str, object]) -> None:
         )
 
 
-def check_kinds(domain: Domain) -> None:
-    """Refuses what the command line alone knows how to describe."""
-    for attribute in domain.baskets:
-        raise attribute.error(
-            "columns of baskets are not taken here",
-            repair="use python -m synth_engine synthesize, see docs/baskets.md",
-        )
-
-
 def check_fixed(dataset: Dataset, domain: Domain) -> None:
     """Once an account pays for the dataset, whom it protects is settled: what was spent was spent for them."""
     fixed, asked = selectors.fixed_terms(dataset), _asked_terms(dataset)
