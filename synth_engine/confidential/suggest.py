@@ -49,6 +49,10 @@ _NAMES = {
     "why": "Nearly every value is different, or long: it may name a record. Left out.",
 }
 _WORDS = "If the words themselves are wanted, “Unknown categories” finds the frequent ones, out of the budget of a release."
+_OCCURRING = (
+    "The list has exactly the texts that occur in this table, so that publishing it tells who is in it: if it is written nowhere, "
+    "“Unknown categories” finds the frequent ones, out of the budget of a release."
+)
 _LEARNED = "Where they lie is learned within the budget, unless bounds are written somewhere."
 _NUMBERS = ("integer", "number", "scale")
 MAX_DECIMALS = 6
@@ -632,7 +636,10 @@ def _text(
         why = f"{different:,} different texts: the {MAX_CATEGORIES} most frequent are listed, all else is other."
         facts = _listed([text for text, _ in frequent], other=True)
         return {**facts, "why": f"{why} {_WORDS}", "hint": Hint(certainty="probable")}
-    why = f"{different} different text{'' if different == 1 else 's'}. A text that is not listed counts as missing, or as the first if none can be."
+    why = (
+        f"{different} different text{'' if different == 1 else 's'}. A text that is not listed counts as missing, or as the "
+        f"first if none can be. {_OCCURRING}"
+    )
     if pc.all(pc.match_substring_regex(texts, "^[0-9]+$")).as_py():
         why = f"Codes with leading zeros are texts and no numbers. {why}"
     return {**_listed(list(times)), "why": why}

@@ -62,7 +62,7 @@ def test_a_value_that_looks_like_a_script_is_text() -> None:
 
 def test_the_figures_in_the_file_are_those_of_the_report() -> None:
     drawn = json.loads(READ.scripts[0])
-    assert len(drawn) == len(DOMAIN.names) + 5
+    assert len(drawn) == len(DOMAIN.names) + 6
     assert (
         READ.scripts[1].strip().startswith("/**")
         and plotly.offline.get_plotlyjs_version() in READ.scripts[1][:300]
@@ -81,9 +81,9 @@ def test_the_red_bar_stands_on_a_file_with_real_data_and_on_no_other() -> None:
 
 def test_every_figure_has_its_table_and_its_reading() -> None:
     assert (
-        READ.tags.count("table") == len(DOMAIN.names) + 6 + 1 + 2
+        READ.tags.count("table") == len(DOMAIN.names) + 7 + 1 + 2
     )  # columns, other figures, triples, rows of both sides
     assert (
         TEXT.count("<summary>What it shows, and how to read it</summary>")
-        == len(DOMAIN.names) + 7
+        == len(DOMAIN.names) + 8
     )
