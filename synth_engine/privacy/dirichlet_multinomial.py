@@ -91,48 +91,61 @@ def draw_origins(
     shape: tuple[int, int],
     unit: int,
     below: UniformBelow,
+    copies: int = 1,
 ) -> Counts:
-    """Resample the origins of as many records of each group as it has: int64, group by group.
+    """Resample the origins of as many records of each group as it has, or of so many `copies` of each: int64, group by group.
 
     groups, origins: of each record, as codes below `shape`. parts: the prior of one origin, for each group. unit: balls of
     one record. Errors: PrivacyError for an urn beyond 2^62 balls.
     """
     sizes = np.bincount(groups, minlength=shape[0])
-    # The fullest urn holds n records, n - 1 earlier draws and the prior: all fit int64.
+    # The fullest urn holds n records, earlier draws and the prior: all fit int64.
     largest = max(
-        (int(n) * 2 * unit + int(p) * shape[1] for n, p in zip(sizes, parts, strict=True) if n),
+        (
+            int(n) * (1 + copies) * unit + int(p) * shape[1]
+            for n, p in zip(sizes, parts, strict=True)
+            if n
+        ),
         default=0,
     )
     if largest > MAX_URN_BALLS:
         raise PrivacyError("the prior is too large to be drawn from")
     own = origins[np.argsort(groups, kind="stable")].astype(np.int64)
-    group = np.repeat(np.arange(shape[0]), sizes)
-    position = np.arange(group.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    drawn = sizes * copies
+    group = np.repeat(np.arange(shape[0]), drawn)
+    position = np.arange(group.size) - np.repeat(np.cumsum(drawn) - drawn, drawn)
     at_first = sizes * unit + parts * shape[1]
     # Each earlier draw of the group has added `unit` balls.
     balls = below(at_first[group] + position * unit)
-    result: Counts = _origins(balls, own, sizes, parts, shape[1], unit)
+    result: Counts = _origins(balls, own, sizes, parts, shape[1], unit, copies)
     return result
 
 
 @numba.njit(cache=True)
 def _origins(
-    balls: Counts, own: Counts, sizes: Counts, parts: Counts, origins: int, unit: int
+    balls: Counts,
+    own: Counts,
+    sizes: Counts,
+    parts: Counts,
+    origins: int,
+    unit: int,
+    copies: int,
 ) -> Counts:
     """The origin that each ball belongs to. own: the origins of the records, group by group."""
     chosen = np.empty(balls.size, dtype=np.int64)
-    first = 0
+    record = first = 0
     for group in range(sizes.size):
         of_records = sizes[group] * unit
         of_prior = of_records + parts[group] * origins
-        for index in range(first, first + sizes[group]):
+        for index in range(first, first + sizes[group] * copies):
             ball = balls[index]
             if ball < of_records:
-                chosen[index] = own[first + ball // unit]
+                chosen[index] = own[record + ball // unit]
             elif ball < of_prior:
                 chosen[index] = (ball - of_records) // parts[group]
             else:
                 # A ball that an earlier draw of the same group added.
                 chosen[index] = chosen[first + (ball - of_prior) // unit]
-        first += sizes[group]
+        record += sizes[group]
+        first += sizes[group] * copies
     return chosen

@@ -205,8 +205,8 @@ class ThresholdTree:
 class DirichletMultinomial:
     """Groups of records drawn anew, each from the Dirichlet-multinomial law whose parameters are its counts by origin plus a
     prior (docs/proofs/resample.md). priors: (size, parts) by increasing size of groups; every one of `origins` origins has
-    a prior of parts / unit records. Groups of a size that have fewer origins: (size, parts, how many). It has (epsilon, delta),
-    which add up, and neither a rho nor a mu.
+    a prior of parts / unit records. Groups of a size that have fewer origins: (size, parts, how many). copies: records drawn
+    for each record. It has (epsilon, delta), which add up, and neither a rho nor a mu.
     """
 
     law: ClassVar[str] = "dirichlet-multinomial"
@@ -215,9 +215,15 @@ class DirichletMultinomial:
     origins: int
     unit: int
     priors: tuple[tuple[int, ...], ...]
+    copies: int = 1
 
     def __post_init__(self) -> None:
-        numbers = (self.origins, self.unit, *(n for prior in self.priors for n in prior))
+        numbers = (
+            self.origins,
+            self.unit,
+            self.copies,
+            *(n for prior in self.priors for n in prior),
+        )
         if any(type(n) is not int or n < 1 for n in numbers) or any(
             len(prior) not in (2, 3) for prior in self.priors
         ):
@@ -280,6 +286,7 @@ class DirichletMultinomial:
             "unit": self.unit,
             "priors": [list(pair) for pair in self.priors],
         }
+        prior |= {} if self.copies == 1 else {"copies": self.copies}
         return {"law": self.law, **loss, **prior}
 
 

@@ -1,6 +1,6 @@
 """The least prior of a Dirichlet-multinomial resampling, from (epsilon, delta), group size and number of origins alone.
 
-A group of n records over k origins has counts n_1, …, n_k; m = n new records are drawn from the Dirichlet-multinomial law
+A group of n records over k origins has counts n_1, …, n_k; m = c n new records, c copies of each, are drawn from the Dirichlet-multinomial law
 with parameters n_i + alpha. Neighbours have the same groups, and one record of a group has another origin
 (docs/proofs/resample.md; Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008, "Privacy: Theory meets practice on the map").
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -34,34 +35,37 @@ _NUDGE = 1.0005
 _NEGLIGIBLE = 1e-16
 
 
-def pure_parts(epsilon: Fraction, *, size: int) -> int:
-    """The least prior, in parts, for epsilon-differential privacy: alpha >= n / (exp(epsilon) - 1) (Theorem 4.1)."""
-    alpha = size / math.expm1(epsilon) * (1 + 1e-12)
+def pure_parts(epsilon: Fraction, *, size: int, copies: int = 1) -> int:
+    """The least prior, in parts, for epsilon-differential privacy: alpha >= m / (exp(epsilon) - 1) (Theorem 4.1)."""
+    alpha = size * copies / math.expm1(epsilon) * (1 + 1e-12)
     return max(1, math.ceil(alpha * UNIT))
 
 
-def delta_of(size: int, *, alpha: float, origins: int, epsilon: float) -> float:
+def delta_of(
+    size: int, *, alpha: float, origins: int, epsilon: float, copies: int = 1
+) -> float:
     """An upper bound of the delta of one group at epsilon, up to rounding (docs/proofs/resample.md).
 
     It is the largest over x of the expectation of (1 - exp(epsilon) a / (m + a))+, a = x - 1 + alpha, where m is how often
     an origin of x records is drawn. No union over origins is needed.
     """
-    return float(_delta(size, alpha, alpha * origins, epsilon))
+    return float(_delta(size, size * copies, alpha, alpha * origins, epsilon))
 
 
 @lru_cache(maxsize=64)
 def parts(
-    epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins: int
+    epsilon: Fraction, delta: Fraction, *, sizes: tuple[int, ...], origins: int, copies: int = 1
 ) -> dict[int, int]:
     """The prior of each origin, in parts, by group size: about the least with which the group has at most delta."""
-    if delta == 0 or origins == 1:
-        return {size: pure_parts(epsilon, size=size) if origins > 1 else 1 for size in sizes}
+    if origins == 1:
+        return dict.fromkeys(sizes, 1)
+    if delta == 0:
+        return {size: pure_parts(epsilon, size=size, copies=copies) for size in sizes}
     by_size: dict[int, int] = {}
     near = 0.0
     for size in sorted(sizes):
-        by_size[size] = _parts(
-            size, origins, float(epsilon), float(delta) * (1 - _MARGIN), near=near
-        )
+        group = _Group(size=size, drawn=size * copies, origins=origins)
+        by_size[size] = _parts(group, float(epsilon), float(delta) * (1 - _MARGIN), near=near)
         near = by_size[size] / UNIT
     return {size: by_size[size] for size in sizes}
 
@@ -86,7 +90,13 @@ def required(
         raise PrivacyError("the prior is too large to be drawn from")
     epsilon, max_delta = float(event.epsilon), float(event.delta)
     if any(
-        delta_of(size, alpha=weight / event.unit, origins=number, epsilon=epsilon)
+        delta_of(
+            size,
+            alpha=weight / event.unit,
+            origins=number,
+            epsilon=epsilon,
+            copies=event.copies,
+        )
         * (1 + _MARGIN / 2)
         > max_delta
         for size, (weight, number) in priors.items()
@@ -97,10 +107,11 @@ def required(
 
 
 def largest_urn(event: DirichletMultinomial, *, totals: Iterable[int]) -> int:
-    """The most balls in an urn: those of n records, of n - 1 earlier draws and of the prior of all origins."""
-    priors = event.by_size
+    """The most balls in an urn: those of n records, of earlier draws and of the prior of all origins."""
+    priors, times = event.by_size, 1 + event.copies
     return max(
-        (2 * n * event.unit + priors[n][0] * priors[n][1] for n in set(totals) if n), default=0
+        (times * n * event.unit + priors[n][0] * priors[n][1] for n in set(totals) if n),
+        default=0,
     )
 
 
@@ -109,29 +120,35 @@ def groups(totals: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted({int(total) for total in totals if total}))
 
 
-def _parts(size: int, origins: int, epsilon: float, delta: float, *, near: float) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """size: its records. drawn: how many new ones."""
+
+    size: int
+    drawn: int
+    origins: int
+
+    def delta(self, alpha: float, epsilon: float) -> float:
+        """Its delta with this prior of each origin, in records."""
+        return float(_delta(self.size, self.drawn, alpha, alpha * self.origins, epsilon))
+
+
+def _parts(group: _Group, epsilon: float, delta: float, *, near: float) -> int:
     """The prior of one group size, in parts, by bisection. near: the prior of the next smaller group, where the search begins."""
-    pure_prior = size / math.expm1(epsilon) * (1 + 1e-12)
+    pure_prior = group.drawn / math.expm1(epsilon) * (1 + 1e-12)
     low, high = 0.0, pure_prior
     guess = near
-    while 0 < guess < pure_prior and _delta(size, guess, guess * origins, epsilon) > delta:
+    while 0 < guess < pure_prior and group.delta(guess, epsilon) > delta:
         low, guess = guess, guess * 1.25
     high = min(pure_prior, guess) if guess > 0 else pure_prior
     for _ in range(_STEPS):
         if high - low <= max(1e-6 * high, 0.5 / UNIT):
             break
         middle = (low + high) / 2
-        low, high = (
-            (middle, high)
-            if _delta(size, middle, middle * origins, epsilon) > delta
-            else (low, middle)
-        )
+        low, high = (middle, high) if group.delta(middle, epsilon) > delta else (low, middle)
     # The search ended between whole parts; the delta of the returned one is computed.
     prior_parts = max(1, math.ceil(high * UNIT))
-    while (
-        prior_parts < pure_prior * UNIT
-        and _delta(size, prior_parts / UNIT, prior_parts / UNIT * origins, epsilon) > delta
-    ):
+    while prior_parts < pure_prior * UNIT and group.delta(prior_parts / UNIT, epsilon) > delta:
         prior_parts = math.ceil(prior_parts * _NUDGE) + 1
     return min(prior_parts, max(1, math.ceil(pure_prior * UNIT)))
 
@@ -153,7 +170,7 @@ def log_mass(m: float, n: float, first: float, second: float) -> float:
 
 
 @numba.njit(cache=True)
-def _delta(n: int, alpha: float, total: float, epsilon: float) -> float:
+def _delta(n: int, drawn: int, alpha: float, total: float, epsilon: float) -> float:
     largest = 0.0
     grown, weight = math.expm1(epsilon), math.exp(epsilon)
     for x in range(1, n + 1):
@@ -161,14 +178,16 @@ def _delta(n: int, alpha: float, total: float, epsilon: float) -> float:
         # The least m with a positive part, m > (exp(epsilon) - 1) a; too small by one where
         # rounding is in doubt, which adds zero.
         m = math.floor(grown * a * (1 - 1e-12)) + 1
-        if m > n:
+        if m > drawn:
             break
         first, second = x + alpha, n - x + total - alpha
-        mass, excess = math.exp(log_mass(m, n, first, second)), 0.0
-        while m <= n:
+        mass, excess = math.exp(log_mass(m, drawn, first, second)), 0.0
+        while m <= drawn:
             excess += mass * max(0.0, 1 - weight * a / (m + a))
             # The ratio of neighbouring masses falls with m, so what is left is at most a geometric series.
-            ratio = (n - m) * (first + m) / ((m + 1) * (second + n - m - 1)) if m < n else 0.0
+            ratio = 0.0
+            if m < drawn:
+                ratio = (drawn - m) * (first + m) / ((m + 1) * (second + drawn - m - 1))
             mass *= ratio
             m += 1
             if ratio < 1 and mass <= _NEGLIGIBLE * (1 - ratio) * (excess + largest):

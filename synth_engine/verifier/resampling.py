@@ -1,8 +1,8 @@
 """The verifier recomputes the delta of resampled groups, which are Dirichlet-multinomial, in whole-number arithmetic alone.
 
 Standard library only, and nothing shared with what writes receipts. One record of a group of n leaves an origin of x records.
-With w / unit as the prior of each of k origins, M of the n new records have that origin, M of the beta-binomial law whose masses
-satisfy p(m+1) / p(m) = (n - m)(unit x + w + unit m) / ((m + 1)(rest + unit (n - m - 1))), rest = unit (n - x) + (k - 1) w. Delta is
+With w / unit as the prior of each of k origins, M of the N = copies * n new records have that origin, M of the beta-binomial law whose masses
+satisfy p(m+1) / p(m) = (N - m)(unit x + w + unit m) / ((m + 1)(rest + unit (N - m - 1))), rest = unit (n - x) + (k - 1) w. Delta is
 at most the largest, over x, of the expectation of (1 - exp(epsilon) a / (M + a))+, a = x - 1 + w / unit.
 """
 
@@ -19,7 +19,7 @@ _MASS_DIGITS = 128
 """The bits of a mass. Its exponent is stored separately, so that a small mass has as many."""
 _DELTA_GRID = 160
 """Bits of a delta, which is rounded up."""
-_MAX_GROUP_SIZE, _MAX_PARTS = 10**7, 2**80
+_MAX_GROUP_SIZE, _MAX_PARTS, _MAX_COPIES = 10**7, 2**80, 1_000
 _MAX_STEPS = 40_000_000
 _Mass = tuple[int, int]
 
@@ -27,9 +27,18 @@ _Mass = tuple[int, int]
 def is_prior(noise: Mapping[str, object]) -> bool:
     """Whether the noise of a resampling is well formed: positive whole numbers, sizes in order. Groups of a size that have
     fewer origins than others state how many."""
-    if set(noise) != {"law", "epsilon", "delta", "origins", "unit", "priors"} or not isinstance(
-        noise["priors"], list
-    ):
+    if set(noise) - {"copies"} != {
+        "law",
+        "epsilon",
+        "delta",
+        "origins",
+        "unit",
+        "priors",
+    } or not isinstance(noise["priors"], list):
+        return False
+    copies = noise.get("copies", 2)
+    # One copy is written by leaving it out, so that a receipt has one form.
+    if type(copies) is not int or not 2 <= copies <= _MAX_COPIES:
         return False
     pairs = noise["priors"]
     if not pairs or not all(isinstance(pair, list) and len(pair) in (2, 3) for pair in pairs):
@@ -50,13 +59,15 @@ def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
     power = Fraction(
         1 << width, exp_bounds(epsilon, width)[1]
     )  # a little less than exp(epsilon)
+    copies = noise.get("copies", 1)
     largest, steps_left = 0, _MAX_STEPS
     for size, weight, *fewer in noise["priors"]:
         origins = fewer[0] if fewer else noise["origins"]
         if origins == 1:
             continue  # every record has the one origin
+        prior = _Prior(weight=weight, unit=noise["unit"], origins=origins)
         group_bound, steps = _delta_of_group(
-            size, weight, noise["unit"], origins, power=power, max_steps=steps_left
+            size, size * copies, prior, power=power, max_steps=steps_left
         )
         largest, steps_left = max(largest, group_bound), steps_left - steps
         if steps_left < 0:
@@ -64,31 +75,41 @@ def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
     return Fraction(largest, 1 << _DELTA_GRID)
 
 
+@dataclass(frozen=True)
+class _Prior:
+    """weight: the prior of one origin, in parts of 1 / unit. origins: how many there are."""
+
+    weight: int
+    unit: int
+    origins: int
+
+
 def _delta_of_group(
-    n: int, weight: int, unit: int, origins: int, *, power: Fraction, max_steps: int
+    n: int, drawn: int, prior: _Prior, *, power: Fraction, max_steps: int
 ) -> tuple[int, int]:
     """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next.
 
-    n: records of the group. weight: the prior of one origin, in parts of 1 / unit. It stops after more than `max_steps`
-    steps, and what it returns then is no bound.
+    n: records of the group. drawn: new records. It stops after more than `max_steps` steps, and what it returns then is no
+    bound.
     """
-    # Machanavajjhala et al. 2008, Theorem 4.1: with alpha >= n / (exp(epsilon) - 1) delta is 0.
-    if weight * (power - 1) >= unit * n:
+    weight, unit, origins = prior.weight, prior.unit, prior.origins
+    # Machanavajjhala et al. 2008, Theorem 4.1: with alpha >= m / (exp(epsilon) - 1) delta is 0.
+    if weight * (power - 1) >= unit * drawn:
         return 0, 1
     # Refused before the work is done, so that a hostile receipt costs no more than the limit.
-    if 2 * n > max_steps:
+    if 2 * drawn > max_steps:
         return 0, max_steps + 1
     grown = power - 1
     others, all_of_them = (origins - 1) * weight, unit * n + origins * weight
-    m, largest, steps = 0, 0, 2 * n
-    mass = _none_drawn(n, others + unit * (n - 1), all_of_them, unit)
+    m, largest, steps = 0, 0, 2 * drawn
+    mass = _none_drawn(drawn, others + unit * (n - 1), all_of_them, unit)
     for x in range(1, n + 1):
         own, rest = unit * x + weight, unit * (n - x) + others
-        group = _Group(n=n, own=own, rest=rest, unit=unit)
+        group = _Group(drawn=drawn, own=own, rest=rest, unit=unit)
         first = (
             _whole_units(grown * (own - unit), unit) + 1
         )  # the least m at which the expectation has a part
-        if first > n:
+        if first > drawn:
             break
         while m < first:
             mass, m = _mass_times(mass, *_step(m, group)), m + 1
@@ -97,11 +118,12 @@ def _delta_of_group(
         if steps > max_steps:
             return largest, steps
         if x < n:  # from x to x + 1 with the same m
+            left = drawn - m
             mass = (
                 _mass_times(
-                    mass, (own + unit * m) * (rest - unit), own * (rest + unit * (n - m - 1))
+                    mass, (own + unit * m) * (rest - unit), own * (rest + unit * (left - 1))
                 )
-                if m < n
+                if left
                 else _mass_times(mass, own + unit * m, own)
             )
     return largest, steps
@@ -109,9 +131,9 @@ def _delta_of_group(
 
 @dataclass(frozen=True)
 class _Group:
-    """n: records. own, rest: the posterior of one origin and of the others, in parts of 1 / unit."""
+    """drawn: new records. own, rest: the posterior of one origin and of the others, in parts of 1 / unit."""
 
-    n: int
+    drawn: int
     own: int
     rest: int
     unit: int
@@ -127,7 +149,7 @@ def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tup
         part = max(0, below * den - num)
         total += _mass_in_grid(_mass_times(mass, part, below * den)) if part else 0
         steps += 1
-        if m == group.n:
+        if m == group.drawn:
             return total, steps
         up, down = _step(m, group)
         mass, m = _mass_times(mass, up, down), m + 1
@@ -137,17 +159,17 @@ def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tup
                 return total + tail, steps
 
 
-def _none_drawn(n: int, rest: int, everything: int, unit: int) -> _Mass:
+def _none_drawn(drawn: int, rest: int, everything: int, unit: int) -> _Mass:
     """The mass of M = 0."""
     mass = (1, 0)
-    for i in range(n):
+    for i in range(drawn):
         mass = _mass_times(mass, rest + unit * i, everything + unit * i)
     return mass
 
 
 def _step(m: int, group: _Group) -> tuple[int, int]:
     """The ratio of the masses of M = m + 1 and M = m."""
-    left = group.n - m
+    left = group.drawn - m
     return left * (group.own + group.unit * m), (m + 1) * (group.rest + group.unit * (left - 1))
 
 

@@ -108,6 +108,32 @@ def test_a_release_keeps_the_totals_exactly_and_the_homes_of_large_groups(
         assert (found.loc[["north", "south"]].to_numpy() == answers.resampled.values[:2]).all()
 
 
+@pytest.mark.parametrize("points", [True, False])
+def test_several_records_are_drawn_for_each_with_the_totals_as_many_times(
+    tmp_path: Path, points: bool
+) -> None:
+    plan, one = (plan_of(domain_of(points=points), "4", copies=copies) for copies in (3, 1))
+    answers, model = released(tmp_path, plan)
+    drawn = mechanisms.draw_table(model, model.rows, "seed")
+    assert drawn["work"].value_counts().to_dict() == {"north": 1_200, "south": 270}
+    (event,), (single,) = plan.events, one.events
+    assert all(
+        more[1] > less[1]
+        for more, less in zip(event.priors, single.priors, strict=True)  # type: ignore[union-attr]
+    )
+    found = verifier.verify(plan.receipt(answers))
+    assert (found.epsilon, found.delta) == (4, Fraction("1e-6"))
+    assert "copies" not in one.receipt()["calls"][0]["noise"]
+    forged = resealed(plan.receipt(), {"copies": 4})
+    with pytest.raises(VerificationError, match="too small"):
+        verifier.verify(forged)
+
+
+def test_the_papers_priors_are_for_one_record_each() -> None:
+    with pytest.raises(SpecError, match="as many records as there are"):
+        plan_of(domain_of(), copies=2, prior="programme")
+
+
 def test_the_filter_moves_what_the_prior_put_far_away(tmp_path: Path) -> None:
     """At this budget the prior of the south is 209 records for its 90: it puts 31 of them in D, E and F, and 5 or fewer once in
     10⁸ times."""

@@ -81,21 +81,24 @@ def moved(held: Vector, i: int, j: int) -> Vector:
     return tuple(n - (place == i) + (place == j) for place, n in enumerate(held))
 
 
-def worst_delta(n: int, k: int, weight: int, unit: int, epsilon: Fraction) -> Fraction:
-    """The exact delta of resampling a group of n over k origins, over all neighbours in both directions."""
-    weights, power = (weight,) * k, exp_below(epsilon)
+def worst_delta(
+    n: int, k: int, weight: int, unit: int, epsilon: Fraction, *, copies: int = 1
+) -> Fraction:
+    """The exact delta of resampling a group of n over k origins, over all neighbours in both directions. copies: records
+    drawn for each."""
+    weights, power, drawn = (weight,) * k, exp_below(epsilon), n * copies
     worst = 0
     for held in up_to_order(n, k):
-        here = numerators(held, weights, unit, n)
+        here = numerators(held, weights, unit, drawn)
         for i, j in itertools.permutations(range(k), 2):
             if held[i]:
-                there = numerators(moved(held, i, j), weights, unit, n)
+                there = numerators(moved(held, i, j), weights, unit, drawn)
                 pairs = zip(here, there, strict=True)
                 worst = max(
                     worst,
                     sum(max(0, p * power.denominator - q * power.numerator) for p, q in pairs),
                 )
-    return Fraction(worst, power.denominator * rising(unit * n + k * weight, n, unit))
+    return Fraction(worst, power.denominator * rising(unit * n + k * weight, drawn, unit))
 
 
 def disclosure(n: int, k: int, weight: int, unit: int, epsilon: Fraction) -> Fraction:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import log, prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,53 @@ def test_the_law_of_one_group_is_the_formula(n: int, k: int, parts: int, unit: i
     for held in dirichlet.vectors(n, k):
         expected = {m: p for m, p in dirichlet.law(held, (parts,) * k, unit, n).items() if p}
         assert law_of((held,), event) == expected
+
+
+@pytest.mark.parametrize(("n", "k", "parts", "unit"), [(1, 3, 1, 2), (2, 2, 1, 1)])
+def test_several_records_are_drawn_for_each_at_the_loss_of_the_formula(
+    n: int, k: int, parts: int, unit: int
+) -> None:
+    event = replace(event_of({n: parts}, unit=unit, origins=k, epsilon=1), copies=2)
+    laws = {held: law_of((held,), event) for held in dirichlet.vectors(n, k)}
+    for held, law in laws.items():
+        assert law == {
+            m: p for m, p in dirichlet.law(held, (parts,) * k, unit, 2 * n).items() if p
+        }
+    found = max(
+        dirichlet.delta_between(laws[one], laws[other], event.epsilon)
+        for one, other in neighbours(n, k)
+    )
+    claim = resampling.delta_of(n, alpha=parts / unit, origins=k, epsilon=1.0, copies=2)
+    of_one_copy = resampling.delta_of(n, alpha=parts / unit, origins=k, epsilon=1.0)
+    assert of_one_copy < float(found) <= claim * (1 + 1e-9)
+
+
+def test_the_prior_of_one_copy_is_refused_for_two() -> None:
+    (w,) = resampling.parts(Fraction(1), Fraction(1, 100), sizes=(2,), origins=2).values()
+    (more,) = resampling.parts(
+        Fraction(1), Fraction(1, 100), sizes=(2,), origins=2, copies=2
+    ).values()
+    assert more > w
+    unit = resampling.UNIT
+    event = event_of({2: w}, unit=unit, origins=2, epsilon=1, delta=Fraction(1, 100))  # type: ignore[arg-type]
+    session_event = replace(event, copies=2)
+    with pytest.raises(PrivacyError, match="too small"):
+        resampling.required(session_event, totals=(2,), origins=(2,))
+    noise = session_event.to_json()
+    assert verifier_resampling.is_prior(noise)
+    found = verifier_resampling.group_delta(noise, Fraction(1))
+    assert found is not None and found > Fraction(1, 100)
+    enough = replace(session_event, priors=((2, more),))
+    resampling.required(enough, totals=(2,), origins=(2,))
+    found = verifier_resampling.group_delta(enough.to_json(), Fraction(1))
+    assert found is not None and found <= Fraction(1, 100)
+    assert from_json(enough.to_json()) == enough
+
+
+@pytest.mark.parametrize("copies", [0, 1, -2, 2.0, "2", True, 10**6])
+def test_copies_that_are_none_are_refused_by_the_verifier(copies: object) -> None:
+    noise = event_of({2: 3}, unit=2, origins=2, epsilon=1).to_json() | {"copies": copies}
+    assert not verifier_resampling.is_prior(noise)
 
 
 def test_groups_are_drawn_independently_each_with_its_own_prior() -> None:
@@ -383,7 +431,7 @@ def too_small(*args: object, parts: np.ndarray, unit: int, **kwargs: object) -> 
     return honest(*args, parts=9 * parts, unit=10 * unit, **kwargs)  # type: ignore[arg-type]
 
 
-def without_return(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
+def without_return(groups, origins, *, parts, shape, unit, below, copies=1):  # type: ignore[no-untyped-def]
     """The balls that are added are forgotten: parameters of the right size, and another law."""
     bounds = below(np.full(groups.size, groups.size * unit + int(parts[0]) * shape[1]))
     own = np.sort(origins)
@@ -396,7 +444,7 @@ def without_return(groups, origins, *, parts, shape, unit, below):  # type: igno
     return np.array(homes, dtype=np.int64)
 
 
-def only_occupied(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
+def only_occupied(groups, origins, *, parts, shape, unit, below, copies=1):  # type: ignore[no-untyped-def]
     """No prior for origins that nobody comes from."""
     seen = np.unique(origins)
     small = honest(
@@ -410,7 +458,7 @@ def only_occupied(groups, origins, *, parts, shape, unit, below):  # type: ignor
     return seen[small]
 
 
-def shrunk_by_the_data(groups, origins, *, parts, shape, unit, below):  # type: ignore[no-untyped-def]
+def shrunk_by_the_data(groups, origins, *, parts, shape, unit, below, copies=1):  # type: ignore[no-untyped-def]
     """The prior of an origin is kept where the origin before it has records: a chance taken from the data."""
     kept = np.array(
         [home for home in range(shape[1]) if home in origins or home - 1 in origins]
@@ -723,18 +771,21 @@ def test_the_verifier_refuses_a_malformed_prior(malformed: dict[str, object]) ->
         verifier_calls.cost_of(line, 1, verifier_calls.allowed_by(RECEIPT))
 
 
+SIZES_BY_BRUTE_FORCE = ((1, 2, 1), (3, 3, 1), (5, 2, 1), (6, 4, 1), (2, 3, 2), (3, 2, 3))
+"""Records, origins, and records drawn for each."""
+
+
 def test_the_verifier_is_never_below_brute_force_and_near_the_planner() -> None:
-    for (n, k), epsilon in itertools.product(
-        ((1, 2), (3, 3), (5, 2), (6, 4)), ("0.7", "1.2", "3")
-    ):
+    for (n, k, copies), epsilon in itertools.product(SIZES_BY_BRUTE_FORCE, ("0.7", "1.2", "3")):
         for weight in (1, 7, 60):
-            noise = {"origins": k, "unit": 40, "priors": [[n, weight]]}
+            noise: dict[str, Any] = {"origins": k, "unit": 40, "priors": [[n, weight]]}
+            noise |= {} if copies == 1 else {"copies": copies}
             found = verifier_resampling.group_delta(noise, Fraction(epsilon))
             assert found is not None
             assert found >= dirichlet.worst_delta(
-                n, k, weight, 40, Fraction(epsilon)
+                n, k, weight, 40, Fraction(epsilon), copies=copies
             ) - Fraction(1, 10**30)
             planned = resampling.delta_of(
-                n, alpha=weight / 40, origins=k, epsilon=float(epsilon)
+                n, alpha=weight / 40, origins=k, epsilon=float(epsilon), copies=copies
             )
             assert float(found) == pytest.approx(planned, rel=1e-9, abs=1e-40)

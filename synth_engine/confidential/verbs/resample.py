@@ -1,4 +1,4 @@
-"""`resample`: as many records of each group as it publicly has, with origins, or public parts of them, drawn from the
+"""`resample`: as many records of each group as it publicly has, or a public multiple of them, with origins, or public parts of them, drawn from the
 group's own origins and a prior.
 
 Law: the Dirichlet-multinomial distribution of each group by itself. Whether the totals of the table are the declared ones
@@ -65,7 +65,7 @@ def question(
 
     def answer(codes: Codes, sampler: Sampler) -> Resampled:
         groups, origins = codes
-        order = np.repeat(np.arange(shape[0]), np.array(group_totals))
+        order = np.repeat(np.arange(shape[0]), np.array(group_totals) * event.copies)
         drawn_origins = np.empty(order.size, dtype=np.int64)
         for name in sorted(set(group_partings[order])):
             # The groups of one parting have tables of one width, so they are drawn together.
@@ -77,6 +77,7 @@ def question(
                 shape=(shape[0], part_counts[name]),
                 unit=event.unit,
                 below=sampler.below,
+                copies=event.copies,
             )
         return Resampled.of(clique, order, drawn_origins, shape=shape)
 

@@ -66,7 +66,7 @@ class Networks(ComparisonFigure):
 
 def network(report: Report, side: Side) -> list[Edge]:
     """The edges of one table, strongest first."""
-    strengths = {
+    strengths: dict[tuple[str, ...], float] = {
         (pair["attributes"][0], pair["attributes"][1]): pair[f"nmi_{side}"]
         for pair in report["pairs"]
     }

@@ -93,6 +93,15 @@ class OnTheMap(Mechanism):
                 "description": "How large the prior is. The last two bound the chance of a disclosure as the paper does, and "
                 "need more of it than the guarantee does.",
             },
+            "copies": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 20,
+                "default": 1,
+                "title": "Records drawn for each",
+                "description": "So many times as many records are drawn as there are, with the public totals as many times. More show "
+                "less of the chance of one draw, and need more prior at the same epsilon and delta.",
+            },
             "filter": {
                 "type": "boolean",
                 "default": True,
@@ -141,6 +150,7 @@ class OnTheMap(Mechanism):
 
     parts: str = AUTO
     prior: str = "least"
+    copies: int = 1
     filter: bool = True
     decay: str = "fitted"
     decay_miles: float = 6
@@ -260,12 +270,20 @@ class OnTheMap(Mechanism):
             origins=max_parts,
             unit=resampling.UNIT,
             priors=tuple(entries),
+            copies=self.copies,
         )
 
     def _priors(self, spec: Spec, *, sizes: tuple[int, ...], origins: int) -> Priors:
         if self.prior != "least" and not spec.delta:
             raise SpecError("this prior needs a delta above 0", repair='use the prior "least"')
-        least = resampling.parts(spec.epsilon, spec.delta, sizes=sizes, origins=origins)
+        if self.prior != "least" and self.copies > 1:
+            raise SpecError(
+                "the paper's priors are for as many records as there are",
+                repair='use the prior "least", or draw one record for each',
+            )
+        least = resampling.parts(
+            spec.epsilon, spec.delta, sizes=sizes, origins=origins, copies=self.copies
+        )
         if self.prior == "least":
             return least
         epsilon, delta = float(spec.epsilon), float(spec.delta)
@@ -381,7 +399,7 @@ class OnTheMapPlan(Plan):
             if not disaggregated.located:
                 return ""
             off = off + sizes.sum() * np.array(
-                disaggregated.distance_errors(sizes, alpha=self._alpha)
+                disaggregated.distance_errors(sizes, alpha=self._alpha / self.event.copies)
             )
             whole = whole + sizes.sum()
         here, resample = off / np.maximum(whole, 1)
@@ -403,9 +421,11 @@ class OnTheMapPlan(Plan):
 
     @property
     def _alpha(self) -> Floats:
-        """Of each group, the prior of one part, in records."""
-        prior = self.event.by_size
-        return np.array([prior[n][0] / self.event.unit if n else 0.0 for n in self._totals])
+        """Of each group, the prior of one part, in records; as a part of what is drawn, if more is drawn than there are."""
+        prior, copies = self.event.by_size, self.event.copies
+        return np.array(
+            [copies * prior[n][0] / self.event.unit if n else 0.0 for n in self._totals]
+        )
 
     @property
     def against_records(self) -> float:
@@ -415,7 +435,7 @@ class OnTheMapPlan(Plan):
 
     def needs(self, rows: int | None = None) -> ResourceEstimate:
         """Of the cells only those with records are held."""
-        records = self._guess(rows)
+        records = self._guess(rows) * self.event.copies
         placed = set(self.clique) <= {points.column for points in self.domain.points}
         # The filter weighs every part for every group that lies somewhere.
         weighed = sum(map(bool, self._totals)) * self.event.origins if placed else 0
