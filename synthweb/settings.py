@@ -236,6 +236,9 @@ WEBHOOK_NETWORKS = env.list("SYNTHWEB_WEBHOOK_NETWORKS", default=[])
 # --- limits -----------------------------------------------------------------------------------------------------
 ONE_TIME_PASSWORD_HOURS = env.int("SYNTHWEB_ONE_TIME_PASSWORD_HOURS", default=72)
 UPLOAD_MAX_BYTES = env.int("SYNTHWEB_UPLOAD_MAX_BYTES", default=2 * 1024**3)
+RHO = env.float(
+    "SYNTHWEB_RHO", default=0
+)  # of all columns of unknown values; 0: of each its own
 PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
 SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
 DRAWINGS = env.int(

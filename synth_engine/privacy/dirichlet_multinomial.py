@@ -111,9 +111,9 @@ def draw_origins(
     if largest > MAX_URN_BALLS:
         raise PrivacyError("the prior is too large to be drawn from")
     own = origins[np.argsort(groups, kind="stable")].astype(np.int64)
-    drawn = sizes * copies
-    group = np.repeat(np.arange(shape[0]), drawn)
-    position = np.arange(group.size) - np.repeat(np.cumsum(drawn) - drawn, drawn)
+    draws = sizes * copies
+    group = np.repeat(np.arange(shape[0]), draws)
+    position = np.arange(group.size) - np.repeat(np.cumsum(draws) - draws, draws)
     at_first = sizes * unit + parts * shape[1]
     # Each earlier draw of the group has added `unit` balls.
     balls = below(at_first[group] + position * unit)

@@ -64,7 +64,7 @@ def parts(
     by_size: dict[int, int] = {}
     near = 0.0
     for size in sorted(sizes):
-        group = _Group(size=size, drawn=size * copies, origins=origins)
+        group = _Group(size=size, draws=size * copies, origins=origins)
         by_size[size] = _parts(group, float(epsilon), float(delta) * (1 - _MARGIN), near=near)
         near = by_size[size] / UNIT
     return {size: by_size[size] for size in sizes}
@@ -122,20 +122,20 @@ def groups(totals: Iterable[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """size: its records. drawn: how many new ones."""
+    """size: its records. draws: how many new ones."""
 
     size: int
-    drawn: int
+    draws: int
     origins: int
 
     def delta(self, alpha: float, epsilon: float) -> float:
         """Its delta with this prior of each origin, in records."""
-        return float(_delta(self.size, self.drawn, alpha, alpha * self.origins, epsilon))
+        return float(_delta(self.size, self.draws, alpha, alpha * self.origins, epsilon))
 
 
 def _parts(group: _Group, epsilon: float, delta: float, *, near: float) -> int:
     """The prior of one group size, in parts, by bisection. near: the prior of the next smaller group, where the search begins."""
-    pure_prior = group.drawn / math.expm1(epsilon) * (1 + 1e-12)
+    pure_prior = group.draws / math.expm1(epsilon) * (1 + 1e-12)
     low, high = 0.0, pure_prior
     guess = near
     while 0 < guess < pure_prior and group.delta(guess, epsilon) > delta:
@@ -170,7 +170,7 @@ def log_mass(m: float, n: float, first: float, second: float) -> float:
 
 
 @numba.njit(cache=True)
-def _delta(n: int, drawn: int, alpha: float, total: float, epsilon: float) -> float:
+def _delta(n: int, draws: int, alpha: float, total: float, epsilon: float) -> float:
     largest = 0.0
     grown, weight = math.expm1(epsilon), math.exp(epsilon)
     for x in range(1, n + 1):
@@ -178,16 +178,16 @@ def _delta(n: int, drawn: int, alpha: float, total: float, epsilon: float) -> fl
         # The least m with a positive part, m > (exp(epsilon) - 1) a; too small by one where
         # rounding is in doubt, which adds zero.
         m = math.floor(grown * a * (1 - 1e-12)) + 1
-        if m > drawn:
+        if m > draws:
             break
         first, second = x + alpha, n - x + total - alpha
-        mass, excess = math.exp(log_mass(m, drawn, first, second)), 0.0
-        while m <= drawn:
+        mass, excess = math.exp(log_mass(m, draws, first, second)), 0.0
+        while m <= draws:
             excess += mass * max(0.0, 1 - weight * a / (m + a))
             # The ratio of neighbouring masses falls with m, so what is left is at most a geometric series.
             ratio = 0.0
-            if m < drawn:
-                ratio = (drawn - m) * (first + m) / ((m + 1) * (second + drawn - m - 1))
+            if m < draws:
+                ratio = (draws - m) * (first + m) / ((m + 1) * (second + draws - m - 1))
             mass *= ratio
             m += 1
             if ratio < 1 and mass <= _NEGLIGIBLE * (1 - ratio) * (excess + largest):

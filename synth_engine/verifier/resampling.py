@@ -85,31 +85,31 @@ class _Prior:
 
 
 def _delta_of_group(
-    n: int, drawn: int, prior: _Prior, *, power: Fraction, max_steps: int
+    n: int, draws: int, prior: _Prior, *, power: Fraction, max_steps: int
 ) -> tuple[int, int]:
     """The delta of one group in 2^-160, and how many steps it took. Masses go from one m, or one x, to the next.
 
-    n: records of the group. drawn: new records. It stops after more than `max_steps` steps, and what it returns then is no
+    n: records of the group. draws: new records. It stops after more than `max_steps` steps, and what it returns then is no
     bound.
     """
     weight, unit, origins = prior.weight, prior.unit, prior.origins
     # Machanavajjhala et al. 2008, Theorem 4.1: with alpha >= m / (exp(epsilon) - 1) delta is 0.
-    if weight * (power - 1) >= unit * drawn:
+    if weight * (power - 1) >= unit * draws:
         return 0, 1
     # Refused before the work is done, so that a hostile receipt costs no more than the limit.
-    if 2 * drawn > max_steps:
+    if 2 * draws > max_steps:
         return 0, max_steps + 1
     grown = power - 1
     others, all_of_them = (origins - 1) * weight, unit * n + origins * weight
-    m, largest, steps = 0, 0, 2 * drawn
-    mass = _none_drawn(drawn, others + unit * (n - 1), all_of_them, unit)
+    m, largest, steps = 0, 0, 2 * draws
+    mass = _none_drawn(draws, others + unit * (n - 1), all_of_them, unit)
     for x in range(1, n + 1):
         own, rest = unit * x + weight, unit * (n - x) + others
-        group = _Group(drawn=drawn, own=own, rest=rest, unit=unit)
+        group = _Group(draws=draws, own=own, rest=rest, unit=unit)
         first = (
             _whole_units(grown * (own - unit), unit) + 1
         )  # the least m at which the expectation has a part
-        if first > drawn:
+        if first > draws:
             break
         while m < first:
             mass, m = _mass_times(mass, *_step(m, group)), m + 1
@@ -118,7 +118,7 @@ def _delta_of_group(
         if steps > max_steps:
             return largest, steps
         if x < n:  # from x to x + 1 with the same m
-            left = drawn - m
+            left = draws - m
             mass = (
                 _mass_times(
                     mass, (own + unit * m) * (rest - unit), own * (rest + unit * (left - 1))
@@ -131,9 +131,9 @@ def _delta_of_group(
 
 @dataclass(frozen=True)
 class _Group:
-    """drawn: new records. own, rest: the posterior of one origin and of the others, in parts of 1 / unit."""
+    """draws: new records. own, rest: the posterior of one origin and of the others, in parts of 1 / unit."""
 
-    drawn: int
+    draws: int
     own: int
     rest: int
     unit: int
@@ -149,7 +149,7 @@ def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tup
         part = max(0, below * den - num)
         total += _mass_in_grid(_mass_times(mass, part, below * den)) if part else 0
         steps += 1
-        if m == group.drawn:
+        if m == group.draws:
             return total, steps
         up, down = _step(m, group)
         mass, m = _mass_times(mass, up, down), m + 1
@@ -159,17 +159,17 @@ def _expected_excess(mass: _Mass, m: int, group: _Group, power: Fraction) -> tup
                 return total + tail, steps
 
 
-def _none_drawn(drawn: int, rest: int, everything: int, unit: int) -> _Mass:
+def _none_drawn(draws: int, rest: int, everything: int, unit: int) -> _Mass:
     """The mass of M = 0."""
     mass = (1, 0)
-    for i in range(drawn):
+    for i in range(draws):
         mass = _mass_times(mass, rest + unit * i, everything + unit * i)
     return mass
 
 
 def _step(m: int, group: _Group) -> tuple[int, int]:
     """The ratio of the masses of M = m + 1 and M = m."""
-    left = group.drawn - m
+    left = group.draws - m
     return left * (group.own + group.unit * m), (m + 1) * (group.rest + group.unit * (left - 1))
 
 

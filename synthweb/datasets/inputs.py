@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.conf import settings
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.kinds.text import CLASSES
@@ -169,6 +171,8 @@ def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     form = FORMS[kind]
     label, hint = map(str, form.labels.get(key) or _LABELS[key])
+    if key == "rho" and settings.RHO:
+        hint = gettext("ρ. All tables have the same: %(rho)s.") % {"rho": f"{settings.RHO:g}"}
     if key in ("values", "beside", "located", "set_values", "set_replace", "document", "items"):
         return Input(
             key=key,

@@ -75,14 +75,14 @@ def _entry(attribute: Attribute, sides: Sides) -> Json:
     # Codes of values come first; "other" and missing are no values.
     listed = [code for code, label in enumerate(attribute.value_labels) if label != OTHER]
     common = [code for code in listed if real[code] > 0 and synthetic[code] > 0]
-    found, occurring = (
+    recovered, occurring = (
         float(counts[common].sum() / max(1, counts.sum())) for counts in (real, synthetic)
     )
-    value = found * occurring
+    value = recovered * occurring
     verdict = next(verdict for least, verdict in _STEPS if value >= least)
     return {
         "name": attribute.name,
-        "found": round(found, DIGITS),
+        "found": round(recovered, DIGITS),
         "occurring": round(occurring, DIGITS),
         "fidelity": round(value, DIGITS),
         "verdict": verdict,

@@ -60,8 +60,10 @@ class Networks(ComparisonFigure):
         names = [
             name for name in report["columns"] if any(name in edge for edge in edges["real"])
         ]
-        drawing = drawn(report, names, edges) if len(names) <= MAX_DRAWN_COLUMNS else None
-        return [make_card(report, "networks", reading, table, line, figure=drawing)]
+        picture = (
+            network_drawing(report, names, edges) if len(names) <= MAX_DRAWN_COLUMNS else None
+        )
+        return [make_card(report, "networks", reading, table, line, figure=picture)]
 
 
 def network(report: Report, side: Side) -> list[Edge]:
@@ -74,7 +76,9 @@ def network(report: Report, side: Side) -> list[Edge]:
     return [(edge[0], edge[1]) for edge in decomposable.spanning_tree(strengths, names)]
 
 
-def drawn(report: Report, names: Sequence[str], edges: dict[str, list[Edge]]) -> Figure:
+def network_drawing(
+    report: Report, names: Sequence[str], edges: dict[str, list[Edge]]
+) -> Figure:
     """Columns around a circle, in the order of the description, with the edges of both tables."""
     angles = {name: 2 * math.pi * place / len(names) for place, name in enumerate(names)}
     at = {name: (math.sin(angle), math.cos(angle)) for name, angle in angles.items()}

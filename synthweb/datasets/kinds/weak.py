@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Weak
@@ -19,7 +20,11 @@ def _weak(typed: TypedFields) -> dict[str, object]:
     document: dict[str, object] = {"values": sets.document_of(typed.fields, column=typed.name)}
     if typed.text("completions"):
         document["completions"] = typed.json("completions")
-    return document | ({"rho": typed.number("rho")} if typed.text("rho") else {})
+    if typed.text("rho"):
+        document["rho"] = typed.number("rho")
+    elif settings.RHO:
+        document["rho"] = settings.RHO
+    return document
 
 
 def _as_typed(document: Document, fields: Fields) -> Fields:

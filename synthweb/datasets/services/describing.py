@@ -395,6 +395,7 @@ def _store(
 ) -> DomainVersion:
     domain.require_confirmed()
     terms.check_text(domain.to_json())
+    terms.check_rho(domain)
     locked = (
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from synth_engine.domain import Domain, Repeats
+from django.conf import settings
+
+from synth_engine.domain import Domain, Repeats, Weak
 from synth_engine.domain.places import Place
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
@@ -117,6 +119,17 @@ def check_text(document: Mapping[str, object]) -> None:
         raise DomainError(
             "a text holds characters that cannot be stored", repair="remove control characters"
         )
+
+
+def check_rho(domain: Domain) -> None:
+    """Refuses a column with another ρ than the one that all tables of the installation have."""
+    for attribute in domain.undeclared:
+        if settings.RHO and isinstance(attribute, Weak) and attribute.rho != settings.RHO:
+            raise attribute.error(
+                f"all tables have one ρ, {settings.RHO:g}",
+                repair=f"write {settings.RHO:g}, or leave it empty on the page",
+                field="rho",
+            )
 
 
 def check_fixed(dataset: Dataset, domain: Domain) -> None:
