@@ -297,7 +297,12 @@ def _drawn(
         added = float(alpha @ kept)
     else:
         homes = dirichlet_multinomial.draw_origins(
-            work, home, parts=prior, shape=shape, unit=resampling.UNIT, below=uniform
+            work,
+            home,
+            parts=prior,
+            shape=shape,
+            urn=dirichlet_multinomial.Urn(unit=resampling.UNIT),
+            below=uniform,
         )
         added = float(alpha.sum() * place.parts)
     found = dirichlet_multinomial.Resampled.of(("work", "home"), work, homes, shape=shape)

@@ -46,7 +46,7 @@ def drawn_a_second(commutes: Map, areas: str, priors: dict[int, int]) -> float:
             part[commutes.home],
             parts=parts,
             shape=(commutes.sizes.size, int(part.max()) + 1),
-            unit=resampling.UNIT,
+            urn=dirichlet_multinomial.Urn(unit=resampling.UNIT),
             below=growth.uniform,
         )
         best = min(best, time.process_time() - start)

@@ -17,6 +17,7 @@ from synth_engine.domain.document import MAX_DEPTH
 from synth_engine.domain.document import parse as _json
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
+from synth_engine.models import described_cells
 from synth_engine.models.binning import Binning
 from synth_engine.models.described_column import (
     MAX_NAME_LENGTH,
@@ -27,6 +28,7 @@ from synth_engine.models.described_column import (
     whole,
 )
 from synth_engine.models.model import MAX_SAMPLE_ROWS, WHOLE, Model, Node, Table, Weights
+from synth_engine.models.sparse_table import SparseTable
 from synth_engine.models.triple_mixture import TripleMixture
 from synth_engine.privacy import receipt
 from synth_engine.strict_json import JsonObject, JsonValue
@@ -43,6 +45,7 @@ _FIELDS = {
     "rows",
     "domain",
     "columns",
+    "cells",
     "rows_a_person",
     "targets",
     "merged",
@@ -53,13 +56,15 @@ _FIELDS = {
 
 def write(model: Model) -> dict[str, object]:
     """The description of a model."""
-    # Cells of a tree and of a sparse table have no label of their own under which a share could
-    # be written.
-    if model.tree is not None or model.cells is not None or model.coded is not None:
+    # Cells of a tree have no label of their own under which a share could be written.
+    if model.tree is not None or model.coded is not None:
         raise InputError(
-            "a model with a tree or with cells has no columns to be described one by one",
+            "a model with a tree has no columns to be described one by one",
             repair="keep the model itself",
         )
+    if (joint := _joint(model)) is not None:
+        texts = _texts(model.domain, ())
+        return _head(model) | {"columns": [], "cells": described_cells.write(joint, texts)}
     # None marks a table of its own; an empty tuple, a network's node without parents.
     given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(
         model.tables
@@ -87,11 +92,7 @@ def write(model: Model) -> dict[str, object]:
         else {"rows_a_person": _shares(model.groups, _sizes(model.groups.size))}
     )
     return {
-        "schema": SCHEMA,
-        "mechanism": model.mechanism,
-        "model_sha256": receipt.digest(model.to_json()),
-        "rows": model.rows,
-        "domain": model.domain.to_json(),
+        **_head(model),
         "columns": columns,
         **({"targets": targets, "synthesis": model.synthesis} if targets else {}),
         **({"merged": merged} if merged else {}),
@@ -99,6 +100,28 @@ def write(model: Model) -> dict[str, object]:
         **({"mixture": model.mixture.to_json()} if model.mixture else {}),
         **persons,
     }
+
+
+def _head(model: Model) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "mechanism": model.mechanism,
+        "model_sha256": receipt.digest(model.to_json()),
+        "rows": model.rows,
+        "domain": model.domain.to_json(),
+    }
+
+
+def _joint(model: Model) -> Table | SparseTable | None:
+    """The one table of all columns of a model that is nothing else; None for another model."""
+    if model.cells is not None:
+        return model.cells
+    further = model.network or model.targets or model.merged or model.mixture
+    if len(model.tables) != 1 or further or model.groups is not None:
+        return None
+    (table,) = model.tables
+    whole_domain = set(table.clique) == set(model.domain.sizes)
+    return table if len(table.clique) > 1 and whole_domain else None
 
 
 def read(document: object) -> Model:
@@ -120,6 +143,8 @@ def read(document: object) -> Model:
         )
     merged = _merged(domain, document.get("merged", {}))
     texts = _texts(domain, merged)
+    if "cells" in document:
+        return _of_cells(document, texts, domain)
     nodes, tables = _columns(texts, document.get("columns"))
     return Model(
         mechanism=_mechanism(document.get("mechanism")),
@@ -132,6 +157,24 @@ def read(document: object) -> Model:
         synthesis=document.get("synthesis", "finish"),
         merged=merged,
         mixture=_mixture(document.get("mixture")),
+    )
+
+
+def _of_cells(document: Mapping[str, object], texts: Texts, domain: Domain) -> Model:
+    further = {"targets", "merged", "mixture", "rows_a_person", "synthesis"} & set(document)
+    if document.get("columns", []) != [] or further:
+        raise InputError(
+            "cells and other tables are described together",
+            repair="leave out what was not there beside cells",
+        )
+    table = described_cells.read(document["cells"], texts, domain)
+    sparse = table if isinstance(table, SparseTable) else None
+    return Model(
+        mechanism=_mechanism(document.get("mechanism")),
+        domain=domain,
+        rows=_rows(document.get("rows")),
+        tables=(table,) if isinstance(table, Table) else (),
+        cells=sparse,
     )
 
 

@@ -83,26 +83,32 @@ class Resampled:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Urn:
+    """unit: balls of one record. copies: new records for each."""
+
+    unit: int
+    copies: int = 1
+
+
 def draw_origins(
     groups: NDArray[np.integer[Any]],
     origins: NDArray[np.integer[Any]],
     *,
     parts: Counts,
     shape: tuple[int, int],
-    unit: int,
+    urn: Urn,
     below: UniformBelow,
-    copies: int = 1,
 ) -> Counts:
     """Resample the origins of as many records of each group as it has, or of so many `copies` of each: int64, group by group.
 
-    groups, origins: of each record, as codes below `shape`. parts: the prior of one origin, for each group. unit: balls of
-    one record. Errors: PrivacyError for an urn beyond 2^62 balls.
+    groups, origins: of each record, as codes below `shape`. parts: the prior of one origin, for each group. Errors: PrivacyError for an urn beyond 2^62 balls.
     """
     sizes = np.bincount(groups, minlength=shape[0])
     # The fullest urn holds n records, earlier draws and the prior: all fit int64.
     largest = max(
         (
-            int(n) * (1 + copies) * unit + int(p) * shape[1]
+            int(n) * (1 + urn.copies) * urn.unit + int(p) * shape[1]
             for n, p in zip(sizes, parts, strict=True)
             if n
         ),
@@ -111,13 +117,13 @@ def draw_origins(
     if largest > MAX_URN_BALLS:
         raise PrivacyError("the prior is too large to be drawn from")
     own = origins[np.argsort(groups, kind="stable")].astype(np.int64)
-    draws = sizes * copies
+    draws = sizes * urn.copies
     group = np.repeat(np.arange(shape[0]), draws)
     position = np.arange(group.size) - np.repeat(np.cumsum(draws) - draws, draws)
-    at_first = sizes * unit + parts * shape[1]
+    at_first = sizes * urn.unit + parts * shape[1]
     # Each earlier draw of the group has added `unit` balls.
-    balls = below(at_first[group] + position * unit)
-    result: Counts = _origins(balls, own, sizes, parts, shape[1], unit, copies)
+    balls = below(at_first[group] + position * urn.unit)
+    result: Counts = _origins(balls, own, sizes, parts, shape[1], urn.unit, urn.copies)
     return result
 
 

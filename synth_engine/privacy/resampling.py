@@ -64,7 +64,7 @@ def parts(
     by_size: dict[int, int] = {}
     near = 0.0
     for size in sorted(sizes):
-        group = _Group(size=size, draws=size * copies, origins=origins)
+        group = _GroupDraw(size=size, draws=size * copies, origins=origins)
         by_size[size] = _parts(group, float(epsilon), float(delta) * (1 - _MARGIN), near=near)
         near = by_size[size] / UNIT
     return {size: by_size[size] for size in sizes}
@@ -121,7 +121,7 @@ def groups(totals: Iterable[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Group:
+class _GroupDraw:
     """size: its records. draws: how many new ones."""
 
     size: int
@@ -133,7 +133,7 @@ class _Group:
         return float(_delta(self.size, self.draws, alpha, alpha * self.origins, epsilon))
 
 
-def _parts(group: _Group, epsilon: float, delta: float, *, near: float) -> int:
+def _parts(group: _GroupDraw, epsilon: float, delta: float, *, near: float) -> int:
     """The prior of one group size, in parts, by bisection. near: the prior of the next smaller group, where the search begins."""
     pure_prior = group.draws / math.expm1(epsilon) * (1 + 1e-12)
     low, high = 0.0, pure_prior

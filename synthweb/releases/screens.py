@@ -251,7 +251,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
         "groups": groups.shows(release),
         "tree": trees.has_tree(release),
         "map": maps.shows(release),
-        "description": traits.has_columns,
+        "description": traits.has_description,
     }
     return [
         Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))

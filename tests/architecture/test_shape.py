@@ -22,6 +22,7 @@ MANY_ARGUMENTS = {
     "synth_engine/inference/flow.py": {"_change"},
     "synth_engine/inference/topological.py": {"_fill"},
     "synth_engine/pipeline.py": {"synthesize", "report"},
+    "synth_engine/privacy/dirichlet_multinomial.py": {"_origins"},
 }
 
 # Post-processing: replayable, from a seed or a generator that is handed in. None of it is noise.

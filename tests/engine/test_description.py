@@ -335,11 +335,66 @@ def test_a_column_that_is_still_to_be_learned_is_refused() -> None:
     assert caught.value.column == "job"
 
 
-def test_a_table_of_several_columns_without_an_order_is_kept_as_a_model() -> None:
-    domain = Domain.from_json({"a": 2, "b": 2})
-    together = Table(clique=("a", "b"), weights=whole_weights(np.ones((2, 2))))
+def joint_model() -> Model:
+    domain = Domain.from_json({"a": 2, "b": 3})
+    weights = whole_weights(np.array([[1.0, 0.0, 2.0], [4.0, 5.0, 0.0]]))
+    together = Table(clique=("b", "a"), weights=weights.T.copy())
+    return Model(mechanism="x", domain=domain, rows=4, tables=(together,))
+
+
+def test_one_table_of_all_columns_is_described_by_its_cells() -> None:
+    model = joint_model()
+    document = json.loads(json.dumps(description.write(model)))
+    assert document["cells"]["columns"] == ["b", "a"]
+    assert len(document["cells"]["shares"]) == 4
+    again = description.read(document)
+    assert again.to_json() == model.to_json() and not description.edited(document, again)
+    document["cells"]["shares"].reverse()
+    assert description.read(document).to_json() == model.to_json()
+    first, *others = document["cells"]["shares"]
+    first["share"] += sum(line["share"] for line in others)
+    document["cells"]["shares"] = [first]
+    edited = description.read(document)
+    assert description.edited(document, edited)
+    assert len(np.flatnonzero(edited.tables[0].weights)) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"cells": 3}, "not an object"),
+        ({"columns": ["a", "a"]}, "not those of the domain"),
+        ({"columns": ["a"]}, "not those of the domain"),
+        ({"shares": []}, "lists no share"),
+        ({"shares": [{"values": ["0", "0"], "share": 2}]}, "from 0 to 1"),
+        ({"shares": [{"values": ["0", "9"], "share": 1}]}, "value that its column lacks"),
+        ({"shares": [{"values": ["0"], "share": 1}]}, "a value for each column"),
+        ({"shares": [{"share": 1}]}, "missing or unknown fields"),
+        ({"shares": [{"values": ["0", "0"], "share": 0.5}]}, "do not add up"),
+        ({"shares": [{"values": ["0", "0"], "share": 0.5}] * 2}, "twice"),
+        ({"targets": []}, "described together"),
+    ],
+    ids=str,
+)
+def test_cells_that_are_wrong_are_refused(change: dict[str, Any], rule: str) -> None:
+    document = json.loads(json.dumps(description.write(joint_model())))
+    for key, value in change.items():
+        if key in ("columns", "shares"):
+            document["cells"][key] = value
+        else:
+            document[key] = value
+    with pytest.raises(InputError, match=rule):
+        description.read(document)
+
+
+def test_a_table_of_some_columns_without_an_order_is_kept_as_a_model() -> None:
+    domain = Domain.from_json({"a": 2, "b": 2, "c": 2})
+    tables = (
+        Table(clique=("a", "b"), weights=whole_weights(np.ones((2, 2)))),
+        Table(clique=("c",), weights=whole_weights(np.ones(2))),
+    )
     with pytest.raises(InputError, match="order"):
-        description.write(Model(mechanism="x", domain=domain, rows=4, tables=(together,)))
+        description.write(Model(mechanism="x", domain=domain, rows=4, tables=tables))
 
 
 def test_the_command_line_writes_descriptions_and_samples_from_them(

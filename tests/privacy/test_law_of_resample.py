@@ -28,7 +28,7 @@ from synth_engine.errors import (
 )
 from synth_engine.measurement import Answers, Call, Counts, Query
 from synth_engine.privacy import dirichlet_multinomial, resampling
-from synth_engine.privacy.dirichlet_multinomial import Resampled
+from synth_engine.privacy.dirichlet_multinomial import Resampled, Urn
 from synth_engine.privacy.events import DirichletMultinomial, from_json
 from synth_engine.privacy.filter import Filter
 from synth_engine.privacy.loss import (
@@ -426,25 +426,25 @@ def test_parts_that_there_are_not_are_refused_and_not_charged(
 honest = dirichlet_multinomial.draw_origins
 
 
-def too_small(*args: object, parts: np.ndarray, unit: int, **kwargs: object) -> np.ndarray:
+def too_small(*args: object, parts: np.ndarray, urn: Urn, **kwargs: object) -> np.ndarray:
     """Nine tenths of the prior."""
-    return honest(*args, parts=9 * parts, unit=10 * unit, **kwargs)  # type: ignore[arg-type]
+    return honest(*args, parts=9 * parts, urn=Urn(unit=10 * urn.unit), **kwargs)  # type: ignore[arg-type]
 
 
-def without_return(groups, origins, *, parts, shape, unit, below, copies=1):  # type: ignore[no-untyped-def]
+def without_return(groups, origins, *, parts, shape, urn, below):  # type: ignore[no-untyped-def]
     """The balls that are added are forgotten: parameters of the right size, and another law."""
-    bounds = below(np.full(groups.size, groups.size * unit + int(parts[0]) * shape[1]))
+    bounds = below(np.full(groups.size, groups.size * urn.unit + int(parts[0]) * shape[1]))
     own = np.sort(origins)
     homes = [
-        int(own[b // unit])
-        if b < groups.size * unit
-        else int(b - groups.size * unit) // int(parts[0])
+        int(own[b // urn.unit])
+        if b < groups.size * urn.unit
+        else int(b - groups.size * urn.unit) // int(parts[0])
         for b in bounds.tolist()
     ]
     return np.array(homes, dtype=np.int64)
 
 
-def only_occupied(groups, origins, *, parts, shape, unit, below, copies=1):  # type: ignore[no-untyped-def]
+def only_occupied(groups, origins, *, parts, shape, urn, below):  # type: ignore[no-untyped-def]
     """No prior for origins that nobody comes from."""
     seen = np.unique(origins)
     small = honest(
@@ -452,13 +452,13 @@ def only_occupied(groups, origins, *, parts, shape, unit, below, copies=1):  # t
         np.searchsorted(seen, origins),
         parts=parts,
         shape=(shape[0], seen.size),
-        unit=unit,
+        urn=urn,
         below=below,
     )
     return seen[small]
 
 
-def shrunk_by_the_data(groups, origins, *, parts, shape, unit, below, copies=1):  # type: ignore[no-untyped-def]
+def shrunk_by_the_data(groups, origins, *, parts, shape, urn, below):  # type: ignore[no-untyped-def]
     """The prior of an origin is kept where the origin before it has records: a chance taken from the data."""
     kept = np.array(
         [home for home in range(shape[1]) if home in origins or home - 1 in origins]
@@ -468,7 +468,7 @@ def shrunk_by_the_data(groups, origins, *, parts, shape, unit, below, copies=1):
         np.searchsorted(kept, origins),
         parts=parts,
         shape=(shape[0], kept.size),
-        unit=unit,
+        urn=urn,
         below=below,
     )
     return kept[small]
@@ -527,7 +527,7 @@ def test_records_are_resampled_by_the_million_in_seconds() -> None:
         origins[:9],
         parts=parts,
         shape=(8_000, 244),
-        unit=resampling.UNIT,
+        urn=Urn(unit=resampling.UNIT),
         below=uniform,
     )  # compiled
     times = []
@@ -538,7 +538,7 @@ def test_records_are_resampled_by_the_million_in_seconds() -> None:
             origins,
             parts=parts,
             shape=(8_000, 244),
-            unit=resampling.UNIT,
+            urn=Urn(unit=resampling.UNIT),
             below=uniform,
         )
         times.append(time.process_time() - begun)
@@ -561,7 +561,7 @@ def test_the_sampler_in_use_has_the_law() -> None:
             np.tile(origins, 20_000),
             parts=np.full(20_000, 3),
             shape=(20_000, 4),
-            unit=4,
+            urn=Urn(unit=4),
             below=uniform,
         )
         found = dirichlet_multinomial.Resampled.of(

@@ -19,7 +19,7 @@ from synth_engine.domain.resolution import parting as public_parting
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Query
 from synth_engine.privacy import dirichlet_multinomial, resampling
-from synth_engine.privacy.dirichlet_multinomial import Resampled
+from synth_engine.privacy.dirichlet_multinomial import Resampled, Urn
 from synth_engine.privacy.events import DirichletMultinomial
 
 Codes = tuple[NDArray[np.integer], NDArray[np.integer]]
@@ -75,9 +75,8 @@ def question(
                 part_of_origin[name][origins[members]],
                 parts=prior,
                 shape=(shape[0], part_counts[name]),
-                unit=event.unit,
+                urn=Urn(unit=event.unit, copies=event.copies),
                 below=sampler.below,
-                copies=event.copies,
             )
         return Resampled.of(clique, order, drawn_origins, shape=shape)
 
