@@ -301,6 +301,7 @@ SPECTACULAR_SETTINGS = {
         "EntryKind": "synthweb.ledger.models.LedgerEntry.Kind",
         "CompositionRule": "synthweb.ledger.models.Rule",
         "FigureKind": "synth_engine.plans.release_check.KINDS",
+        "CriterionKind": "synth_engine.plans.release_check.OF_CRITERIA",
         "Closeness": "synth_engine.evaluation.expected_quality.CLOSENESS_LEVELS",
     },
 }

@@ -20,7 +20,7 @@ from synth_engine.evaluation import marginals
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
 from synth_engine.evaluation.marginals import EstimatedTable, MarginalQuery, PublishedCounts
 from synth_engine.evaluation.paid_figures import CheckedResult
-from synth_engine.plans.release_check import CheckedFigure
+from synth_engine.plans.release_check import OF_CRITERIA, CheckedFigure
 from synth_engine.strict_json import JsonObject
 
 LEVEL = marginals.LEVEL
@@ -50,6 +50,11 @@ class Criterion:
                 "a criterion is no object", repair="write kind, columns and what has to hold"
             )
         asked = CheckedFigure.from_json({key: obj[key] for key in obj if key != "most"})
+        if asked.kind not in OF_CRITERIA:
+            raise SpecError(
+                "a criterion is of an unknown kind",
+                repair=f"choose one of {', '.join(OF_CRITERIA)}",
+            )
         if asked.kind == "counts":
             if "most" in obj:
                 raise SpecError(

@@ -22,20 +22,29 @@ LEVEL = 0.95
 _OF_TOTAL = 0.01
 """The part of the chance of error that the number of records takes; distances have the rest."""
 
-SHARE, CELLS = "share", "cells"
+SHARE, CELLS, RECORDS = "share", "cells", "records"
 """Units of figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedResult:
-    """One figure of a check. unit: a share from 0 to 1, or a number of cells out of `cells`."""
+    """One figure of a check. unit: a share from 0 to 1, a number of cells out of `cells`, or a number of records in so many cells.
+    table: of a marginal, the count of each cell, the last column fastest; all of their intervals hold together as often as `level`
+    says."""
 
     figure: PaidFigure
     unit: str
     cells: int
+    table: tuple[PaidFigure, ...] = ()
 
     def to_json(self) -> JsonObject:
+        table: JsonObject = (
+            {"table": [[each.value, each.low, each.high] for each in self.table]}
+            if self.table
+            else {}
+        )
         return {
+            **table,
             "value": self.figure.value,
             "low": self.figure.low,
             "high": self.figure.high,
@@ -53,6 +62,10 @@ class CheckedResult:
             figure=figure,
             unit=str(obj["unit"]),
             cells=int(obj["cells"]),
+            table=tuple(
+                PaidFigure(value=value, low=low, high=high, level=obj["level"])
+                for value, low, high in obj.get("table", ())
+            ),
         )
 
 
@@ -61,12 +74,20 @@ def results(plan: CheckPlan, answers: Answers) -> tuple[CheckedResult, ...]:
     given = Replay(answers)
     answered = plan.read(given)
     given.finish()
-    return tuple(
-        _of_counts(plan, answered, figure)
-        if figure.kind == "counts"
-        else _of_distances(plan, answered, figure)
-        for figure in plan.config.figures
-    )
+    return tuple(_result(plan, answered, figure) for figure in plan.config.figures)
+
+
+def _result(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
+    match figure.kind:
+        case "counts":
+            return _of_counts(plan, answered, figure)
+        case "count":
+            return _of_records(plan, answered, figure)
+        case "marginal":
+            return _of_marginal(plan, answered, figure)
+        case "ks":
+            return _of_ks(plan, answered, figure)
+    return _of_distances(plan, answered, figure)
 
 
 def radius(noise: Noise, *, chance: float) -> int:
@@ -163,4 +184,70 @@ def _of_counts(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -
         ),
         unit=CELLS,
         cells=cells,
+    )
+
+
+def radius_of_sum(noise: Noise, *, number: int, chance: float) -> int:
+    """The same as `radius` for the sum of so many independent answers."""
+    return math.ceil(number * radius_of_mean(noise, number=number, chance=chance))
+
+
+def _of_records(
+    plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure
+) -> CheckedResult:
+    """The number of records of some cells: the sum of their noisy counts."""
+    measured = answered.counts[plan.in_order(figure.columns)]
+    codes = dict(zip(figure.columns, figure.codes, strict=True))
+    chosen = measured.values[np.ix_(*(codes[name] for name in measured.clique))]
+    off = radius_of_sum(measured.noise, number=chosen.size, chance=1 - LEVEL)
+    return CheckedResult(
+        figure=_records(int(chosen.sum()), off), unit=RECORDS, cells=int(chosen.size)
+    )
+
+
+def _of_marginal(
+    plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure
+) -> CheckedResult:
+    """All counts of a marginal, in the order of the columns that were asked for, with their sum."""
+    measured = answered.counts[plan.in_order(figure.columns)]
+    axes = [measured.clique.index(name) for name in figure.columns]
+    values = measured.values.transpose(axes).ravel()
+    # The chance of error is divided: the sum and every cell hold together.
+    chance = (1 - LEVEL) / (values.size + 1)
+    off = radius(measured.noise, chance=chance)
+    of_sum = radius_of_sum(measured.noise, number=values.size, chance=chance)
+    return CheckedResult(
+        figure=_records(int(values.sum()), of_sum),
+        unit=RECORDS,
+        cells=int(values.size),
+        table=tuple(_records(value, off) for value in values.tolist()),
+    )
+
+
+def _records(value: int, off: int) -> PaidFigure:
+    """A noisy number of records. The value may lie below 0, so that sums of values stay unbiased; the ends do not."""
+    low, high = max(0, value - off), max(0, value + off)
+    return PaidFigure(value=float(value), low=float(low), high=float(high), level=LEVEL)
+
+
+def _of_ks(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
+    """The largest difference of two cumulative distributions, by noisy counts of the codes in their order.
+
+    With the noise S_k of the first k counts, d_k = C_k - N G_k moves by (1 - G_k) S_k - G_k (S_K - S_k). Both sums are of symmetric
+    noise, so the largest of them exceeds a number at most twice as often as the whole sum does (Lévy's inequality).
+    """
+    measured = answered.counts[figure.columns]
+    synthetic = np.cumsum(plan.synthetic(figure.columns)) / max(1, plan.config.of.rows)
+    cumulative = np.cumsum(measured.values)
+    records = int(cumulative[-1])
+    off = radius_of_sum(measured.noise, number=cumulative.size, chance=(1 - LEVEL) / 4)
+    largest = float(np.abs(cumulative - records * synthetic).max())
+    low = max(0.0, largest - off) / max(1, records + off)
+    high = (largest + off) / (records - off) if records > off else 1.0
+    low, high = min(1.0, low), min(1.0, high)
+    value = largest / max(1, records)
+    return CheckedResult(
+        figure=PaidFigure(value=min(max(value, low), high), low=low, high=high, level=LEVEL),
+        unit=SHARE,
+        cells=int(cumulative.size),
     )

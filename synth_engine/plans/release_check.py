@@ -42,8 +42,26 @@ MAX_CELLS = 20_000_000
 MAX_ROWS = 1_000_000
 """Rows of the synthetic table that is checked."""
 
-FigureKind = Literal["distance", "mean-distance", "counts"]
-KINDS: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts")
+MAX_LISTED = 10_000
+"""Cells of a marginal whose counts are listed, and codes that a count names."""
+
+FigureKind = Literal["distance", "mean-distance", "counts", "marginal", "count", "ks"]
+KINDS: tuple[FigureKind, ...] = (
+    "distance",
+    "mean-distance",
+    "counts",
+    "marginal",
+    "count",
+    "ks",
+)
+OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts")
+"""Kinds that say how near two tables are, and that private figures say as well."""
+_COUNTED: frozenset[FigureKind] = frozenset({"counts", "marginal", "count", "ks"})
+"""Kinds that need the noisy counts of one marginal."""
+_FIELDS: dict[FigureKind, frozenset[str]] = {
+    "counts": frozenset({"least", "within"}),
+    "count": frozenset({"codes"}),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,19 +70,25 @@ class CheckedFigure:
 
     distance: the total variation distance of the marginal of one to three columns. mean-distance: the mean of those of all
     pairs of two or more columns. counts: of the cells of the marginal of one to three columns that have at least `least` records in the
-    synthetic table, how many counts lie within `within` (0.05: five per cent) of the real ones.
+    synthetic table, how many counts lie within `within` (0.05: five per cent) of the real ones. marginal: the counts of one to three
+    columns in the real table. count: the number of records of the real table that have one of `codes` in each of one to three
+    columns; codes: for each column, ascending. ks: the Kolmogorov-Smirnov distance of an ordered column, by its codes.
     """
 
     kind: FigureKind
     columns: Clique
     least: int = 1
     within: Fraction = Fraction(0)
+    codes: tuple[tuple[int, ...], ...] = ()
 
     def to_json(self) -> JsonObject:
         shared: JsonObject = {"kind": self.kind, "columns": list(self.columns)}
-        if self.kind != "counts":
-            return shared
-        return {**shared, "least": self.least, "within": str(self.within)}
+        match self.kind:
+            case "counts":
+                return {**shared, "least": self.least, "within": str(self.within)}
+            case "count":
+                return {**shared, "codes": [list(each) for each in self.codes]}
+        return shared
 
     @classmethod
     def from_json(cls, obj: object) -> CheckedFigure:
@@ -74,9 +98,7 @@ class CheckedFigure:
                 "a figure of a check is of an unknown kind",
                 repair=f"choose one of {', '.join(KINDS)}",
             )
-        names = {"kind", "columns"} | (
-            {"least", "within"} if obj["kind"] == "counts" else set()
-        )
+        names = {"kind", "columns"} | _FIELDS.get(obj["kind"], frozenset())
         columns = obj.get("columns")
         if set(obj) != names or not isinstance(columns, list | tuple):
             raise SpecError(
@@ -84,6 +106,8 @@ class CheckedFigure:
                 repair="add what is missing, and remove other keys",
             )
         figure = cls(kind=obj["kind"], columns=tuple(columns))
+        if figure.kind == "count":
+            return replace(figure, codes=_codes(obj["codes"]))
         if figure.kind != "counts":
             return figure
         least = obj["least"]
@@ -92,6 +116,11 @@ class CheckedFigure:
                 "the least count of a figure is a whole number from 1", repair="such as 500"
             )
         return replace(figure, least=least, within=_share(obj["within"]))
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it needs the noisy counts of its columns."""
+        return self.kind in _COUNTED
 
     @property
     def cliques(self) -> Iterator[Clique]:
@@ -103,9 +132,10 @@ class CheckedFigure:
 
     def require(self, domain: Domain) -> None:
         """Errors: SpecError where it cannot be computed for this description."""
-        least, most = (
-            (2, len(domain.sizes)) if self.kind == "mean-distance" else (1, MAX_COLUMNS)
-        )
+        least, most = {
+            "mean-distance": (2, len(domain.sizes)),
+            "ks": (1, 1),
+        }.get(self.kind, (1, MAX_COLUMNS))
         if not all(isinstance(name, str) for name in self.columns) or len(
             set(self.columns)
         ) != len(self.columns):
@@ -124,13 +154,60 @@ class CheckedFigure:
                 f"a figure of the kind {self.kind} has {least} to {most} columns, not {len(self.columns)}",
                 repair="choose fewer or more columns",
             )
-        for clique in (*self.cliques, *([self.columns] if self.kind == "counts" else [])):
+        for clique in (*self.cliques, *([self.columns] if self.is_counted else [])):
             cells = math.prod(domain.shape(clique))
             if cells > MAX_TABLE_CELLS:
                 raise SpecError(
                     f"the table of {' × '.join(clique)} has {cells:,} cells, more than the {MAX_TABLE_CELLS:,} that are counted",
                     repair="choose columns with fewer values",
                 )
+        self._require_cells(domain)
+
+    def _require_cells(self, domain: Domain) -> None:
+        cells = math.prod(domain.shape(self.columns)) if self.is_counted else 0
+        if self.kind == "marginal" and cells > MAX_LISTED:
+            raise SpecError(
+                f"the table of {' × '.join(self.columns)} has {cells:,} cells, and up to {MAX_LISTED:,} are listed",
+                repair="choose fewer columns, or ask for the count of some values",
+            )
+        if self.kind == "ks" and not any(
+            attribute.ordered for attribute in domain.modelled if attribute.name in self.columns
+        ):
+            raise SpecError(
+                f"the values of {self.columns[0]} have no order",
+                repair="ask for its distance instead",
+            )
+        if self.kind == "count" and (
+            len(self.codes) != len(self.columns)
+            or not all(
+                each and each[0] >= 0 and each[-1] < domain.sizes[name]
+                for name, each in zip(self.columns, self.codes, strict=True)
+            )
+        ):
+            raise SpecError(
+                "a count names values that its columns do not have",
+                repair="name at least one value of each column",
+            )
+
+
+def _codes(value: object) -> tuple[tuple[int, ...], ...]:
+    listed = (
+        tuple(tuple(each) for each in value if isinstance(each, list | tuple))
+        if isinstance(value, list | tuple)
+        else ()
+    )
+    if (
+        not isinstance(value, list | tuple)
+        or len(listed) != len(value)
+        or sum(len(each) for each in listed) > MAX_LISTED
+        or not all(type(code) is int for each in listed for code in each)
+        or not all(each == tuple(sorted(set(each))) for each in listed)
+    ):
+        raise SpecError(
+            "the codes of a count are a list for each column, ascending, of whole numbers",
+            repair=f"list up to {MAX_LISTED:,} codes, each one once",
+        )
+    return listed
 
 
 def _share(value: object) -> Fraction:
@@ -172,7 +249,7 @@ class ReleaseCheck(Mechanism):
     """Figures of a release, measured.
 
     Asks: `measure` of the number of records unless that is public, one `score` of all distances, and `measure` of each marginal
-        whose counts are asked for.
+        whose counts are needed.
     Privacy: discrete Laplace noise for a delta of 0, else rounded Gaussian noise; all of it under a cap that is fixed
         beforehand. Proof: docs/proofs/check.md.
     Public assumptions: the domain, the unit, the relation, and the model of the release.
@@ -281,7 +358,7 @@ class CheckPlan(Plan):
     def counted(self) -> tuple[Clique, ...]:
         """The marginals whose counts are measured."""
         return self._ordered(
-            figure.columns for figure in self.config.figures if figure.kind == "counts"
+            figure.columns for figure in self.config.figures if figure.is_counted
         )
 
     def in_order(self, clique: Clique) -> Clique:

@@ -22,6 +22,8 @@ class Need(Enum):
     SAMPLE = "sample"  # draw and download synthetic tables
     COMPARE = "compare"  # see a release beside the real data
     SHARE = "share"  # hand releases to analysts, take them back
+    ALLOW = "allow"  # let analysts validate results within an allowance
+    VALIDATE = "validate"  # have figures of a release measured within an allowance
     GRANT = "grant"  # decide about budget
     AUDIT = "audit"  # read every account of the organisation
     LOG = "log"  # read the whole audit log
@@ -49,11 +51,14 @@ _ROLES = {
     Need.SAMPLE: _STEWARD,
     Need.COMPARE: _STEWARD,
     Need.SHARE: _STEWARD,
+    Need.ALLOW: frozenset({Role.STEWARD, Role.CUSTODIAN}),
+    # Stewards have figures measured without an allowance.
+    Need.VALIDATE: frozenset(),
     Need.GRANT: frozenset({Role.CUSTODIAN}),
     Need.AUDIT: frozenset({Role.CUSTODIAN, Role.AUDITOR}),
     Need.LOG: frozenset({Role.AUDITOR}),
     Need.OPENINGS: frozenset({Role.AUDITOR, Role.STEWARD}),
 }
 
-GIVEN_BY_SHARING = frozenset({Need.VIEW, Need.SAMPLE})
+GIVEN_BY_SHARING = frozenset({Need.VIEW, Need.SAMPLE, Need.VALIDATE})
 """What an analyst may do with a release that a steward shared with them, and with no other."""

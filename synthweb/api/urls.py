@@ -28,6 +28,7 @@ from synthweb.api.views import (
     releases,
     runs,
     templates,
+    validations,
 )
 
 LIST: dict[str, Any] = {"get": "list"}
@@ -258,6 +259,13 @@ urlpatterns = [
         name="release-bundle",
     ),
     path(
+        "releases/<slug:code>/implicates.zip",
+        carried.CarriedViewSet.as_view(
+            {"get": "implicates_zip"}, renderer_classes=[ZipRenderer]
+        ),
+        name="release-implicates",
+    ),
+    path(
         "releases/<slug:code>/criteria/",
         paid.CriteriaView.as_view(),
         name="release-criteria",
@@ -276,6 +284,36 @@ urlpatterns = [
         "releases/<slug:code>/paid/<slug:check_code>/receipt/",
         paid.CheckReceiptView.as_view(),
         name="release-paid-receipt",
+    ),
+    path(
+        "releases/<slug:code>/allowances/",
+        validations.AllowancesView.as_view(),
+        name="release-allowances",
+    ),
+    path(
+        "releases/<slug:code>/allowances/<slug:allowance>/",
+        validations.AllowanceView.as_view(),
+        name="release-allowance",
+    ),
+    path(
+        "releases/<slug:code>/validations/",
+        validations.ValidationsView.as_view(),
+        name="release-validations",
+    ),
+    path(
+        "releases/<slug:code>/validations/price/",
+        validations.ValidationPriceView.as_view(),
+        name="release-validations-price",
+    ),
+    path(
+        "releases/<slug:code>/validations/<slug:validation>/",
+        validations.ValidationView.as_view(),
+        name="release-validation",
+    ),
+    path(
+        "releases/<slug:code>/validations/<slug:validation>/receipt/",
+        validations.ValidationReceiptView.as_view(),
+        name="release-validation-receipt",
     ),
     path(
         "releases/<slug:code>/network/",

@@ -72,6 +72,8 @@ SENTENCES = {
     "run.resumed": _("had a run taken up again from its stored answers"),
     "release.published": _("published a release"),
     "check.published": _("published figures of a release that were paid for"),
+    "allowance.granted": _("let analysts validate results within an allowance"),
+    "allowance.revoked": _("ended an allowance for validations"),
     "release.described": _("changed name or description of a release"),
     "release.licensed": _("stated the licence of a release"),
     "release.edited": _("kept an edited description of a release"),

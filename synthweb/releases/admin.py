@@ -8,6 +8,7 @@ from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.releases.models import (
     Edition,
     PaidCheck,
+    PlausibleTables,
     Release,
     ReleaseGrant,
     ReleaseMark,
@@ -59,6 +60,15 @@ class EditionAdmin(ReadOnlyAdmin):
     list_display = ["code", "release", "note", "created_by", "created_at"]
     list_select_related = ["release", "created_by"]
     exclude = ["model"]
+    ordering = ["-created_at"]
+
+
+@admin.register(PlausibleTables)
+class PlausibleTablesAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    exclude = ["content"]
+    list_display = ["release", "version", "created_at"]
+    list_select_related = ["release"]
     ordering = ["-created_at"]
 
 

@@ -17,6 +17,7 @@ from synthweb.releases import (
     look,
     marginals,
     metadata,
+    plausible,
     report,
     screens,
     selectors,
@@ -40,6 +41,8 @@ def files(request: SignedInRequest, code: str) -> HttpResponse:
         "core": release.receipt["digest"],
         "archive": file_name(release, what="bundle", ending="zip"),
         "has_counts": marginals.is_ready(release),
+        "has_plausible": plausible.is_ready(release),
+        "plausible_number": plausible.NUMBER,
     }
     return render(request, "releases/files.html", context)
 
@@ -98,6 +101,19 @@ def bundle_zip(request: SignedInRequest, code: str) -> HttpResponseBase:
     except TooManyDrawings as busy:
         return busy_page(request, busy)
     return attached(StreamingHttpResponse(pieces, content_type="application/zip"), name)
+
+
+@login_required
+@require_GET
+@cache_control(private=True, no_store=True)
+def implicates_zip(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """Several plausible tables as one archive; a worker makes them first."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    content = plausible.archive_of(release)
+    if content is None:
+        return redirect("releases:files", code)
+    response = HttpResponse(content, content_type="application/zip")
+    return attached(response, file_name(release, what="plausible-tables", ending="zip"))
 
 
 @login_required

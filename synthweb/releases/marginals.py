@@ -128,6 +128,16 @@ def _condition(domain: Domain, text: str) -> Condition:
     return Condition(column=name, labels=(value,) if known else tuple(value.split("|")))
 
 
+def codes_of(domain: Domain, where: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The codes that conditions leave of each column that has some; where: as in `query_of`. Errors: InputError."""
+    query = MarginalQuery(columns=(), where=tuple(_condition(domain, text) for text in where))
+    asked = marginals.asked_of(domain, query)
+    return {
+        name: tuple(int(code) for code in groups[0].nonzero()[0])
+        for name, groups in zip(asked.clique, asked.groups, strict=True)
+    }
+
+
 def answer(
     release: Release, query: MarginalQuery, *, person: int, first: int, most: int
 ) -> Marginal:

@@ -157,6 +157,24 @@ class ReleasedCounts(models.Model):
         return f"Counts of {self.release}"
 
 
+class PlausibleTables(models.Model):
+    """Several plausible tables of a release in one archive, as a worker made them from noisy answers that were paid for."""
+
+    release = models.OneToOneField(
+        Release, on_delete=models.PROTECT, related_name="plausible_tables"
+    )
+    # Of the computation (synth_engine.plans.implicates): tables of another one are made again.
+    version = models.CharField(max_length=32)
+    content = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "plausible tables"
+
+    def __str__(self) -> str:
+        return f"Plausible tables of {self.release}"
+
+
 class FirstLook(models.Model):
     """The first rows of a release and what its model holds of each column, drawn once and shown to everybody alike."""
 
@@ -184,6 +202,8 @@ class PaidCheck(models.Model):
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="paid_checks")
     run_code = models.CharField(max_length=16, unique=True)
     name = models.CharField(max_length=200)
+    # Asked for by an analyst within an allowance: other analysts do not learn of it.
+    is_validation = models.BooleanField(default=False)
     # The guarantee stated in the receipt, as in `Release`.
     epsilon = models.BigIntegerField()
     delta = models.BigIntegerField(default=0)

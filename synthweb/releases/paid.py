@@ -5,7 +5,8 @@ They come from noisy answers that were paid for, under receipts of their own: wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from synth_engine import verifier
+from synth_engine.domain import Domain
 from synth_engine.errors import SynthError
-from synth_engine.evaluation import paid_figures
+from synth_engine.evaluation import marginals, paid_figures
 from synth_engine.evaluation.figure_origins import PaidFigure
 from synth_engine.evaluation.paid_figures import CheckedResult
 from synth_engine.plans.release_check import CheckedFigure
@@ -23,17 +25,34 @@ from synth_engine.privacy import receipt as receipts
 from synthweb.lib import codes
 from synthweb.lib.number_format import grouped, share
 from synthweb.releases import chain
+from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import PaidCheck, Release
+
+SHOWN_CELLS = 200
+"""Of a marginal, on a page; REST has all of them."""
+SHOWN_VALUES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidCell:
+    """The count of one cell of a marginal. texts: its values, in the order of the columns."""
+
+    texts: tuple[str, ...]
+    value: str
+    interval: str
+    figure: PaidFigure
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidLine:
-    """One figure as people read it, and as it is."""
+    """One figure as people read it, and as it is. cells: of a marginal, the first ones; more: how many are left out."""
 
     asked: str
     value: str
     interval: str
     figure: PaidFigure
+    cells: tuple[PaidCell, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +76,9 @@ class PaidPage:
 
 
 def checks_of(release: Release) -> QuerySet[PaidCheck]:
-    """The checks of a release, newest first; the caller authorised."""
-    checks = PaidCheck.objects.filter(release=release).select_related("created_by")
-    return checks.order_by("-created_at", "-pk")
+    """The checks of a release that stewards asked for, newest first; validations are their analyst's. The caller authorised."""
+    checks = PaidCheck.objects.filter(release=release, is_validation=False)
+    return checks.select_related("created_by").order_by("-created_at", "-pk")
 
 
 def check_of(release: Release, code: str) -> PaidCheck:
@@ -77,7 +96,7 @@ def receipt_of(check: PaidCheck) -> receipts.Receipt:
 
 def page_of(release: Release) -> PaidPage:
     """What the page shows. The caller authorised."""
-    return PaidPage(checks=tuple(_part(check) for check in checks_of(release)))
+    return PaidPage(checks=tuple(part_of(check) for check in checks_of(release)))
 
 
 def results_of(check: PaidCheck) -> list[tuple[CheckedFigure, CheckedResult]]:
@@ -88,19 +107,27 @@ def results_of(check: PaidCheck) -> list[tuple[CheckedFigure, CheckedResult]]:
     ]
 
 
-def _part(check: PaidCheck) -> PaidCheckPart:
+def part_of(check: PaidCheck) -> PaidCheckPart:
+    """One check on a page. The caller authorised."""
     return PaidCheckPart(
         code=check.code,
         by=check.created_by.username,
         at=f"{check.created_at:%Y-%m-%d %H:%M}",
         sentence=check.receipt["guarantee"]["sentence"],
-        lines=tuple(_line(asked, result) for asked, result in results_of(check)),
-        is_proved=_is_proved(check.receipt),
+        lines=lines_of(check),
+        is_proved=is_proved(check.receipt),
         after_looking=bool(check.receipt["chosen_after_looking"]),
     )
 
 
-def _is_proved(receipt: Mapping[str, Any]) -> bool:
+def lines_of(check: PaidCheck) -> tuple[PaidLine, ...]:
+    """The figures of a check as people read them. The caller authorised."""
+    domain = model_of(check.release.code).domain
+    return tuple(_line(asked, result, domain) for asked, result in results_of(check))
+
+
+def is_proved(receipt: Mapping[str, Any]) -> bool:
+    """Whether the verifier accepts a receipt."""
     try:
         verifier.verify(receipt)
     except SynthError:
@@ -108,8 +135,8 @@ def _is_proved(receipt: Mapping[str, Any]) -> bool:
     return True
 
 
-def asked_in_words(asked: CheckedFigure) -> str:
-    """What a figure is, as a noun phrase."""
+def asked_in_words(asked: CheckedFigure, domain: Domain) -> str:
+    """What a figure is, as a noun phrase. domain: of the release, which has the values of counts."""
     columns = " × ".join(asked.columns)
     match asked.kind:
         case "distance":
@@ -118,6 +145,16 @@ def asked_in_words(asked: CheckedFigure) -> str:
             return _("Mean distance of all pairs of %(columns)s") % {
                 "columns": ", ".join(asked.columns)
             }
+        case "ks":
+            return _("Kolmogorov–Smirnov distance of %(columns)s") % {"columns": columns}
+        case "marginal":
+            return _("Counts of %(columns)s in the real table") % {"columns": columns}
+        case "count":
+            values = "; ".join(
+                f"{name} = {_values(marginals.labels_of(domain, name), codes_of_one)}"
+                for name, codes_of_one in zip(asked.columns, asked.codes, strict=True)
+            )
+            return _("Records of the real table with %(values)s") % {"values": values}
     return _("Counts of %(columns)s within %(within)s, of those of at least %(least)s") % {
         "columns": columns,
         "within": share(float(asked.within)),
@@ -125,14 +162,48 @@ def asked_in_words(asked: CheckedFigure) -> str:
     }
 
 
-def _line(asked: CheckedFigure, result: CheckedResult) -> PaidLine:
-    figure = result.figure
-    if result.unit == paid_figures.CELLS:
-        of = _("%(number)s of %(cells)s")
-        value = of % {"number": grouped(round(figure.value)), "cells": grouped(result.cells)}
-        ends = [grouped(round(end)) for end in (figure.low, figure.high)]
-    else:
-        value, *ends = (share(each) for each in (figure.value, figure.low, figure.high))
+def _values(labels: Sequence[str], chosen: Sequence[int]) -> str:
+    """The values of some codes: a range where they are neighbours, else the first of them."""
+    if len(chosen) > SHOWN_VALUES and chosen[-1] - chosen[0] == len(chosen) - 1:
+        return f"{labels[chosen[0]]} .. {labels[chosen[-1]]}"
+    listed = ", ".join(labels[code] for code in chosen[:SHOWN_VALUES])
+    if len(chosen) <= SHOWN_VALUES:
+        return listed
+    more = len(chosen) - SHOWN_VALUES
+    return _("%(values)s and %(more)s more") % {"values": listed, "more": grouped(more)}
+
+
+def _line(asked: CheckedFigure, result: CheckedResult, domain: Domain) -> PaidLine:
+    value, interval = _in_words(result.figure, unit=result.unit, cells=result.cells)
+    cells = tuple(itertools.islice(cells_of(asked, result, domain), SHOWN_CELLS))
     return PaidLine(
-        asked=asked_in_words(asked), value=value, interval=" – ".join(ends), figure=figure
+        asked=asked_in_words(asked, domain),
+        value=value,
+        interval=interval,
+        figure=result.figure,
+        cells=cells,
+        more=len(result.table) - len(cells),
     )
+
+
+def cells_of(asked: CheckedFigure, result: CheckedResult, domain: Domain) -> Iterator[PaidCell]:
+    """The cells of a marginal with their values, the last column fastest; none of other figures."""
+    if not result.table:
+        return
+    labels = [marginals.labels_of(domain, name) for name in asked.columns]
+    for texts, figure in zip(itertools.product(*labels), result.table, strict=True):
+        value, interval = _in_words(figure, unit=result.unit, cells=result.cells)
+        yield PaidCell(texts=texts, value=value, interval=interval, figure=figure)
+
+
+def _in_words(figure: PaidFigure, *, unit: str, cells: int) -> tuple[str, str]:
+    """The value and the interval of a figure as people read them."""
+    ends = (figure.low, figure.high)
+    if unit == paid_figures.SHARE:
+        return share(figure.value), " – ".join(share(end) for end in ends)
+    interval = " – ".join(grouped(round(end)) for end in ends)
+    if unit == paid_figures.RECORDS:
+        return grouped(round(figure.value)), interval
+    of = _("%(number)s of %(cells)s")
+    value = of % {"number": grouped(round(figure.value)), "cells": grouped(cells)}
+    return value, interval

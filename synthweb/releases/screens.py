@@ -73,6 +73,7 @@ TABS = (
     ("expected", gettext_noop("Expected"), Need.SAMPLE),
     ("marginals", gettext_noop("Counts"), Need.SAMPLE),
     ("paid", gettext_noop("Paid"), Need.SAMPLE),
+    ("validation", gettext_noop("Validate"), Need.VIEW),
     ("measured", gettext_noop("Measured"), Need.VIEW),
     ("network", gettext_noop("Network"), Need.VIEW),
     ("groups", gettext_noop("Groups"), Need.SAMPLE),
@@ -88,6 +89,8 @@ TABS = (
 )
 
 
+_ELSEWHERE = {"validation": "runs:validation"}
+"""Tabs whose pages are those of another app."""
 CALLS = 25  # on a page
 LONGEST_WORDS = 200
 MOST_TRIES = 3
@@ -222,13 +225,13 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
     return [
         (reverse("releases:index"), gettext("Releases")),
         (reverse("releases:release", args=[release.code]), release.name),
-        *(
-            []
-            if tab == OVERVIEW
-            else [(reverse(f"releases:{tab}", args=[release.code]), gettext(title))]
-        ),
+        *([] if tab == OVERVIEW else [(_address(tab, release), gettext(title))]),
         *([("", leaf)] if leaf else []),
     ]
+
+
+def _address(tab: str, release: Release) -> str:
+    return reverse(_ELSEWHERE.get(tab, f"releases:{tab}"), args=[release.code])
 
 
 def _meaning(document: receipts.Receipt) -> str:
@@ -254,7 +257,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
         "description": traits.has_description,
     }
     return [
-        Tab(key=key, title=title, address=reverse(f"releases:{key}", args=[release.code]))
+        Tab(key=key, title=title, address=_address(key, release))
         for key, title, need in TABS
         if selectors.may(user, release, need) and applies.get(key, True)
     ]

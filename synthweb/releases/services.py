@@ -50,7 +50,7 @@ LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """The run that a release comes from. chosen_after_looking: whether it was asked for after a look at real data. criteria: what
-    was stated before it."""
+    was stated before it. is_validation: whether an analyst asked for it within an allowance."""
 
     run_code: str
     dataset: Dataset
@@ -60,6 +60,7 @@ class Origin:
     name: str
     chosen_after_looking: bool
     criteria: Sequence[Mapping[str, object]] = ()
+    is_validation: bool = False
 
 
 @transaction.atomic
@@ -111,7 +112,7 @@ def publish_check(
     results: Sequence[CheckedResult],
 ) -> PaidCheck:
     """Keep the figures of a check and its receipt beside the release; called once a run, under the run's fence. Whoever may draw
-    from the release may see them."""
+    from the release may see them, but for a validation, which is its analyst's."""
     figures = [
         {"asked": asked.to_json(), "answer": result.to_json()}
         for asked, result in zip(plan.config.figures, results, strict=True)
@@ -120,6 +121,7 @@ def publish_check(
         release=release,
         run_code=origin.run_code,
         name=origin.name,
+        is_validation=origin.is_validation,
         epsilon=nano(plan.epsilon),
         delta=atto(plan.delta),
         receipt=_receipt(origin, plan, answers),

@@ -93,6 +93,7 @@ urlpatterns = [
     path("<slug:code>/report.json", carried.report_json, name="report-json"),
     path("<slug:code>/datacite.json", carried.datacite_json, name="datacite"),
     path("<slug:code>/bundle.zip", carried.bundle_zip, name="bundle"),
+    path("<slug:code>/implicates.zip", carried.implicates_zip, name="implicates"),
     path("<slug:code>/marginals.csv", carried.noisy_csv, name="noisy-csv"),
     path("<slug:code>/marginals.parquet", carried.noisy_parquet, name="noisy-parquet"),
     path("<slug:code>/receipt.json", downloads.receipt_json, name="receipt-json"),

@@ -7,10 +7,12 @@ from django.contrib import admin
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.runs.models import (
     CountsErrand,
+    ImplicatesErrand,
     OutboxMessage,
     RangesErrand,
     SynthesisRun,
     TableErrand,
+    ValidationAllowance,
 )
 
 
@@ -32,6 +34,14 @@ class SynthesisRunAdmin(ReadOnlyAdmin):
     list_filter = ["state"]
     search_fields = ["name", "code", "dataset__code"]
     list_select_related = ["dataset", "created_by"]
+    ordering = ["-created_at"]
+
+
+@admin.register(ValidationAllowance)
+class ValidationAllowanceAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["code", "release", "analyst", "granted_by", "expires_at", "revoked_at"]
+    list_select_related = ["release", "analyst", "granted_by"]
     ordering = ["-created_at"]
 
 
@@ -63,6 +73,15 @@ class RangesErrandAdmin(ReadOnlyAdmin):
 
 @admin.register(CountsErrand)
 class CountsErrandAdmin(ReadOnlyAdmin):
+    organisation_path = "release__dataset__organisation"
+    list_display = ["code", "release", "state", "attempts", "created_at"]
+    list_filter = ["state"]
+    list_select_related = ["release"]
+    ordering = ["-created_at"]
+
+
+@admin.register(ImplicatesErrand)
+class ImplicatesErrandAdmin(ReadOnlyAdmin):
     organisation_path = "release__dataset__organisation"
     list_display = ["code", "release", "state", "attempts", "created_at"]
     list_filter = ["state"]

@@ -11,11 +11,11 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Domain
-from synth_engine.errors import SpecError
+from synth_engine.errors import InputError, SpecError
 from synth_engine.plans.release_check import CheckedFigure
 from synth_engine.privacy.loss import parse_decimal
 from synthweb.lib.language import typed_number
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, count_of
 from synthweb.runs.figure_fields import columns_of, share_of
 from synthweb.runs.forms import AMOUNT, DIGITS
 
@@ -63,6 +63,30 @@ class CheckForm(forms.Form):
         label=_("within per cent"),
         widget=forms.TextInput(attrs={"class": "form-control", "inputmode": "decimal"}),
     )
+    ks = forms.CharField(
+        required=False,
+        max_length=2_000,
+        label=_("The Kolmogorov–Smirnov distance of"),
+        help_text=_("Columns whose values have an order, separated by commas."),
+        widget=forms.TextInput(attrs={"class": "form-control"}),
+    )
+    marginals = forms.CharField(
+        required=False,
+        max_length=LONGEST_GROUPS,
+        label=_("Counts of the real table, with noise"),
+        help_text=_("One table a line: one to three columns, separated by commas."),
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+    )
+    records = forms.CharField(
+        required=False,
+        max_length=LONGEST_GROUPS,
+        label=_("The number of records with"),
+        help_text=_(
+            "One count a line: one to three conditions, separated by semicolons, such as “region=north|south; works=yes”. Values are "
+            "those of the tab Counts."
+        ),
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+    )
     epsilon = forms.CharField(
         max_length=40,
         label=_("Privacy loss ε"),
@@ -82,7 +106,7 @@ class CheckForm(forms.Form):
     def __init__(
         self, data: Mapping[str, Any] | None = None, *, domain: Domain, **suggested: str | bool
     ) -> None:
-        """domain: of the release. suggested: the loss that the form begins with."""
+        """domain: of the release. suggested: what the form begins with."""
         self.domain = domain
         begun = {
             "every_column": True,
@@ -101,7 +125,7 @@ class CheckForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         amounts = {name: self._amount(name) for name in ("epsilon", "delta")}
-        figures = [] if self.errors else list(self._figures(cleaned))
+        figures = [] if self.errors else [*self._figures(cleaned), *self._of_real(cleaned)]
         if not self.errors and not figures:
             self.add_error(None, _("Choose at least one figure."))
         if not self.errors:
@@ -119,6 +143,21 @@ class CheckForm(forms.Form):
                 yield CheckedFigure(kind="distance", columns=columns_of(line, self.domain))
         if cleaned["counted"].strip():
             yield from self._counts(cleaned)
+
+    def _of_real(self, cleaned: Mapping[str, Any]) -> Iterator[CheckedFigure]:
+        """Counts of the real table, and distances of cumulative ones."""
+        for name in columns_of(cleaned["ks"], self.domain):
+            yield CheckedFigure(kind="ks", columns=(name,))
+        for line in cleaned["marginals"].splitlines():
+            if line.strip():
+                yield CheckedFigure(kind="marginal", columns=columns_of(line, self.domain))
+        for line in cleaned["records"].splitlines():
+            where = [text.strip() for text in line.split(";") if text.strip()]
+            try:
+                if where:
+                    yield count_of(self.domain, where)
+            except InputError as error:
+                self.add_error("records", error.text)
 
     def _counts(self, cleaned: Mapping[str, Any]) -> Iterator[CheckedFigure]:
         least = cleaned["least"].strip()

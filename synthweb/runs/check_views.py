@@ -10,6 +10,8 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from synth_engine.errors import InputError, PrivacyError
@@ -59,7 +61,9 @@ class CheckPrice:
 def new(request: SignedInRequest, code: str) -> HttpResponse:
     """Figures to choose; then what they cost and how precise they will be; spent by the second button alone."""
     release = selectors.release_for(request.user, code, Need.SPEND)
-    context = screens.frame(request.user, release, tab="paid", leaf="Measure figures")
+    context = screens.frame(
+        request.user, release, tab="paid", leaf=gettext("Measure figures")
+    ) | {"action": reverse("runs:check", args=[code])}
     try:
         _, account = planning.basis(release.dataset)
     except errors.NotReady as missing:
@@ -107,7 +111,7 @@ def _price(form: CheckForm, release: Release) -> CheckPrice | None:
     try:
         proposal = checks.propose(release=release, request=asked)
     except (InputError, PrivacyError, Refused) as error:
-        form.add_error(None, error.text if isinstance(error, InputError) else str(error))
+        form_fault(form, error)
         return None
     plan = proposal.plan
     if not isinstance(plan, CheckPlan):
@@ -116,7 +120,7 @@ def _price(form: CheckForm, release: Release) -> CheckPrice | None:
         bars=bars_of(proposal),
         sentence=plan.sentence,
         precision=plan.precision(),
-        figures=tuple(paid.asked_in_words(figure) for figure in asked.figures),
+        figures=tuple(paid.asked_in_words(figure, plan.domain) for figure in asked.figures),
         distances=len(plan.distances),
         digest=plan.digest,
     )
@@ -130,14 +134,19 @@ def _submit(request: SignedInRequest, form: CheckForm, release: Release) -> Synt
             steward=request.user,
             release=release,
             request=asked,
-            request_key=_request_key(form.cleaned_data["request_key"], release, asked),
+            request_key=request_key(form.cleaned_data["request_key"], release, asked),
         )
     except (InputError, PrivacyError, Refused) as error:
-        form.add_error(None, str(error))
+        form_fault(form, error)
         return None
 
 
-def _request_key(key: str, release: Release, asked: CheckRequest) -> str:
+def form_fault(form: CheckForm, error: InputError | PrivacyError | Refused) -> None:
+    """Have the form say why what it asks for is refused."""
+    form.add_error(None, error.text if isinstance(error, InputError) else str(error))
+
+
+def request_key(key: str, release: Release, asked: CheckRequest) -> str:
     """Of this press of the button: the same form sent again is the same request."""
     figures = [figure.to_json() for figure in asked.figures]
     request = [key, release.code, figures, str(asked.epsilon), str(asked.delta)]

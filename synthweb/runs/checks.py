@@ -5,15 +5,17 @@ Public facts only, as in `planning`: the model of the release, its description, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from synth_engine.domain import Domain
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
 from synth_engine.spec import Spec
 from synthweb.datasets.selectors import table_of_run
 from synthweb.ledger.amounts import Amount
+from synthweb.releases import marginals
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning
@@ -29,6 +31,12 @@ class CheckRequest:
     figures: tuple[CheckedFigure, ...]
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+
+
+def count_of(domain: Domain, where: Sequence[str]) -> CheckedFigure:
+    """The number of records that meet conditions, as in `marginals.query_of`. Errors: InputError."""
+    codes = marginals.codes_of(domain, where)
+    return CheckedFigure(kind="count", columns=tuple(codes), codes=tuple(codes.values()))
 
 
 def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
@@ -96,6 +104,7 @@ def is_same(spec: Mapping[str, object], request: CheckRequest) -> bool:
     )
 
 
-def name_of(release: Release) -> str:
+def name_of(release: Release, *, is_validation: bool = False) -> str:
     """What the run of a check is called, cut to the length that names have."""
-    return f"Check of {release.name}"[:LONGEST_NAME]
+    kind = "Validation" if is_validation else "Check"
+    return f"{kind} of {release.name}"[:LONGEST_NAME]

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 from django.db import DatabaseError
 from django.db.models.functions import Now
 
+from synth_engine.errors import InputError
 from synthweb.runs import errors, lease
-from synthweb.runs.models import CountsErrand, RangesErrand
+from synthweb.runs.models import CountsErrand, ImplicatesErrand, RangesErrand
 
 logger = logging.getLogger(__name__)
 
-Derivation = TypeVar("Derivation", RangesErrand, CountsErrand)
+Derivation = TypeVar("Derivation", RangesErrand, CountsErrand, ImplicatesErrand)
 
 MAX_ATTEMPTS = 3
 GAVE_UP = {
@@ -42,6 +43,9 @@ def attempt(
                 work(errand, grip)
         except errors.LeaseLost:
             logger.info("%s %s: taken over; this worker stops", name, code)
+        except InputError as error:
+            # What cannot be derived of this release; its words name no value.
+            _fail(errand, grip, {"code": "input", "text": error.text})
         except DatabaseError as error:
             logger.warning(
                 "%s %s: %s; left to the reconciler", name, code, type(error).__name__
@@ -59,14 +63,16 @@ def attempt(
             )
 
 
-def finish(errand: RangesErrand | CountsErrand, grip: lease.Lease) -> None:
+def finish(errand: RangesErrand | CountsErrand | ImplicatesErrand, grip: lease.Lease) -> None:
     """Record that an errand is done, first in the transaction that stores its result: a worker that was overtaken stores
     nothing. Errors: LeaseLost."""
     _end(errand, grip, state=errand.State.FINISHED, progress=1.0)
 
 
 def _fail(
-    errand: RangesErrand | CountsErrand, grip: lease.Lease, failure: dict[str, str]
+    errand: RangesErrand | CountsErrand | ImplicatesErrand,
+    grip: lease.Lease,
+    failure: dict[str, str],
 ) -> None:
     try:
         _end(errand, grip, state=errand.State.FAILED, failure=failure)
@@ -74,5 +80,7 @@ def _fail(
         logger.info("%s: taken over; the failure is not recorded", errand.code)
 
 
-def _end(errand: RangesErrand | CountsErrand, grip: lease.Lease, **changes: Any) -> None:
+def _end(
+    errand: RangesErrand | CountsErrand | ImplicatesErrand, grip: lease.Lease, **changes: Any
+) -> None:
     lease.write(grip, states=errand.OPEN, finished_at=Now(), lease_held=False, **changes)

@@ -3,6 +3,7 @@
 SynthwebError (synthweb.lib.errors)
 ├── Conflict
 │   ├── NotReady   the dataset lacks a confirmed description, a budget, or a release to compare
+│   ├── BeyondAllowance  a validation costs more than its analyst's allowances have left
 │   ├── KeyReused  the key of one request came with another
 │   └── NotOpen    the run is over, or in a state in which this cannot be done
 └── LeaseLost      another worker, the reconciler or a cancellation took the row over: stop, write nothing more
@@ -17,6 +18,12 @@ class NotReady(Conflict):
     """Something has to be done first; the repair says what."""
 
     code = "not-ready"
+
+
+class BeyondAllowance(Conflict):
+    """A validation costs more than the allowances of its analyst have left, or they have none."""
+
+    code = "beyond-allowance"
 
 
 class NotOpen(Conflict):

@@ -172,6 +172,7 @@ def expire(watch: Watch) -> list[str]:
         models.TableErrand,
         models.RangesErrand,
         models.CountsErrand,
+        models.ImplicatesErrand,
     )
     return [code for kind in kinds for code in _expire(kind, watch)]
 

@@ -47,6 +47,47 @@ class Leased(models.Model):
         return self.state in self.OPEN  # type: ignore[attr-defined]
 
 
+class ValidationAllowance(models.Model):
+    """So much of a dataset's budget as an analyst may spend on figures of one release, until a day. Without an analyst, every
+    reader of the release has that much of their own, so that nobody learns from what is left what others asked."""
+
+    code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="validation_allowances"
+    )
+    analyst = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="validation_allowances",
+    )
+    # In the currency of the account that the release was paid from.
+    epsilon = models.BigIntegerField(default=0)
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    note = models.CharField(
+        max_length=200, blank=True
+    )  # for what, in the words of who grants it
+    granted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0),
+                name="allowance_amounts_positive",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Validation allowance {self.code} of {self.release}"
+
+
 class SynthesisRun(Leased):
     """requested → held → charged → measured → finished | failed | cancelled.
 
@@ -105,6 +146,14 @@ class SynthesisRun(Leased):
     # Of a check: the release whose figures are measured, and what came of it.
     checks = models.ForeignKey(
         Release, null=True, blank=True, on_delete=models.PROTECT, related_name="check_runs"
+    )
+    # Of a check that an analyst asked for: what it is paid from.
+    allowance = models.ForeignKey(
+        ValidationAllowance,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="runs",
     )
     paid_check = models.OneToOneField(
         PaidCheck, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
@@ -248,7 +297,37 @@ class CountsErrand(Leased):
         return f"Counts: {self.release}"
 
 
-Subject = SynthesisRun | TableErrand | RangesErrand | CountsErrand
+class ImplicatesErrand(Leased):
+    """Making several plausible tables of a release. It opens no table: it reads the stored noisy answers, which the confidential
+    worker alone has, and fits the model again."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting for a worker")
+        FINISHED = "finished", _("Finished")
+        FAILED = "failed", _("Failed")
+
+    OPEN = (State.WAITING,)
+
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="implicates_errands"
+    )
+    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_held"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["release"],
+                condition=Q(state="waiting"),
+                name="one_waiting_implicates_errand",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Plausible tables: {self.release}"
+
+
+Subject = SynthesisRun | TableErrand | RangesErrand | CountsErrand | ImplicatesErrand
 """What a message rings for."""
 
 

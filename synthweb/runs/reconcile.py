@@ -22,6 +22,7 @@ from synthweb.releases import public_links
 from synthweb.runs import artefacts, lease, queue, services
 from synthweb.runs.models import (
     CountsErrand,
+    ImplicatesErrand,
     OutboxMessage,
     RangesErrand,
     Subject,
@@ -191,6 +192,7 @@ _SUBJECTS: dict[str, type[Subject]] = {
     queue.TABLE_ERRAND: TableErrand,
     queue.EXPECTED_RANGES: RangesErrand,
     queue.COUNTS: CountsErrand,
+    queue.IMPLICATES: ImplicatesErrand,
 }
 
 

@@ -9,6 +9,8 @@ from django.db import transaction
 
 from synth_engine.evaluation import marginals
 from synth_engine.evaluation.marginals import PublishedCounts
+from synth_engine.measurement import Answers
+from synth_engine.mechanisms import Plan
 from synth_engine.models.model import Model
 from synth_engine.spec import Spec
 from synthweb.lib.language import in_english
@@ -38,7 +40,8 @@ def _compute(errand: CountsErrand, grip: lease.Lease) -> None:
         pages.store(errand.release, published)
 
 
-def _gathered(release: Release, progress: Progress) -> PublishedCounts:
+def answered(release: Release) -> tuple[Plan, Answers]:
+    """The plan of the run that made a release, and its stored noisy answers, checked against their digest."""
     run = SynthesisRun.objects.select_related("domain_version", "account").get(release=release)
     plan = planning.replan(
         version=run.domain_version,
@@ -46,7 +49,11 @@ def _gathered(release: Release, progress: Progress) -> PublishedCounts:
         account=run.account,
         table=StatedTable.from_json(run.prior),
     )
-    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    return plan, artefacts.get(name=run.answers_name, digest=run.answers_digest)
+
+
+def _gathered(release: Release, progress: Progress) -> PublishedCounts:
+    plan, answers = answered(release)
     return marginals.publish(
         Model.from_json(release.model),
         plan,

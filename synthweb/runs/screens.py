@@ -32,7 +32,13 @@ from synthweb.runs import criteria_fields, public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
-from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    CountsErrand,
+    ImplicatesErrand,
+    RangesErrand,
+    SynthesisRun,
+    TableErrand,
+)
 from synthweb.runs.public_tables import StatedTable
 
 State = SynthesisRun.State
@@ -367,8 +373,21 @@ def counts(user: User, release: Release, errand: CountsErrand) -> dict[str, obje
     }
 
 
+def implicates(user: User, release: Release, errand: ImplicatesErrand) -> dict[str, object]:
+    """The page that waits for plausible tables of a release: a part of its files."""
+    return releases.frame(
+        user, release, tab="files", leaf=gettext("Several plausible tables")
+    ) | {
+        "errand": errand,
+        "sentence": _(
+            "A worker is making several plausible tables of this release, once. This page leads back to the files as soon as they are ready."
+        ),
+        "stages": errand_lines(errand, of=stages.IMPLICATES),
+    }
+
+
 def errand_lines(
-    errand: TableErrand | RangesErrand | CountsErrand,
+    errand: TableErrand | RangesErrand | CountsErrand | ImplicatesErrand,
     *,
     of: tuple[stages.Stage, ...] = stages.REPORT,
 ) -> list[StageLine]:

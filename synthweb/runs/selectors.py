@@ -13,7 +13,13 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    CountsErrand,
+    ImplicatesErrand,
+    RangesErrand,
+    SynthesisRun,
+    TableErrand,
+)
 
 MOST_FAILURES = 3
 """Failures to gather the counts of a release, after which nobody but the operator has it tried again."""
@@ -78,6 +84,20 @@ def latest_counts_errand(release: Release) -> CountsErrand | None:
     """The newest errand for the counts of a release; the caller authorised."""
     errands = CountsErrand.objects.filter(release=release)
     return errands.order_by("-created_at", "-pk").first()
+
+
+def latest_implicates_errand(release: Release) -> ImplicatesErrand | None:
+    """The newest errand for plausible tables of a release; the caller authorised."""
+    errands = ImplicatesErrand.objects.filter(release=release)
+    return errands.order_by("-created_at", "-pk").first()
+
+
+def may_make_again(release: Release) -> bool:
+    """Whether plausible tables may be made once more: not while that waits, nor after it failed a few times."""
+    errands = ImplicatesErrand.objects.filter(release=release)
+    failed = errands.filter(state=ImplicatesErrand.State.FAILED).count()
+    waits = errands.filter(state__in=ImplicatesErrand.OPEN).exists()
+    return not waits and failed < MOST_FAILURES
 
 
 def may_gather_again(release: Release) -> bool:

@@ -5,6 +5,8 @@ The order of locks is the same everywhere: run, then dataset, then account, then
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -16,6 +18,7 @@ from synthweb.audit import services as audit
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
+from synthweb.ledger.amounts import Amount
 from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
 from synthweb.notifications import services as notifications
@@ -25,7 +28,15 @@ from synthweb.releases.models import Release
 from synthweb.runs import checks, errors, planning, queue, stages, timing
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.extras import Extras
-from synthweb.runs.models import CountsErrand, RangesErrand, RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    CountsErrand,
+    ImplicatesErrand,
+    RangesErrand,
+    RunEvent,
+    SynthesisRun,
+    TableErrand,
+    ValidationAllowance,
+)
 from synthweb.runs.planning import NO_FACTS, PublicFacts
 from synthweb.runs.public_tables import StatedTable
 
@@ -71,8 +82,10 @@ def submit_check(
     release: Release,
     request: CheckRequest,
     request_key: str = "",
+    allowance_for: Callable[[Amount], ValidationAllowance] | None = None,
 ) -> SynthesisRun:
     """Plan a check of a release, hold its price and queue it, in one transaction; the same `request_key` again gives the same run.
+    allowance_for: of an analyst's validation, the allowance that covers a price, locked, or its refusal.
 
     Raises InputError (a figure that cannot be computed), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
@@ -84,7 +97,9 @@ def submit_check(
             return _submit(
                 steward=steward,
                 proposal=proposal,
-                name=checks.name_of(release),
+                # Locked before the account is, and until the run stands.
+                allowance=allowance_for(proposal.price) if allowance_for else None,
+                name=checks.name_of(release, is_validation=allowance_for is not None),
                 request_key=request_key,
                 # Time is that of reading the table; forecasts are fitted to runs that make releases.
                 expected=None,
@@ -159,11 +174,13 @@ def _submit(
     name: str,
     request_key: str,
     expected: timing.Band | None,
+    allowance: ValidationAllowance | None = None,
 ) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
         dataset=proposal.dataset,
         checks=proposal.checks,
+        allowance=allowance,
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
@@ -367,12 +384,28 @@ def request_counts(*, release: Release) -> CountsErrand:
 
 def notify_end(run: SynthesisRun, event: Event) -> None:
     """Have the steward of a run notified that it has ended, in the caller's transaction. A run that is resumed ends twice."""
+    if run.allowance_id is not None:
+        return  # a validation: its analyst, who sees no runs, finds its end on the page of the release
     notifications.notify(
         event=event,
         people=[run.created_by],
         subject=notifications.NotificationSubject(kind="run", code=run.code, name=run.name),
         key=f"{run.code} {run.lease_token}",
     )
+
+
+@transaction.atomic
+def request_implicates(*, release: Release) -> ImplicatesErrand:
+    """Have several plausible tables of a release made; asking again while it waits gives the one that waits. Not in the audit log,
+    as `request_ranges`."""
+    errand, created = ImplicatesErrand.objects.get_or_create(
+        release=release,
+        state=ImplicatesErrand.State.WAITING,
+        defaults={"stage": stages.WAIT.name},
+    )
+    if created:
+        queue.ring(queue.IMPLICATES, errand.code)
+    return errand
 
 
 def note(run: SynthesisRun, stage: str, text: str) -> None:

@@ -84,6 +84,12 @@ REPORT = (
         text=_("All figures of the comparison are computed."),
     ),
 )
+IMPLICATE = Stage(
+    name="implicate",
+    title=_("Fit and draw each table"),
+    text=_("Post-processing of the noisy answers; free."),
+)
+IMPLICATES = (WAIT, IMPLICATE)
 MODELS = (
     Stage(
         name="prepare-models",

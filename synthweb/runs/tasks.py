@@ -42,6 +42,14 @@ def counts(code: str) -> None:
     released_counts.compute(code=code)
 
 
+@app.task(name=queue.IMPLICATES)
+def implicates(code: str) -> None:
+    """Make several plausible tables of a release, where its noisy answers are."""
+    from synthweb.runs import plausible_tables
+
+    plausible_tables.compute(code=code)
+
+
 @app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.runs import check_views, views
+from synthweb.runs import check_views, validation_views, views
 
 app_name = "runs"
 urlpatterns = [
@@ -19,6 +19,20 @@ urlpatterns = [
     path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
     path("releases/<slug:code>/report/", views.report, name="report"),
     path("releases/<slug:code>/paid/new/", check_views.new, name="check"),
+    path("releases/<slug:code>/validation/", validation_views.index, name="validation"),
+    path("releases/<slug:code>/validation/new/", validation_views.new, name="validate"),
+    path("releases/<slug:code>/validation/allow/", validation_views.grant, name="allow"),
+    path(
+        "releases/<slug:code>/validation/<slug:allowance>/end/",
+        validation_views.revoke,
+        name="end-allowance",
+    ),
+    path(
+        "releases/<slug:code>/validation/<slug:validation>/receipt.json",
+        validation_views.receipt,
+        name="validation-receipt",
+    ),
     path("releases/<slug:code>/expected/making/", views.ranges, name="ranges"),
     path("releases/<slug:code>/marginals/making/", views.counts, name="counts"),
+    path("releases/<slug:code>/implicates/making/", views.implicates, name="implicates"),
 ]

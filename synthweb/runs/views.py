@@ -26,7 +26,7 @@ from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
-from synthweb.releases import marginals
+from synthweb.releases import marginals, plausible
 from synthweb.releases import screens as release_screens
 from synthweb.releases import selectors as releases
 from synthweb.runs import (
@@ -361,6 +361,30 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
         return _go(request.get_full_path(), by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/marginals_wait.html"
     return render(request, page, screens.counts(request.user, release, errand))
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@never_cache
+def implicates(request: SignedInRequest, code: str) -> HttpResponse:
+    """Have several plausible tables of a release made, and watch it; then its files have them. Somebody asks, each time."""
+    release = releases.release_for(request.user, code, Need.SAMPLE)
+    if request.method == "POST":
+        # The worker of sensitive tables does it: nobody may have it done over and over.
+        if not plausible.is_ready(release) and selectors.may_make_again(release):
+            services.request_implicates(release=release)
+        return redirect("runs:implicates", code)
+    asking_again = bool(request.headers.get("HX-Request"))
+    errand = selectors.latest_implicates_errand(release)
+    if plausible.is_ready(release) or errand is None:
+        return _go(reverse("releases:files", args=[code]), by_htmx=asking_again)
+    if asking_again and not errand.is_open:
+        return _go(request.path, by_htmx=True)
+    page = "releases/_waiting.html" if asking_again else "releases/implicates_wait.html"
+    context = screens.implicates(request.user, release, errand) | {
+        "may_make_again": selectors.may_make_again(release)
+    }
+    return render(request, page, context)
 
 
 def _go(address: str, *, by_htmx: bool) -> HttpResponse:

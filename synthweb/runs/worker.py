@@ -344,6 +344,7 @@ def _origin(run: SynthesisRun) -> releases.Origin:
         name=run.name,
         chosen_after_looking=run.looked_before,
         criteria=run.criteria,
+        is_validation=run.allowance_id is not None,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from synth_engine.errors import SpecError
 from synth_engine.evaluation import paid_figures
 from synth_engine.measurement import (
     AnsweredCall,
@@ -92,7 +94,7 @@ def answers_of(plan: CheckPlan, real: np.ndarray, *, noise: int = 0) -> Answers:
     for clique, one in zip(plan.counted, counts, strict=True):
         add(
             Query(verb="measure", clique=clique, cells=6),
-            Measurement(clique=clique, noise=one, values=real + noise),
+            Measurement(clique=clique, noise=one, values=np.asarray(real + noise)),
             one,
         )
     return Answers(tuple(answered))
@@ -130,3 +132,113 @@ def test_the_reference_is_rounded_alike_on_every_machine() -> None:
         (Fraction(int(count) * 7, 3) + Fraction(1, 2)).__floor__() for count in counts.ravel()
     ]
     assert plan.reference(("a", "b")).ravel().tolist() == exact
+
+
+REAL = np.array([[50, 20, 30], [10, 60, 30]])
+TABLE = CheckedFigure(kind="marginal", columns=("b", "a"))
+SOME = CheckedFigure(kind="count", columns=("b", "a"), codes=((0, 2), (1,)))
+ORDER = CheckedFigure(kind="ks", columns=("b",))
+
+
+def ordered_plan(*figures: CheckedFigure, ordered: bool = True) -> CheckPlan:
+    plan = plan_for(TABLE, rows=200, drawn=60)
+    attributes = tuple(replace(each, ordered=ordered) for each in plan.domain.attributes)
+    model = replace(plan.config.of.model, domain=replace(plan.domain, attributes=attributes))
+    of = replace(plan.config.of, model=model)
+    return release_check.plan(of, figures, epsilon=Fraction(1), delta=Fraction(0))
+
+
+@pytest.mark.parametrize("noise", [-2, 0, 2])
+def test_a_marginal_lists_every_count_in_the_order_that_was_asked_for(noise: int) -> None:
+    plan = plan_for(TABLE, rows=200, drawn=200)
+    (result,) = paid_figures.results(plan, answers_of(plan, REAL, noise=noise))
+    exact = REAL.T.ravel()
+    assert [each.value for each in result.table] == (exact + noise).tolist()
+    for each, count in zip(result.table, exact, strict=True):
+        assert each.low <= count <= each.high
+    assert result.figure.low <= REAL.sum() <= result.figure.high
+    assert (result.unit, result.cells) == ("records", 6)
+    assert paid_figures.CheckedResult.from_json(result.to_json()) == result
+
+
+@pytest.mark.parametrize("noise", [-2, 0, 2])
+def test_a_count_adds_up_the_cells_that_it_names(noise: int) -> None:
+    plan = plan_for(SOME, rows=200, drawn=200)
+    (result,) = paid_figures.results(plan, answers_of(plan, REAL, noise=noise))
+    exact = REAL[1, 0] + REAL[1, 2]
+    assert result.figure.value == exact + 2 * noise
+    assert result.figure.low <= exact <= result.figure.high
+    assert result.cells == 2
+
+
+def test_the_sum_of_noise_exceeds_its_radius_no_more_often_than_it_says() -> None:
+    noise = Noise(law="discrete-laplace", scale=Fraction(2))
+    draws = np.random.default_rng(1).geometric(1 - np.exp(-0.5), (2, 200_000, 7))
+    sums = np.cumsum(draws[0] - draws[1], axis=1)
+    off = paid_figures.radius_of_sum(noise, number=7, chance=0.05 / 4)
+    assert (np.abs(sums[:, -1]) > off).mean() < 0.0125
+    assert (np.abs(sums).max(axis=1) > off).mean() < 0.025
+
+
+@pytest.mark.parametrize("noise", [-5, 0, 5])
+def test_an_interval_holds_the_ks_distance(noise: int) -> None:
+    plan = ordered_plan(ORDER)
+    real = 30 * REAL.sum(axis=0)
+    (result,) = paid_figures.results(plan, answers_of(plan, real, noise=noise))
+    synthetic = np.cumsum(plan.synthetic(("b",))) / 60
+    exact = np.abs(np.cumsum(real) / real.sum() - synthetic).max()
+    assert result.figure.low <= exact <= result.figure.high < 1
+    assert (result.unit, result.cells) == ("share", 3)
+
+
+def test_every_kind_of_counts_asks_the_same_of_the_room() -> None:
+    """So the law of checks is proved for all of them at once."""
+    near = CheckedFigure(kind="counts", columns=("b",), least=1, within=Fraction(1, 10))
+    some = CheckedFigure(kind="count", columns=("b",), codes=((1,),))
+    table = CheckedFigure(kind="marginal", columns=("b",))
+    plans = [ordered_plan(figure) for figure in (near, some, table, ORDER)]
+    assert len({(plan.noises, plan.counted, plan.distances) for plan in plans}) == 1
+    assert ordered_plan(near, some, table, ORDER).noises == plans[0].noises
+
+
+@pytest.mark.parametrize(
+    ("figure", "word"),
+    [
+        (CheckedFigure(kind="ks", columns=("a", "b")), "columns"),
+        (CheckedFigure(kind="count", columns=("a",), codes=((0, 2),)), "values"),
+        (CheckedFigure(kind="count", columns=("a",), codes=((),)), "values"),
+        (CheckedFigure(kind="count", columns=("a",)), "values"),
+        (CheckedFigure(kind="marginal", columns=("nowhere",)), "no column"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(figure: CheckedFigure, word: str) -> None:
+    with pytest.raises(SpecError, match=word):
+        plan_for(figure, rows=20, drawn=20)
+
+
+def test_the_ks_distance_of_values_without_an_order_is_refused() -> None:
+    with pytest.raises(SpecError, match="order"):
+        ordered_plan(ORDER, ordered=False)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"kind": "count", "columns": ["a"]},
+        {"kind": "count", "columns": ["a"], "codes": [[1, 0]]},
+        {"kind": "count", "columns": ["a"], "codes": [[True]]},
+        {"kind": "count", "columns": ["a"], "codes": [["1"]]},
+        {"kind": "count", "columns": ["a"], "codes": [0]},
+        {"kind": "count", "columns": ["a"], "codes": [list(range(10_001))]},
+        {"kind": "marginal", "columns": ["a"], "codes": [[1]]},
+        {"kind": "ks", "columns": ["a"], "least": 3},
+    ],
+)
+def test_what_is_no_figure_is_refused(written: dict[str, object]) -> None:
+    with pytest.raises(SpecError):
+        CheckedFigure.from_json(written)
+
+
+@pytest.mark.parametrize("figure", [TABLE, SOME, ORDER, NEAR, PAIR])
+def test_figures_are_read_as_they_are_written(figure: CheckedFigure) -> None:
+    assert CheckedFigure.from_json(figure.to_json()) == figure

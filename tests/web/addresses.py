@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from fractions import Fraction
 
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from synth_engine.plans.release_check import CheckedFigure
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
 from synthweb.ledger.models import Earmark
 from synthweb.notifications.models import Webhook
-from synthweb.releases import public_links, services
+from synthweb.releases import plausible, public_links, services
 from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
+from synthweb.runs import validations
+from synthweb.runs.checks import CheckRequest
+from synthweb.runs.models import SynthesisRun, ValidationAllowance
 from tests.cast import Cast
 from tests.web.scene import Scene
 
@@ -43,6 +48,8 @@ def _walk(
 def fill(route: str, *, scene: Scene, cast: Cast) -> str:
     """The address of `route` for the objects of the scene."""
     values = {**_others(scene, cast), **_codes(route, scene, cast)}
+    if not plausible.is_ready(scene.release):
+        plausible.store(scene.release, b"made by a worker")
     if route.endswith("^(?P<path>(?s:.*))$"):
         return "/" + route.removesuffix("^(?P<path>(?s:.*))$") + "nowhere"
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(values[found[1]]), route)
@@ -85,6 +92,8 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "link": _public_link(scene).code,
         "check_code": _check(scene),
         "earmark": _earmark(scene),
+        "allowance": _allowance(scene).code,
+        "validation": _validation(scene),
     }
 
 
@@ -138,6 +147,40 @@ def _earmark(scene: Scene) -> str:
         account=scene.account, purpose="Later", defaults={"epsilon": 1}
     )
     return earmark.code
+
+
+def _allowance(scene: Scene) -> ValidationAllowance:
+    """An allowance of each reader of the release."""
+    allowance, _made = ValidationAllowance.objects.get_or_create(
+        release=scene.release,
+        defaults={
+            "granted_by": scene.release.created_by,
+            "epsilon": 2 * 10**8,
+            "expires_at": timezone.now() + timedelta(days=1),
+        },
+    )
+    return allowance
+
+
+def _validation(scene: Scene) -> str:
+    """A validation of the reader, with the receipt of the release in place of one of its own."""
+    allowance = _allowance(scene)
+    if run := SynthesisRun.objects.filter(allowance=allowance).first():
+        return run.code
+    figures = (CheckedFigure(kind="marginal", columns=("works",)),)
+    asked = CheckRequest(figures=figures, epsilon=Fraction(1, 20))
+    run = validations.submit(analyst=scene.reader, release=scene.release, request=asked)
+    run.paid_check = PaidCheck.objects.create(
+        release=scene.release,
+        run_code=run.code,
+        created_by=scene.reader,
+        receipt=scene.release.receipt,
+        is_validation=True,
+        figures=[],
+        epsilon=1,
+    )
+    run.save(update_fields=["paid_check"])
+    return run.code
 
 
 def _token(cast: Cast) -> str:

@@ -12,12 +12,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db import transaction
 from django.test import Client
+from django.utils import timezone
 
 from synthweb.accounts.models import User
 from synthweb.releases.services import description_of
@@ -145,6 +147,14 @@ GET    releases/<slug:code>/paid/                                    302    404 
 GET    releases/<slug:code>/paid/<slug:check_code>/receipt.json      302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/paid/new/                                302    404    404    403    200    403    403    403
 POST   releases/<slug:code>/paid/new/                                302    404    404    403    200    403    403    403
+GET    releases/<slug:code>/validation/                              302    404    404    200    200    200    200    200
+GET    releases/<slug:code>/validation/new/                          302    404    404    200    403    403    403    403
+POST   releases/<slug:code>/validation/new/                          302    404    404    200    403    403    403    403
+GET    releases/<slug:code>/validation/allow/                        302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/validation/allow/                        302    404    404    403    422    422    403    403
+GET    releases/<slug:code>/validation/<slug:allowance>/end/         302    405    405    405    405    405    405    405
+POST   releases/<slug:code>/validation/<slug:allowance>/end/         302    404    404    403    302    302    403    403
+GET    releases/<slug:code>/validation/<slug:validation>/receipt.json 302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups/                                  302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/groups.csv                               302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/tree/                                    302    404    404    200    200    403    403    403
@@ -184,6 +194,9 @@ GET    releases/<slug:code>/report.html                               302    404
 GET    releases/<slug:code>/report.json                               302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/datacite.json                             302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/bundle.zip                                302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/implicates.zip                           302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/implicates/making/                       302    404    404    302    302    403    403    403
+POST   releases/<slug:code>/implicates/making/                       302    404    404    302    302    403    403    403
 GET    releases/<slug:code>/receipt.json                             302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/marks-head.json                          302    404    404    200    200    200    200    200
 GET    runs/                                                         302    200    403    403    200    200    200    200
@@ -319,6 +332,16 @@ GET    api/v1/releases/<slug:code>/paid/                             401    404 
 POST   api/v1/releases/<slug:code>/paid/                             401    404    404    403    202    403    403    403
 POST   api/v1/releases/<slug:code>/paid/price/                       401    404    404    403    200    403    403    403
 GET    api/v1/releases/<slug:code>/paid/<slug:check_code>/receipt/   401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/implicates.zip                    401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/allowances/                       401    404    404    200    200    200    200    200
+POST   api/v1/releases/<slug:code>/allowances/                       401    404    404    403    201    201    403    403
+GET    api/v1/releases/<slug:code>/allowances/<slug:allowance>/      401    405    405    405    405    405    405    405
+DELETE api/v1/releases/<slug:code>/allowances/<slug:allowance>/      401    404    404    403    204    204    403    403
+GET    api/v1/releases/<slug:code>/validations/                      401    404    404    200    200    200    200    200
+POST   api/v1/releases/<slug:code>/validations/                      401    404    404    202    403    403    403    403
+POST   api/v1/releases/<slug:code>/validations/price/                401    404    404    200    403    403    403    403
+GET    api/v1/releases/<slug:code>/validations/<slug:validation>/    401    404    404    200    200    200    200    200
+GET    api/v1/releases/<slug:code>/validations/<slug:validation>/receipt/ 401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/first-rows/                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/model/                            401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/recreate.py                       401    404    404    200    200    403    403    403
@@ -388,6 +411,12 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     },
     "POST api/v1/releases/<slug:code>/paid/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/paid/price/": lambda *_: CHECK,
+    "POST api/v1/releases/<slug:code>/validations/": lambda *_: CHECK,
+    "POST api/v1/releases/<slug:code>/validations/price/": lambda *_: CHECK,
+    "POST api/v1/releases/<slug:code>/allowances/": lambda *_: {
+        "epsilon": "0.1",
+        "until": f"{timezone.now().date() + timedelta(days=7):%Y-%m-%d}",
+    },
     "POST api/v1/description-templates/": lambda played, _: {
         "dataset": played.dataset.code,
         "number": 1,

@@ -29,6 +29,7 @@ from synth_engine.evaluation.figure_origins import (
 from synthweb.releases import criteria_page, look, look_page, paid
 from synthweb.releases import expected as pages
 from synthweb.releases import marginals as marginal_pages
+from synthweb.runs import validation_page
 
 ROOT = Path(__file__).parents[2]
 NUMBERS_MAY_STAND_IN = {ModelFigure, ExpectedRange, PaidFigure}
@@ -66,6 +67,9 @@ OF_ANALYSTS = (
     "synthweb/releases/marginals.py",
     "synthweb/releases/criteria_page.py",
     "synthweb/releases/paid.py",
+    "synthweb/api/serializers/validations.py",
+    "synthweb/runs/validation_page.py",
+    "synthweb/runs/validations.py",
     "synthweb/runs/released_counts.py",
     "synthweb/releases/expected.py",
     "synthweb/releases/look.py",
@@ -120,6 +124,7 @@ def types_in(reached: object) -> set[object]:
         marginal_pages.MarginalPage,
         paid_figures.CheckedResult,
         paid.PaidPage,
+        validation_page.ValidationPage,
         criteria_page.CriteriaPage,
     ],
 )
@@ -139,7 +144,8 @@ def test_every_field_that_an_analyst_can_reach_has_a_private_origin(reached: typ
 )
 def test_free_figures_and_paid_ones_never_stand_together(free: type) -> None:
     assert PaidFigure not in types_in(free)
-    assert types_in(paid.PaidPage) & {ModelFigure, ExpectedRange, PaidFigure} == {PaidFigure}
+    for page in (paid.PaidPage, validation_page.ValidationPage):
+        assert types_in(page) & {ModelFigure, ExpectedRange, PaidFigure} == {PaidFigure}
 
 
 @dataclasses.dataclass(frozen=True)

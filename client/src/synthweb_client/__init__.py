@@ -8,8 +8,11 @@ arrival.
             print(release.code, release.name, release.facts.guarantee)
 """
 
+from synthweb_client import figures
 from synthweb_client.client import Client
 from synthweb_client.documents import (
+    Allowance,
+    Amount,
     Bar,
     Cell,
     Column,
@@ -20,9 +23,13 @@ from synthweb_client.documents import (
     Licence,
     Marginal,
     Me,
+    PaidCell,
+    PaidFigure,
+    Price,
     Quality,
     ReleaseFacts,
     SampleFacts,
+    ValidationFacts,
 )
 from synthweb_client.downloads import Progress
 from synthweb_client.errors import (
@@ -30,6 +37,7 @@ from synthweb_client.errors import (
     ConnectionFailed,
     IncompatibleServer,
     NewerServer,
+    NotMeasured,
     NotReady,
     ReceiptRefused,
     ReleaseUnavailable,
@@ -42,10 +50,13 @@ from synthweb_client.implicates import CombinedEstimate, combine
 from synthweb_client.receipts import Receipt
 from synthweb_client.releases import Release, Sample
 from synthweb_client.transport import API_VERSION, Retries
+from synthweb_client.validations import Validation
 from synthweb_client.webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
     "API_VERSION",
+    "Allowance",
+    "Amount",
     "Bar",
     "Busy",
     "Cell",
@@ -62,7 +73,11 @@ __all__ = [
     "Marginal",
     "Me",
     "NewerServer",
+    "NotMeasured",
     "NotReady",
+    "PaidCell",
+    "PaidFigure",
+    "Price",
     "Progress",
     "Quality",
     "Receipt",
@@ -76,8 +91,11 @@ __all__ = [
     "ServerRefused",
     "SynthwebError",
     "TokenRefused",
+    "Validation",
+    "ValidationFacts",
     "WebhookEvent",
     "WebhookRefused",
     "combine",
+    "figures",
     "verify_webhook",
 ]

@@ -190,6 +190,82 @@ class SampleFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Amount:
+    """An amount of privacy budget, in the currency of the account; the others are 0."""
+
+    epsilon: Decimal
+    delta: Decimal
+    rho: Decimal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What you may spend on validations of a release. open: neither expired nor ended by hand."""
+
+    code: str
+    note: str
+    granted: Amount
+    used: Amount
+    left: Amount
+    open: bool
+    expires_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What figures would cost. fits: whether an allowance has that much left. distance, counts: about half the width of the interval
+    of a distance (a share) and of a count (records)."""
+
+    price: Amount
+    fits: bool
+    sentence: str
+    distance: float
+    counts: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidCell:
+    """The noisy count of one cell of a marginal of the real table; it may lie below zero."""
+
+    values: tuple[str, ...]
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidFigure:
+    """A figure of the real table that was measured with noise. level: the share of checks whose interval holds the real one.
+    unit: share, cells or records. table: of a marginal, the count of each cell; their intervals hold together."""
+
+    asked: str
+    kind: str
+    columns: tuple[str, ...]
+    value: float
+    lower: float
+    upper: float
+    level: float
+    unit: str
+    table: tuple[PaidCell, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationFacts:
+    """A validation: what it costs of its allowance, its guarantee, how far it is, and the figures once it is finished."""
+
+    code: str
+    release: str
+    state: str
+    epsilon: Decimal
+    delta: Decimal
+    rho: Decimal
+    target_epsilon: Decimal
+    target_delta: Decimal
+    figures: tuple[PaidFigure, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """An error of the server (RFC 9457)."""
 

@@ -6,6 +6,7 @@ SynthwebError
 ├── ReceiptRefused        a receipt does not prove what is claimed of the release
 ├── WebhookRefused        a call of a webhook is not signed with its secret, or old
 ├── NotReady              a worker has not finished what was asked for
+├── NotMeasured           a validation ended without an answer
 └── ServerRefused         the server answered with an error: status, code, detail, errors
     ├── TokenRefused          401: unknown, expired or revoked
     ├── ReleaseUnavailable    404 of a release: not shared with you, or no longer
@@ -41,6 +42,10 @@ class WebhookRefused(SynthwebError):
 
 class NotReady(SynthwebError):
     """A worker of the server has not finished what was asked for; ask again later."""
+
+
+class NotMeasured(SynthwebError):
+    """A validation failed or was cancelled; its data steward sees why."""
 
 
 class NewerServer(UserWarning):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +16,10 @@ import httpx
 from synthweb_client import documents, downloads, receipts
 from synthweb_client.downloads import Report
 from synthweb_client.errors import NotReady, ReleaseUnavailable, ServerRefused
+from synthweb_client.figures import Asked
 from synthweb_client.receipts import Claim, Receipt
 from synthweb_client.transport import Params, Transport
+from synthweb_client.validations import Validation
 
 if TYPE_CHECKING:
     import pandas
@@ -124,6 +128,26 @@ class Release:
             claim = self._claim(digest=str(marks["core"]), head=marks["head"])
             return receipts.verified_bundle(Path(file.name), claim)
 
+    def save_implicates(self, path: str | Path, *, progress: bool | Report = False) -> Path:
+        """Write several plausible tables to a ZIP archive, as CSV and Parquet. Compared with the SHA-256 that the server states. Waits for
+        the worker that makes them, once a release. Errors: NotReady, ServerRefused for a method without plausible tables."""
+        return self._save("implicates.zip", Path(path), progress)
+
+    def implicates(self, *, progress: bool | Report = False) -> tuple[pandas.DataFrame, ...]:
+        """The same tables as data frames of pandas, with natural types; needs the extra `pandas`. `combine` makes one estimate with an
+        interval of theirs. Errors: as `save_implicates`."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("install pandas: pip install 'synthweb-client[pandas]'") from None
+        with tempfile.TemporaryFile() as file:
+            self._download("implicates.zip", to=file, progress=progress)
+            with zipfile.ZipFile(file) as archive:
+                names = sorted(name for name in archive.namelist() if name.endswith(".parquet"))
+                return tuple(
+                    pandas.read_parquet(io.BytesIO(archive.read(name))) for name in names
+                )
+
     def save_report(self, path: str | Path, *, progress: bool | Report = False) -> Path:
         """Write the report to a file whose name ends in .html, for people, or .json, for programs; it opens without a network.
         Compared with the SHA-256 that the server states. Errors: NotReady."""
@@ -180,6 +204,55 @@ class Release:
             answer = self._transport.post("releases", self.code, "samples", body=given, key=key)
         facts = documents.read(answer.content, documents.SampleFacts)
         return Sample(self._transport, facts, release=self)
+
+    def allowances(self) -> tuple[documents.Allowance, ...]:
+        """What you may spend on validations of this release, and what you have left."""
+        return documents.read(self._get("allowances").content, tuple[documents.Allowance, ...])
+
+    def price(
+        self, figures: Sequence[Asked], *, epsilon: str, delta: str = "0"
+    ) -> documents.Price:
+        """What a validation would cost and how precise it would be; spends nothing. The token needs the scope `spend`."""
+        with self._named():
+            answer = self._transport.post(
+                "releases",
+                self.code,
+                "validations",
+                "price",
+                body={"figures": figures, "epsilon": epsilon, "delta": delta},
+            )
+        return documents.read(answer.content, documents.Price)
+
+    def validate(
+        self,
+        figures: Sequence[Asked],
+        *,
+        epsilon: str,
+        delta: str = "0",
+        key: str | None = None,
+    ) -> Validation:
+        """Have figures measured on the real table, with noise, within an allowance of yours; what it costs is held at once, and
+        `Validation.figures` waits for the answers. The token needs the scope `spend`.
+
+        figures: of `synthweb_client.figures`. key: makes the request harmless to repeat, also from another process; each call has a
+        fresh one by default. Errors: ServerRefused, with the code `beyond-allowance` where no allowance has that much left.
+        """
+        with self._named():
+            answer = self._transport.post(
+                "releases",
+                self.code,
+                "validations",
+                body={"figures": figures, "epsilon": epsilon, "delta": delta},
+                key=key,
+            )
+        facts = documents.read(answer.content, documents.ValidationFacts)
+        return Validation(self._transport, facts, key=self._key)
+
+    def validations(self) -> tuple[Validation, ...]:
+        """Your own validations of this release, the newest first."""
+        answer = self._get("validations")
+        listed = documents.read(answer.content, tuple[documents.ValidationFacts, ...])
+        return tuple(Validation(self._transport, facts, key=self._key) for facts in listed)
 
     def _claim(self, *, digest: str, head: Mapping[str, Any] | None) -> Claim:
         return Claim(

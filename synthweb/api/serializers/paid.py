@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.plans.release_check import KINDS, CheckedFigure
 from synthweb.api.serializers.amounts import (
@@ -18,8 +19,10 @@ from synthweb.api.serializers.amounts import (
 )
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.releases import paid
+from synthweb.releases.marginals import MAX_CONDITIONS
+from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import PaidCheck
-from synthweb.runs.checks import CheckRequest
+from synthweb.runs.checks import CheckRequest, count_of
 
 
 class AskedFigureSerializer(StrictSerializer):
@@ -28,10 +31,23 @@ class AskedFigureSerializer(StrictSerializer):
     kind = Choice(
         choices=KINDS,
         help_text="distance: the total variation distance of one to three columns. mean-distance: the mean over all pairs of "
-        "the columns. counts: how many counts of one to three columns are near enough.",
+        "the columns. counts: how many counts of one to three columns are near enough. marginal: the counts of one to three columns in "
+        "the real table. count: the number of its records that meet `where`. ks: the Kolmogorov-Smirnov distance of an ordered column.",
     )
     columns = serializers.ListField(
-        child=Text(max_length=1_000), min_length=1, max_length=1_000
+        required=False,
+        child=Text(max_length=1_000),
+        min_length=1,
+        max_length=1_000,
+        help_text="Of every kind but count, whose conditions name them.",
+    )
+    where = serializers.ListField(
+        required=False,
+        child=Text(max_length=10_000),
+        min_length=1,
+        max_length=MAX_CONDITIONS,
+        help_text="Of a count: conditions on one to three columns that all hold, as of tables of counts: column=value, "
+        "column=value|value, or column=first..last.",
     )
     least = WholeNumber(
         required=False,
@@ -53,15 +69,14 @@ class NewCheckSerializer(StrictSerializer):
     epsilon = SpentField()
     delta = LossField(required=False)
 
-    @property
-    def asked(self) -> CheckRequest:
-        """The request that was validated. Errors: ValidationError at the figure that is none."""
+    def asked_of(self, domain: Domain) -> CheckRequest:
+        """The request that was validated. domain: of the release. Errors: ValidationError at the figure that is none."""
         data = self.validated_data
         figures: list[CheckedFigure] = []
         faults: list[dict[str, list[str]]] = []
         for each in data["figures"]:
             try:
-                figures.append(CheckedFigure.from_json(dict(each)))
+                figures.append(_figure(dict(each), domain))
                 faults.append({})
             except SpecError as error:
                 faults.append({"kind": [error.text]})
@@ -72,6 +87,18 @@ class NewCheckSerializer(StrictSerializer):
             epsilon=data["epsilon"],
             delta=data.get("delta", Fraction(0)),
         )
+
+
+def _figure(each: dict[str, Any], domain: Domain) -> CheckedFigure:
+    """Errors: SpecError for what is no figure, InputError for conditions that cannot hold."""
+    if each["kind"] != "count":
+        return CheckedFigure.from_json(each)
+    if set(each) != {"kind", "where"}:
+        raise SpecError(
+            "a figure of the kind count has conditions and nothing else",
+            repair="give where, and leave columns out",
+        )
+    return count_of(domain, each["where"])
 
 
 class PriceSerializer(serializers.Serializer[Any]):
@@ -88,6 +115,21 @@ class PriceSerializer(serializers.Serializer[Any]):
     )
 
 
+class PaidCellSerializer(serializers.Serializer[Any]):
+    """The count of one cell of a marginal."""
+
+    values = serializers.ListField(
+        source="texts",
+        child=serializers.CharField(allow_blank=True),
+        help_text="Of each column, in order.",
+    )
+    value = serializers.FloatField(
+        source="figure.value", help_text="Records; noisy, so that it may lie below zero."
+    )
+    lower = serializers.FloatField(source="figure.low")
+    upper = serializers.FloatField(source="figure.high")
+
+
 class PaidFigureSerializer(serializers.Serializer[Any]):
     """A figure that was measured with budget: noisy, with the interval that its noise allows."""
 
@@ -100,8 +142,12 @@ class PaidFigureSerializer(serializers.Serializer[Any]):
     level = serializers.FloatField(
         help_text="The share of checks whose interval holds the figure of the real table."
     )
-    unit = serializers.CharField(help_text="share, or cells.")
+    unit = serializers.CharField(help_text="share, cells or records.")
     cells = serializers.IntegerField(help_text="Cells that the figure is about.")
+    table = PaidCellSerializer(
+        many=True,
+        help_text="Of a marginal, the count of each cell, the last column fastest; their intervals hold together. Else empty.",
+    )
 
 
 class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
@@ -140,21 +186,28 @@ class PaidCheckSerializer(serializers.ModelSerializer[PaidCheck]):
 
     @extend_schema_field(PaidFigureSerializer(many=True))
     def get_figures(self, check: PaidCheck) -> list[dict[str, Any]]:
-        documents = [
-            {
-                "asked": paid.asked_in_words(asked),
-                "kind": asked.kind,
-                "columns": asked.columns,
-                "value": result.figure.value,
-                "lower": result.figure.low,
-                "upper": result.figure.high,
-                "level": result.figure.level,
-                "unit": result.unit,
-                "cells": result.cells,
-            }
-            for asked, result in paid.results_of(check)
-        ]
-        return list(PaidFigureSerializer(documents, many=True).data)
+        return figures_of(check)
+
+
+def figures_of(check: PaidCheck) -> list[dict[str, Any]]:
+    """The figures of a check as JSON."""
+    domain = model_of(check.release.code).domain
+    documents = [
+        {
+            "asked": paid.asked_in_words(asked, domain),
+            "kind": asked.kind,
+            "columns": asked.columns,
+            "value": result.figure.value,
+            "lower": result.figure.low,
+            "upper": result.figure.high,
+            "level": result.figure.level,
+            "unit": result.unit,
+            "cells": result.cells,
+            "table": list(paid.cells_of(asked, result, domain)),
+        }
+        for asked, result in paid.results_of(check)
+    ]
+    return list(PaidFigureSerializer(documents, many=True).data)
 
 
 class CriterionVerdictSerializer(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from synth_engine import mechanisms
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
-from synth_engine.plans.release_check import KINDS
+from synth_engine.plans.release_check import OF_CRITERIA
 from synthweb.api.serializers.amounts import AmountSerializer, LossField, SpentField
 from synthweb.api.serializers.datasets import DocumentField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
@@ -143,7 +143,7 @@ class CriterionSerializer(StrictSerializer):
     """What must hold for the release to be used; fixed when the run is submitted."""
 
     kind = Choice(
-        choices=KINDS,
+        choices=OF_CRITERIA,
         help_text="distance, mean-distance (of all pairs of all columns): at most `most`. counts: every one that is large enough is "
         "near enough.",
     )

@@ -6,12 +6,14 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from synth_engine.evaluation import noisy_tables
@@ -19,12 +21,22 @@ from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.renderers import ParquetRenderer, ZipRenderer
 from synthweb.api.schema import refuses
-from synthweb.api.views.marginals import GATHERED_LATER, counts_in_progress
+from synthweb.api.serializers.marginals import CountsErrandSerializer
+from synthweb.api.views.marginals import COME_BACK, GATHERED_LATER, counts_in_progress
 from synthweb.api.views.releases import IN_PROGRESS, ranges_in_progress
-from synthweb.releases import bundle, marginals, metadata, report, selectors, tables
+from synthweb.lib.errors import Conflict
+from synthweb.releases import bundle, marginals, metadata, plausible, report, selectors, tables
 from synthweb.releases.downloads import attached, file_name
 from synthweb.releases.models import Release
 from synthweb.releases.report import ReleaseReport
+from synthweb.runs import selectors as run_selectors
+from synthweb.runs import services as run_services
+from synthweb.runs.models import ImplicatesErrand
+
+MADE_LATER = OpenApiResponse(
+    CountsErrandSerializer,
+    description="A worker makes the tables, once a release. Ask `Location`, which is this address, again after `Retry-After` seconds.",
+)
 
 
 class CarriedViewSet(GenericViewSet[Release]):
@@ -109,6 +121,23 @@ class CarriedViewSet(GenericViewSet[Release]):
         )
 
     @extend_schema(
+        operation_id="releases_implicates",
+        responses={(200, ZipRenderer.media_type): OpenApiTypes.BINARY, 202: MADE_LATER},
+        tags=["releases"],
+    )
+    @refuses(409)
+    def implicates_zip(self, request: Request, code: str) -> HttpResponseBase:
+        """Several plausible tables, each of another truth that could have given the noisy answers, as CSV and Parquet in one archive.
+        `Repr-Digest` has its SHA-256. 202 before a worker has made them; 409 where it cannot."""
+        release = selectors.release_for(caller(request), code, Need.SAMPLE)
+        content = plausible.archive_of(release)
+        if content is None:
+            return _implicates_in_progress(request, release)
+        response = HttpResponse(content, content_type=ZipRenderer.media_type)
+        response["Repr-Digest"] = repr_digest(content)
+        return attached(response, file_name(release, what="plausible-tables", ending="zip"))
+
+    @extend_schema(
         operation_id="releases_noisy_csv",
         responses={(200, "text/csv"): OpenApiTypes.STR, 202: GATHERED_LATER},
         tags=["releases"],
@@ -168,6 +197,22 @@ class CarriedViewSet(GenericViewSet[Release]):
         response["Repr-Digest"] = repr_digest(content)
         what, _, ending = name.partition(".")
         return attached(response, file_name(release, what=what, ending=ending))
+
+
+def _implicates_in_progress(request: Request, release: Release) -> Response:
+    """202: a worker is asked to make plausible tables; 409 if it cannot."""
+    errand = run_selectors.latest_implicates_errand(release)
+    if errand is not None and errand.state == ImplicatesErrand.State.FAILED:
+        raise Conflict(
+            str((errand.failure or {}).get("text") or "The plausible tables could not be made"),
+            repair="ask for them again on the tab Files of the release",
+        )
+    errand = run_services.request_implicates(release=release)
+    return Response(
+        CountsErrandSerializer(errand).data,
+        status=HTTPStatus.ACCEPTED,
+        headers={"Location": request.build_absolute_uri(), "Retry-After": str(COME_BACK)},
+    )
 
 
 def repr_digest(content: bytes) -> str:

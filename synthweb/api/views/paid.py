@@ -24,15 +24,35 @@ from synthweb.api.serializers.paid import (
 from synthweb.api.serializers.runs import RunSerializer
 from synthweb.api.views.runs import ACCEPTED
 from synthweb.releases import criteria_page, paid, selectors
+from synthweb.releases.model_cache import model_of
+from synthweb.releases.models import Release
 from synthweb.runs import checks, services
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.estimate import bars_of
+from synthweb.runs.planning import Proposal
 
 
-def _asked(request: Request) -> CheckRequest:
+def asked_of(request: Request, release: Release) -> CheckRequest:
+    """The figures that a request asks for. Errors: ValidationError, InputError."""
     serializer = NewCheckSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
-    return serializer.asked
+    return serializer.asked_of(model_of(release.code).domain)
+
+
+def price_of(proposal: Proposal, *, fits: bool) -> Response:
+    """What figures would cost and how precise they would be."""
+    plan = proposal.plan
+    if not isinstance(plan, CheckPlan):
+        raise TypeError("a check has a plan of another kind")
+    precision = plan.precision()
+    document = {
+        "price": proposal.price,
+        "fits": fits,
+        "sentence": plan.sentence,
+        "distance": precision.distance,
+        "counts": precision.counts,
+    }
+    return Response(PriceSerializer(document).data)
 
 
 class CriteriaView(APIView):
@@ -82,7 +102,7 @@ class PaidChecksView(APIView):
         run = services.submit_check(
             steward=caller(request),
             release=release,
-            request=_asked(request),
+            request=asked_of(request, release),
             request_key=key_of(request),
         )
         body = RunSerializer(run, context={"request": request}).data
@@ -106,19 +126,8 @@ class PriceView(APIView):
     def post(self, request: Request, code: str) -> Response:
         """What figures would cost and how wide their intervals would be; holds and spends nothing."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
-        proposal = checks.propose(release=release, request=_asked(request))
-        plan = proposal.plan
-        if not isinstance(plan, CheckPlan):
-            raise TypeError("a check has a plan of another kind")
-        precision = plan.precision()
-        document = {
-            "price": proposal.price,
-            "fits": all(bar.fits for bar in bars_of(proposal)),
-            "sentence": plan.sentence,
-            "distance": precision.distance,
-            "counts": precision.counts,
-        }
-        return Response(PriceSerializer(document).data)
+        proposal = checks.propose(release=release, request=asked_of(request, release))
+        return price_of(proposal, fits=all(bar.fits for bar in bars_of(proposal)))
 
 
 class CheckReceiptView(APIView):

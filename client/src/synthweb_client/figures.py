@@ -1,0 +1,39 @@
+"""Figures of the real table that a validation can have measured, for `Release.validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Asked = Mapping[str, object]
+"""One figure as the server reads it."""
+
+
+def count(*where: str) -> Asked:
+    """The number of records that meet conditions on one to three columns, such as "region=north|south"."""
+    return {"kind": "count", "where": list(where)}
+
+
+def marginal(*columns: str) -> Asked:
+    """The table of counts of one to three columns."""
+    return {"kind": "marginal", "columns": list(columns)}
+
+
+def distance(*columns: str) -> Asked:
+    """The total variation distance of one to three columns from the synthetic table."""
+    return {"kind": "distance", "columns": list(columns)}
+
+
+def mean_distance(*columns: str) -> Asked:
+    """The mean distance of all pairs of two or more columns."""
+    return {"kind": "mean-distance", "columns": list(columns)}
+
+
+def ks(column: str) -> Asked:
+    """The Kolmogorov-Smirnov distance of a column whose values have an order."""
+    return {"kind": "ks", "columns": [column]}
+
+
+def counts_within(*columns: str, least: int, within: str) -> Asked:
+    """How many counts of one to three columns are near the real ones, of those of at least so many records. within: a share as text,
+    such as "0.05"."""
+    return {"kind": "counts", "columns": list(columns), "least": least, "within": within}

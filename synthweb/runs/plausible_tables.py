@@ -1,0 +1,83 @@
+"""What the confidential worker does for several plausible tables: it reads stored noisy answers, which it alone has, and fits them again.
+
+It opens no table: everything here is post-processing of answers that were paid for (docs/proofs/implicates.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+from django.db import transaction
+
+from synth_engine.errors import SpecError
+from synth_engine.plans import implicates
+from synth_engine.tables import Drawing
+from synthweb.lib.language import in_english
+from synthweb.lib.number_format import grouped
+from synthweb.lib.zip_stream import ZipStream
+from synthweb.releases import plausible, table_writers
+from synthweb.releases.models import Release
+from synthweb.runs import derivation, lease, stages
+from synthweb.runs.models import ImplicatesErrand
+from synthweb.runs.progress import Progress
+from synthweb.runs.released_counts import answered
+
+
+@in_english
+def compute(*, code: str) -> None:
+    """Do the errand of this code; a failure that may pass is left to the reconciler, a few times."""
+    derivation.attempt(ImplicatesErrand, code, work=_compute)
+
+
+def _compute(errand: ImplicatesErrand, grip: lease.Lease) -> None:
+    progress = Progress(grip)
+    progress(stages.IMPLICATE.name, 0.0)
+    content = _archive(errand.release, progress)
+    progress.check()
+    with transaction.atomic():
+        derivation.finish(errand, grip)
+        plausible.store(errand.release, content)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BufferedDrawing(Drawing):
+    """A table whose blocks are drawn already, to be written twice."""
+
+    frames: tuple[pd.DataFrame, ...] = ()
+
+    def blocks(self) -> Iterator[pd.DataFrame]:
+        return iter(self.frames)
+
+
+def _archive(release: Release, progress: Progress) -> bytes:
+    """The archive: each table as CSV and as Parquet. Errors: SpecError for a method without plausible tables, and for tables that are
+    too large for the page."""
+    cells = release.sample_rows * len(release.domain_version.document["attributes"])
+    if cells > plausible.MAX_CELLS:
+        raise SpecError(
+            f"a table of {grouped(cells)} cells is larger than the {grouped(plausible.MAX_CELLS)} that are made here",
+            repair="make plausible tables on the command line, with --implicates",
+        )
+    plan, answers = answered(release)
+    places = implicates.require(plan, answers)
+    stream = ZipStream(at=release.created_at)
+    content = b"".join(stream.write("README.txt", plausible.readme(release)))
+    for number in range(1, plausible.NUMBER + 1):
+        progress(stages.IMPLICATE.name, (number - 1) / plausible.NUMBER)
+        seed = implicates.seed_of(release.receipt["digest"], number)
+        model = plan.fit(implicates.perturbed(answers, places=places, seed=seed))
+        # As many records as this truth has, unless the release asked for a number.
+        draw = Drawing(model=model, rows=plan.spec.rows or model.rows, seed=seed)
+        buffered = _BufferedDrawing(
+            model=model, rows=draw.rows, seed=seed, frames=tuple(draw.blocks())
+        )
+        lines = [
+            table_writers.first_line(model.domain, "csv"),
+            *table_writers.pieces(buffered, "csv"),
+        ]
+        content += b"".join(stream.write(f"csv/table-{number:02d}.csv", iter(lines)))
+        pieces = table_writers.pieces(buffered, "parquet")
+        content += b"".join(stream.write(f"parquet/table-{number:02d}.parquet", pieces))
+    return content + b"".join(stream.close())

@@ -1,0 +1,122 @@
+"""What the page of validations shows: allowances with their use, and what was measured within them. Plain values for templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from synth_engine.plans import release_check
+from synth_engine.spec import Spec
+from synthweb.accounts.models import User
+from synthweb.ledger.amounts import Amount
+from synthweb.releases import paid
+from synthweb.releases.model_cache import model_of
+from synthweb.releases.models import Release
+from synthweb.releases.paid import PaidCheckPart
+from synthweb.runs import validations
+from synthweb.runs.models import SynthesisRun
+from synthweb.runs.validations import AllowanceUse
+
+State = SynthesisRun.State
+SHOWN = 50
+"""Validations on the page, the newest; REST has all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllowanceLine:
+    """An allowance as people read it. readers: who spent how much of it, for who oversees it."""
+
+    code: str
+    for_whom: str
+    granted: str
+    used: str
+    left: str
+    ends: str
+    state: str
+    by: str
+    note: str
+    readers: tuple[str, ...]
+    is_open: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationPart:
+    """A validation as people read it. answers: None while there are none, or for who may not read them."""
+
+    code: str
+    by: str
+    at: str
+    price: str
+    state: str
+    is_open: bool
+    failed: bool
+    asked: tuple[str, ...]
+    answers: PaidCheckPart | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationPage:
+    """allowances: all that the reader may know of; parts: validations, newest first; waits: whether one is under way."""
+
+    allowances: tuple[AllowanceLine, ...]
+    parts: tuple[ValidationPart, ...]
+    waits: bool
+
+
+def page_of(user: User, release: Release) -> ValidationPage:
+    """What the page shows `user`. The caller authorised."""
+    runs = list(validations.validations_for(user, release)[:SHOWN])
+    parts = tuple(_part(user, release, run) for run in runs)
+    return ValidationPage(
+        allowances=tuple(_line(use) for use in validations.uses_for(user, release)),
+        parts=parts,
+        waits=any(part.is_open for part in parts),
+    )
+
+
+def _line(use: AllowanceUse) -> AllowanceLine:
+    allowance = use.allowance
+    return AllowanceLine(
+        code=allowance.code,
+        for_whom=allowance.analyst.username if allowance.analyst else _("each reader"),
+        granted=use.granted.text(use.rule),
+        used=_spent(use.used, use.rule),
+        left=_spent(use.left, use.rule),
+        ends=f"{allowance.expires_at:%Y-%m-%d %H:%M}",
+        state=_state(use),
+        by=allowance.granted_by.username,
+        note=allowance.note,
+        readers=tuple(f"{name}: {spent.text(use.rule)}" for name, spent in use.readers),
+        is_open=use.is_open,
+    )
+
+
+def _spent(amount: Amount, rule: str) -> str:
+    return amount.text(rule) if any(amount.as_dict.values()) else _("nothing")
+
+
+def _state(use: AllowanceUse) -> str:
+    if use.allowance.revoked_at is not None:
+        return _("ended by hand")
+    return _("open") if use.allowance.expires_at > timezone.now() else _("expired")
+
+
+def _part(user: User, release: Release, run: SynthesisRun) -> ValidationPart:
+    readable = validations.may_read_answers(user, release, run)
+    domain = model_of(release.code).domain
+    asked = release_check.figures_of(Spec.from_json(run.spec))
+    price = Amount(epsilon=run.epsilon, delta=run.delta, rho=run.rho)
+    return ValidationPart(
+        code=run.code,
+        by=run.created_by.username,
+        at=f"{run.created_at:%Y-%m-%d %H:%M}",
+        price=price.text(run.account.rule),
+        state=str(run.get_state_display()),
+        is_open=run.is_open,
+        # Why it failed is for stewards, on the page of the run.
+        failed=run.state in (State.FAILED, State.CANCELLED),
+        asked=tuple(paid.asked_in_words(figure, domain) for figure in asked),
+        answers=paid.part_of(run.paid_check) if run.paid_check and readable else None,
+    )

@@ -1,0 +1,333 @@
+"""Validations: an analyst has figures of a release measured on the real table, within a small allowance that ends on a day.
+
+A validation is a check of the release (`checks`) that is held, charged and answered like any other, from the budget of the dataset.
+What differs is who asks and who learns of it: an analyst sees their own allowances, what these have left by their own use, and
+their own answers. Stewards, custodians and auditors see all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
+from django.http import Http404
+from django.utils import timezone
+
+from synthweb.accounts.models import User
+from synthweb.accounts.permissions import Need
+from synthweb.accounts.selectors import roles_of
+from synthweb.audit import services as audit
+from synthweb.ledger import selectors as ledger
+from synthweb.ledger.amounts import CURRENCIES, Amount, shortfalls
+from synthweb.ledger.errors import LedgerConflict
+from synthweb.ledger.models import Rule
+from synthweb.lib import codes, names
+from synthweb.lib.errors import Refused
+from synthweb.releases import selectors as releases
+from synthweb.releases.models import PaidCheck, Release
+from synthweb.runs import checks, errors, planning, services
+from synthweb.runs.checks import CheckRequest
+from synthweb.runs.models import SynthesisRun, ValidationAllowance
+
+LONGEST = timedelta(days=366)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllowanceUse:
+    """An allowance as its analyst or an overseer sees it. used: by that analyst, or by all of them; readers: who spent of it,
+    with how much each."""
+
+    allowance: ValidationAllowance
+    rule: str
+    granted: Amount
+    used: Amount
+    is_open: bool
+    readers: tuple[tuple[str, Amount], ...] = ()
+
+    @property
+    def left(self) -> Amount:
+        return self.granted - self.used
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The currencies that add up."""
+        return ledger.counted(self.rule)
+
+
+# --- who sees what ----------------------------------------------------------------------------------------------
+def oversees(user: User) -> bool:
+    """Whether `user` sees the allowances and validations of everybody: stewards, custodians and auditors."""
+    return bool(roles_of(user) & Need.VIEW.roles)
+
+
+def uses_for(user: User, release: Release) -> list[AllowanceUse]:
+    """The allowances of a release that `user` may know of, newest first, with their use. An analyst has their own use alone. The
+    caller authorised."""
+    allowances = (
+        ValidationAllowance.objects.filter(release=release)
+        .select_related("analyst", "granted_by")
+        .order_by("-created_at", "-pk")
+    )
+    rule = release.account.rule
+    if oversees(user):
+        return [_overseen(each, rule) for each in allowances]
+    return [
+        _use(each, rule, used=used(each, user)) for each in allowances.filter(_covers(user))
+    ]
+
+
+def validations_for(user: User, release: Release) -> QuerySet[SynthesisRun]:
+    """Validations of a release, newest first: an analyst's own, or everybody's for who oversees them. The caller authorised."""
+    runs = SynthesisRun.objects.filter(checks=release, allowance__isnull=False)
+    if not oversees(user):
+        runs = runs.filter(created_by=user)
+    return runs.select_related("created_by", "paid_check", "account").order_by(
+        "-created_at", "-pk"
+    )
+
+
+def validation_for(user: User, release: Release, code: str) -> SynthesisRun:
+    """One of them; Http404 for everybody else's. The caller authorised."""
+    run = validations_for(user, release).filter(code=codes.of_text(code)).first()
+    if run is None:
+        raise Http404("no such validation")
+    return run
+
+
+def may_read_answers(user: User, release: Release, run: SynthesisRun) -> bool:
+    """Whether `user` may read what a validation measured: its analyst, and stewards, who may draw samples of every release."""
+    return run.created_by_id == user.pk or (
+        oversees(user) and releases.may(user, release, Need.SAMPLE)
+    )
+
+
+def answered_for(user: User, release: Release, code: str) -> PaidCheck:
+    """What a validation measured; Http404 while there is nothing, PermissionDenied for who may not read it. The caller authorised."""
+    run = validation_for(user, release, code)
+    if not may_read_answers(user, release, run):
+        raise PermissionDenied("The answers of a validation are for its analyst and stewards.")
+    if run.paid_check is None:
+        raise Http404("nothing is measured yet")
+    return run.paid_check
+
+
+def allowance_of(release: Release, code: str) -> ValidationAllowance:
+    """An allowance of a release; Http404 if it has none of this code. The caller authorised."""
+    allowance = ValidationAllowance.objects.filter(
+        release=release, code=codes.of_text(code)
+    ).first()
+    if allowance is None:
+        raise Http404("no such allowance")
+    return allowance
+
+
+# --- what is spent ----------------------------------------------------------------------------------------------
+def amount_of(row: ValidationAllowance) -> Amount:
+    """What an allowance grants."""
+    return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
+
+
+def used(allowance: ValidationAllowance, analyst: User | None = None) -> Amount:
+    """What validations have spent of it or hold: those of one analyst, or all. A hold that was released is not counted."""
+    runs = SynthesisRun.objects.filter(allowance=allowance).filter(
+        Q(charged_at__isnull=False) | Q(state__in=SynthesisRun.OPEN)
+    )
+    if analyst is not None:
+        runs = runs.filter(created_by=analyst)
+    sums: Mapping[str, int | None] = runs.aggregate(
+        **{currency: Sum(currency, default=0) for currency in CURRENCIES}
+    )
+    return Amount(**{currency: int(sums[currency] or 0) for currency in CURRENCIES})
+
+
+def is_open(allowance: ValidationAllowance) -> bool:
+    """Whether it can be spent now."""
+    return allowance.revoked_at is None and allowance.expires_at > timezone.now()
+
+
+def usable_by(user: User, release: Release) -> list[AllowanceUse]:
+    """The allowances that `user` may spend of now, that which ends first before others."""
+    open_ones = (
+        ValidationAllowance.objects.filter(
+            _covers(user), release=release, revoked_at=None, expires_at__gt=timezone.now()
+        )
+        .select_related("analyst", "granted_by")
+        .order_by("expires_at", "pk")
+    )
+    return [_use(each, release.account.rule, used=used(each, user)) for each in open_ones]
+
+
+def _covers(user: User) -> Q:
+    return Q(analyst=user) | Q(analyst=None)
+
+
+def _use(allowance: ValidationAllowance, rule: str, *, used: Amount) -> AllowanceUse:
+    return AllowanceUse(
+        allowance=allowance,
+        rule=rule,
+        granted=amount_of(allowance),
+        used=used,
+        is_open=is_open(allowance),
+    )
+
+
+def _overseen(allowance: ValidationAllowance, rule: str) -> AllowanceUse:
+    people = User.objects.filter(runs__allowance=allowance).distinct().order_by("username")
+    return AllowanceUse(
+        allowance=allowance,
+        rule=rule,
+        granted=amount_of(allowance),
+        used=used(allowance),
+        is_open=is_open(allowance),
+        readers=tuple((person.username, used(allowance, person)) for person in people),
+    )
+
+
+# --- granting ---------------------------------------------------------------------------------------------------
+@transaction.atomic
+def grant(
+    *,
+    actor: User,
+    release: Release,
+    amount: Amount,
+    until: date,
+    analyst: User | None = None,
+    note: str = "",
+) -> ValidationAllowance:
+    """Let an analyst, or each reader of a release, spend so much of the dataset's budget on figures of it, to the end of a day (UTC),
+    at most a year ahead. Nothing is held: a validation is refused if the budget has less left by then.
+
+    Raises NotReady, Refused."""
+    _, account = planning.basis(release.dataset)
+    rule = account.rule
+    now = timezone.now()
+    expires = datetime.combine(until, time.min, tzinfo=UTC) + timedelta(days=1)
+    if not now < expires <= now + LONGEST:
+        raise Refused(
+            "an allowance ends on a day within a year from now",
+            repair="choose a day between today and a year from today",
+            field="until",
+        )
+    if not amount.fits(rule) or amount.main(rule) <= 0:
+        main = "rho" if rule == Rule.ZCDP else "epsilon"
+        raise Refused(
+            f"an allowance of this dataset has an amount of {main}",
+            repair="give it in the currency of the account, above zero",
+            field=main,
+        )
+    lacking = shortfalls(remaining=ledger.balance(account).free, requested=amount, rule=rule)
+    if lacking:
+        raise Refused(
+            lacking[0].sentence,
+            repair="allow less, or ask for more budget",
+            field=lacking[0].currency,
+        )
+    if analyst is not None and not releases.grants_of(release).filter(analyst=analyst).exists():
+        raise Refused(
+            "the release is not shared with this analyst",
+            repair="share it first, or allow all of its readers",
+            field="analyst",
+        )
+    allowance = ValidationAllowance.objects.create(
+        release=release,
+        analyst=analyst,
+        note=names.one_line(note, field="note"),
+        granted_by=actor,
+        expires_at=expires,
+        **amount.as_dict,
+    )
+    _record(actor, allowance, "allowance.granted", until=f"{until:%Y-%m-%d}")
+    return allowance
+
+
+@transaction.atomic
+def revoke(*, actor: User, allowance: ValidationAllowance) -> None:
+    """End an allowance. What was measured or waits for a worker stays."""
+    rows = ValidationAllowance.objects.filter(pk=allowance.pk, revoked_at=None)
+    # Conditional: of two people who revoke at once one is written to the log.
+    if rows.update(revoked_at=timezone.now()):
+        _record(actor, allowance, "allowance.revoked")
+
+
+def _record(actor: User, allowance: ValidationAllowance, action: str, **detail: str) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        target=("release", allowance.release.code),
+        organisation=allowance.release.dataset.organisation,
+        detail={
+            "allowance": allowance.code,
+            "analyst": allowance.analyst.username if allowance.analyst else "every reader",
+            "amount": amount_of(allowance).text(allowance.release.account.rule),
+            **detail,
+        },
+    )
+
+
+# --- asking -----------------------------------------------------------------------------------------------------
+def propose(*, analyst: User, release: Release, request: CheckRequest) -> planning.Proposal:
+    """The plan and the price of a validation. Errors: as `checks.propose`; BeyondAllowance for an analyst without any."""
+    if not usable_by(analyst, release):
+        raise _none_left()
+    return checks.propose(release=release, request=request)
+
+
+def require_covering(analyst: User, release: Release, price: Amount) -> AllowanceUse:
+    """The allowance that a price is paid from. Errors: BeyondAllowance."""
+    usable = usable_by(analyst, release)
+    if not usable:
+        raise _none_left()
+    for use in usable:
+        if not (use.left - price).is_negative_somewhere:
+            return use
+    rule = release.account.rule
+    most = max((each.left for each in usable), key=lambda left: left.main(rule))
+    raise errors.BeyondAllowance(
+        f"this costs {price.text(rule)}, and no allowance of yours has that much left: the largest has {most.text(rule)}",
+        repair="choose a smaller loss, or ask the data steward for an allowance",
+    )
+
+
+def submit(
+    *, analyst: User, release: Release, request: CheckRequest, request_key: str = ""
+) -> SynthesisRun:
+    """Hold the price of a validation within an allowance, and queue it; the same `request_key` again gives the same run.
+
+    Raises BeyondAllowance before anything is held, and what `services.submit_check` raises. What the budget has left is not told."""
+    try:
+        return services.submit_check(
+            steward=analyst,
+            release=release,
+            request=request,
+            request_key=request_key,
+            allowance_for=partial(_locked, analyst, release),
+        )
+    except LedgerConflict:
+        # Its words may have the balance of the account, which others spend from, too.
+        raise errors.BeyondAllowance(
+            "the budget of the dataset does not cover this now",
+            repair="ask the data steward",
+        ) from None
+
+
+def _locked(analyst: User, release: Release, price: Amount) -> ValidationAllowance:
+    """The allowance that pays, locked: of two requests at once the second one sees what the first one holds."""
+    list(
+        ValidationAllowance.objects.select_for_update()
+        .filter(_covers(analyst), release=release)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+    return require_covering(analyst, release, price).allowance
+
+
+def _none_left() -> errors.BeyondAllowance:
+    return errors.BeyondAllowance(
+        "you have no open allowance for this release",
+        repair="ask the data steward or a custodian for one",
+    )
