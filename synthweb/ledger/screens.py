@@ -17,7 +17,6 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import (
-    allowances,
     chain,
     checkpoints,
     consequences,
@@ -25,6 +24,7 @@ from synthweb.ledger import (
     filters,
     forms,
     selectors,
+    yearly_limits,
 )
 from synthweb.ledger.amounts import Amount, short_text
 from synthweb.ledger.models import BudgetAccount, BudgetRequest, LedgerEntry, Rule
@@ -115,7 +115,7 @@ def account_page(
     }
 
 
-def allowances_of(
+def limits_of(
     account: BudgetAccount,
     *,
     decides: bool,
@@ -123,18 +123,18 @@ def allowances_of(
     earmark: Form | None = None,
 ) -> dict[str, object]:
     """What limits the runs of an account besides its cap; forms for who decides about it."""
-    most = allowances.yearly_limit(account)
+    most = yearly_limits.yearly_limit(account)
     main = selectors.counted(account.rule)[0]
     shown: dict[str, object] = {
         "main": main,
         "yearly_limit": most,
-        "taken_this_year": allowances.taken_this_year(account),
+        "taken_this_year": yearly_limits.taken_this_year(account),
         "earmarks": [
             {
                 "earmark": part,
                 "amounts": amounts(selectors.amount_of(part), rule=account.rule),
             }
-            for part in allowances.open_earmarks(account)
+            for part in yearly_limits.open_earmarks(account)
         ],
     }
     if decides:

@@ -18,7 +18,7 @@ from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import allowances, lapses, movements, selectors
+from synthweb.ledger import lapses, movements, selectors, yearly_limits
 from synthweb.ledger.amounts import ATTO, MAX_COLUMN_VALUE, Amount, short_text
 from synthweb.ledger.errors import (
     AlreadyApproved,
@@ -299,7 +299,7 @@ def hold(
                 "This run holds another amount, or for another plan", repair="submit a new run"
             )
         return before
-    allowances.require(locked, price)
+    yearly_limits.require(locked, price)
     if not movements.move(locked, held=price):
         raise Overspend(
             remaining=selectors.balance(locked).free, requested=price, rule=locked.rule

@@ -19,7 +19,6 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, require
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import (
-    allowances,
     chain,
     downloads,
     export,
@@ -29,6 +28,7 @@ from synthweb.ledger import (
     screens,
     selectors,
     services,
+    yearly_limits,
 )
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
 from synthweb.lib import fragments
@@ -69,7 +69,7 @@ def account(request: SignedInRequest, code: str) -> HttpResponse:
         page.get_page(request.GET.get("page")),
         request.GET.get("delta", ""),
     )
-    context |= screens.allowances_of(budget_account, decides=can(request.user, Need.GRANT))
+    context |= screens.limits_of(budget_account, decides=can(request.user, Need.GRANT))
     context["sees_history"] = can(request.user, Need.OPENINGS)
     context["waiting"] = selectors.requests_for(request.user).filter(
         account=budget_account, state=BudgetRequest.State.OPEN
@@ -84,7 +84,7 @@ def yearly_limit(request: SignedInRequest, code: str) -> HttpResponse:
     account = _decided_account(request, code)
     form = forms.YearlyLimitForm(request.POST, account=account)
     if form.is_valid():
-        allowances.set_yearly_limit(custodian=request.user, account=account, most=form.most)
+        yearly_limits.set_yearly_limit(custodian=request.user, account=account, most=form.most)
         messages.success(request, _("The limit applies to every run from now on."))
         return redirect("ledger:account", code)
     return _account_again(request, account, year=form)
@@ -98,7 +98,7 @@ def earmark(request: SignedInRequest, code: str) -> HttpResponse:
     form = forms.EarmarkForm(request.POST, account=account)
     if form.is_valid():
         try:
-            allowances.earmark(
+            yearly_limits.earmark(
                 custodian=request.user,
                 account=account,
                 amount=form.amount,
@@ -118,7 +118,7 @@ def earmark(request: SignedInRequest, code: str) -> HttpResponse:
 def end_earmark(request: SignedInRequest, code: str, earmark: str) -> HttpResponse:
     """Free what was set aside."""
     account = _decided_account(request, code)
-    allowances.end_earmark(custodian=request.user, account=account, code=earmark)
+    yearly_limits.end_earmark(custodian=request.user, account=account, code=earmark)
     messages.success(request, _("Runs can hold it from now on."))
     return redirect("ledger:account", code)
 
@@ -137,7 +137,7 @@ def _account_again(
     narrow = filters.EntryFilter({}, account=account)
     page = Paginator(selectors.entries_for(request.user, account.code), ENTRIES_A_PAGE)
     context = screens.account_page(account, narrow, page.get_page(1), "")
-    context |= screens.allowances_of(account, decides=True, **shown)
+    context |= screens.limits_of(account, decides=True, **shown)
     return render(request, "ledger/account.html", context, status=422)
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from synthweb.audit.models import AuditEntry
-from synthweb.ledger import allowances, chain, errors, selectors
+from synthweb.ledger import chain, errors, selectors, yearly_limits
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import NANO, Amount
 from synthweb.ledger.models import Earmark, EarmarkEnd, LedgerEntry, Rule, YearlyLimit
@@ -38,11 +38,11 @@ def account(who):
 
 
 def limit(who, account, most: int | None) -> None:
-    allowances.set_yearly_limit(custodian=who.custodian, account=account, most=most)
+    yearly_limits.set_yearly_limit(custodian=who.custodian, account=account, most=most)
 
 
 def set_aside(who, account, epsilon: int, delta: int = 0) -> Earmark:
-    return allowances.earmark(
+    return yearly_limits.earmark(
         custodian=who.custodian,
         account=account,
         amount=Amount(epsilon=epsilon, delta=delta),
@@ -68,7 +68,7 @@ def test_what_is_taken_in_a_year_is_limited_exactly(clock, who, account) -> None
         hold(account, "b", NANO + 1)
     assert stand(account) == before
     hold(account, "b", NANO)
-    assert allowances.taken_this_year(account) == 3 * NANO
+    assert yearly_limits.taken_this_year(account) == 3 * NANO
     with pytest.raises(errors.YearlyLimitReached):
         hold(account, "c", 1)
 
@@ -77,11 +77,11 @@ def test_the_year_ends_at_midnight_in_utc(clock, who, account) -> None:
     limit(who, account, 2 * NANO)
     hold(account, "a", 2 * NANO)
     clock[0] = datetime(2032, 1, 1, tzinfo=UTC)
-    assert allowances.taken_this_year(account) == 0
+    assert yearly_limits.taken_this_year(account) == 0
     hold(account, "b", 2 * NANO)
     # What was submitted last year is charged now, and counts there.
     ledger.charge(run_code="a")
-    assert allowances.taken_this_year(account) == 2 * NANO
+    assert yearly_limits.taken_this_year(account) == 2 * NANO
 
 
 def test_what_is_given_back_does_not_count_and_what_is_charged_does(who, account) -> None:
@@ -134,7 +134,7 @@ def test_runs_cannot_hold_what_is_set_aside_until_it_is_freed(who, account) -> N
     with pytest.raises(errors.Earmarked):
         hold(account, "b", 1)
     for _twice in range(2):
-        allowances.end_earmark(custodian=who.custodian, account=account, code=earmark.code)
+        yearly_limits.end_earmark(custodian=who.custodian, account=account, code=earmark.code)
     hold(account, "b", 4 * NANO)
     account.refresh_from_db()
     assert selectors.balance(account).free.epsilon == 0
@@ -155,7 +155,7 @@ def test_no_more_is_set_aside_than_is_free(who, account) -> None:
     with pytest.raises(errors.Earmarked):
         set_aside(who, account, 3 * NANO + 1)
     set_aside(who, account, 3 * NANO)
-    assert allowances.earmarked(account) == Amount(epsilon=9 * NANO)
+    assert yearly_limits.earmarked(account) == Amount(epsilon=9 * NANO)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_no_more_is_set_aside_than_is_free(who, account) -> None:
 )
 def test_an_amount_that_the_account_does_not_count_is_refused(who, account, amount) -> None:
     with pytest.raises(errors.LedgerConflict):
-        allowances.earmark(
+        yearly_limits.earmark(
             custodian=who.custodian, account=account, amount=amount, purpose="Later"
         )
 
@@ -171,7 +171,7 @@ def test_an_amount_that_the_account_does_not_count_is_refused(who, account, amou
 def test_what_was_decided_stays_on_record(who, account) -> None:
     limit(who, account, NANO)
     earmark = set_aside(who, account, NANO)
-    allowances.end_earmark(custodian=who.custodian, account=account, code=earmark.code)
+    yearly_limits.end_earmark(custodian=who.custodian, account=account, code=earmark.code)
     actions = AuditEntry.objects.order_by("sequence").values_list("action", flat=True)
     assert list(actions)[-3:] == [
         "budget.yearly_limit_set",
@@ -189,10 +189,10 @@ def test_a_custodian_decides_on_the_page_and_others_read(who, account, browser) 
     address = reverse("ledger:account", args=[account.code])
     year = reverse("ledger:yearly-limit", args=[account.code])
     assert page.post(year, {"year-most": "2.5"}).status_code == 302
-    assert allowances.yearly_limit(account) == 5 * NANO // 2
+    assert yearly_limits.yearly_limit(account) == 5 * NANO // 2
     form = {"earmark-purpose": "Later", "earmark-epsilon": "3", "earmark-delta": ""}
     assert page.post(reverse("ledger:earmark", args=[account.code]), form).status_code == 302
-    (earmark,) = allowances.open_earmarks(account)
+    (earmark,) = yearly_limits.open_earmarks(account)
     text = page.get(address).content.decode()
     end = reverse("ledger:end-earmark", args=[account.code, earmark.code])
     assert end in text
@@ -204,9 +204,9 @@ def test_a_custodian_decides_on_the_page_and_others_read(who, account, browser) 
         assert reader.post(closed, form).status_code == 403
         assert browser(who.analyst).post(closed, form).status_code == 403
     assert page.post(end).status_code == 302
-    assert allowances.open_earmarks(account) == []
+    assert yearly_limits.open_earmarks(account) == []
     assert page.post(year, {"year-most": ""}).status_code == 302
-    assert allowances.yearly_limit(account) is None
+    assert yearly_limits.yearly_limit(account) is None
 
 
 def test_what_is_refused_stays_in_the_form(who, account, browser) -> None:
