@@ -225,12 +225,13 @@ def _crumbs(release: Release, tab: str, leaf: str) -> list[tuple[str, str]]:
     return [
         (reverse("releases:index"), gettext("Releases")),
         (reverse("releases:release", args=[release.code]), release.name),
-        *([] if tab == OVERVIEW else [(_address(tab, release), gettext(title))]),
+        *([] if tab == OVERVIEW else [(tab_address(tab, release), gettext(title))]),
         *([("", leaf)] if leaf else []),
     ]
 
 
-def _address(tab: str, release: Release) -> str:
+def tab_address(tab: str, release: Release) -> str:
+    """Where the page of a tab is."""
     return reverse(_ELSEWHERE.get(tab, f"releases:{tab}"), args=[release.code])
 
 
@@ -257,7 +258,7 @@ def tabs(user: User, release: Release) -> list[Tab]:
         "description": traits.has_description,
     }
     return [
-        Tab(key=key, title=title, address=_address(key, release))
+        Tab(key=key, title=title, address=tab_address(key, release))
         for key, title, need in TABS
         if selectors.may(user, release, need) and applies.get(key, True)
     ]
