@@ -125,8 +125,8 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     assert '<div class="red-bar"' in text
     figures = re.findall(r'data-figure="([\w-]+)"', text)
     # Histograms, last digits, maps of dependence, the map of pairs, means of one number within two categories, scores of larger
-    # tables, and their squared errors.
-    assert len(figures) == 3 + 1 + 3 + 1 + 2 + 2
+    # tables, their squared errors, and the networks of both tables.
+    assert len(figures) == 3 + 1 + 3 + 1 + 2 + 2 + 1
     for figure in figures:
         source = re.search(
             rf'<script id="{figure}" type="application/json">(.*?)</script>', text, re.DOTALL
