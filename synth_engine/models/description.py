@@ -62,9 +62,14 @@ def write(model: Model) -> dict[str, object]:
             "a model with a tree has no columns to be described one by one",
             repair="keep the model itself",
         )
+    persons = (
+        {}
+        if model.groups is None
+        else {"rows_a_person": _shares(model.groups, _sizes(model.groups.size))}
+    )
     if (joint := _joint(model)) is not None:
-        texts = _texts(model.domain, ())
-        return _head(model) | {"columns": [], "cells": described_cells.write(joint, texts)}
+        cells = described_cells.write(joint, _texts(model.domain, ()))
+        return _head(model) | {"columns": [], "cells": cells} | persons
     # None marks a table of its own; an empty tuple, a network's node without parents.
     given: list[Clique | None] = [node.parents for node in model.network] or [None] * len(
         model.tables
@@ -86,11 +91,6 @@ def write(model: Model) -> dict[str, object]:
         one.attribute: _bins(one, labels(model.domain.attribute(one.attribute)))
         for one in model.merged
     }
-    persons = (
-        {}
-        if model.groups is None
-        else {"rows_a_person": _shares(model.groups, _sizes(model.groups.size))}
-    )
     return {
         **_head(model),
         "columns": columns,
@@ -117,7 +117,7 @@ def _joint(model: Model) -> Table | SparseTable | None:
     if model.cells is not None:
         return model.cells
     further = model.network or model.targets or model.merged or model.mixture
-    if len(model.tables) != 1 or further or model.groups is not None:
+    if len(model.tables) != 1 or further:
         return None
     (table,) = model.tables
     whole_domain = set(table.clique) == set(model.domain.sizes)
@@ -161,7 +161,7 @@ def read(document: object) -> Model:
 
 
 def _of_cells(document: Mapping[str, object], texts: Texts, domain: Domain) -> Model:
-    further = {"targets", "merged", "mixture", "rows_a_person", "synthesis"} & set(document)
+    further = {"targets", "merged", "mixture", "synthesis"} & set(document)
     if document.get("columns", []) != [] or further:
         raise InputError(
             "cells and other tables are described together",
@@ -174,6 +174,7 @@ def _of_cells(document: Mapping[str, object], texts: Texts, domain: Domain) -> M
         domain=domain,
         rows=_rows(document.get("rows")),
         tables=(table,) if isinstance(table, Table) else (),
+        groups=_persons(domain, document.get("rows_a_person")),
         cells=sparse,
     )
 
