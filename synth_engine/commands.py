@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from synth_engine.models.model import Model
     from synth_engine.pipeline import Release
     from synth_engine.privacy.receipt import Receipt
-    from synth_engine.strict_json import JsonObject
 
 MAX_DOCUMENT_BYTES = 2**30
 MAX_RESERVED_BYTES = (
@@ -289,7 +288,7 @@ def sample(options: argparse.Namespace) -> None:
 
     tables.require_format(options.out, declared=options.as_it_came_in)
     _require(options, options.model, *([options.selection] if options.selection else []))
-    model = _model(options.model)
+    model = _read_model(options.model, says_if_edited=True)
     selection = (
         None
         if options.selection is None
@@ -336,7 +335,7 @@ def scenario(options: argparse.Namespace) -> None:
         overwrite=options.overwrite,
     )
     wanted = engine.Scenario.from_json(_read_json(options.scenario, name="scenario"))
-    model = _model(options.model)
+    model = _read_model(options.model, says_if_edited=True)
     built = engine.build(
         model,
         wanted,
@@ -360,19 +359,6 @@ def scenario_score(options: argparse.Namespace) -> None:
     _require(options, options.changes, options.findings)
     result = engine.score(engine.read(options.changes), engine.read(options.findings))
     _write_json(options.out, result, overwrite=options.overwrite)
-
-
-def _model(path: Path) -> Model:
-    """A model, or the one that a description stands for; says so where the description was edited."""
-    from synth_engine.models import description
-
-    document = _read_json(path, name="model")
-    model = _model_in(document)
-    if document.get("schema") == description.SCHEMA and description.edited(document, model):
-        sys.stderr.write(
-            "note: this description was edited, so the table is no release of what was measured\n"
-        )
-    return model
 
 
 def describe(options: argparse.Namespace) -> None:
@@ -814,17 +800,20 @@ def _read_json(path: Path, *, name: str) -> Any:
     return document
 
 
-def _read_model(path: Path) -> Model:
-    """Read a model, or a description of one."""
-    return _model_in(_read_json(path, name="model"))
-
-
-def _model_in(document: JsonObject) -> Model:
+def _read_model(path: Path, *, says_if_edited: bool = False) -> Model:
+    """A model, or the one that a description stands for. says_if_edited: on stderr, where somebody edited the description."""
     from synth_engine.models import description
     from synth_engine.models.model import Model
 
-    described = document.get("schema") == description.SCHEMA
-    return description.read(document) if described else Model.from_json(document)
+    document = _read_json(path, name="model")
+    if document.get("schema") != description.SCHEMA:
+        return Model.from_json(document)
+    model = description.read(document)
+    if says_if_edited and description.edited(document, model):
+        sys.stderr.write(
+            "note: this description was edited, so the table is no release of what was measured\n"
+        )
+    return model
 
 
 def _require(options: argparse.Namespace, *inputs: Path | None) -> None:

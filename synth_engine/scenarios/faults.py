@@ -32,7 +32,7 @@ _ACCENTS = str.maketrans("aeiounAEIOUN", "áéíóúñÁÉÍÓÚÑ")
 _TAIL_INDEX = 1.5
 """Index of the Pareto law of a heavy tail: its variance is infinite."""
 _NO_DAYS = (datetime.date(1, 1, 1), datetime.date(1800, 2, 3), datetime.date(9999, 12, 31))
-_VOWEL = re.compile("[aeiounAEIOUN]")
+_MAY_BE_ACCENTED = re.compile("[aeiounAEIOUN]")
 _DAY_AND_MONTH = re.compile("%[dm]")
 
 
@@ -268,11 +268,11 @@ def _double_encoded(text: str) -> str:
     either stays."""
     accented = text
     if text.isascii():
-        vowel = _VOWEL.search(text)
-        if vowel is None:
+        letter = _MAY_BE_ACCENTED.search(text)
+        if letter is None:
             return text
         accented = (
-            text[: vowel.start()] + vowel.group().translate(_ACCENTS) + text[vowel.end() :]
+            text[: letter.start()] + letter.group().translate(_ACCENTS) + text[letter.end() :]
         )
     return accented.encode().decode("cp1252", errors="replace")
 
