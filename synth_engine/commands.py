@@ -111,7 +111,7 @@ def _write_implicates(
     release: Release, paths: Sequence[Path], options: argparse.Namespace
 ) -> None:
     """Several plausible tables from the same noisy answers: post-processing, after the table is there."""
-    from synth_engine import tables
+    from synth_engine import tables, watching
     from synth_engine.plans import implicates
 
     if not paths:
@@ -119,17 +119,18 @@ def _write_implicates(
     show = _progress()
     digest = release.plan.receipt(release.answers)["digest"]
     places = implicates.require(release.plan, release.answers)
-    for number, path in enumerate(paths, 1):
-        show("implicates", (number - 1) / len(paths))
-        seed = implicates.seed_of(digest, number)
-        answers = implicates.perturbed(release.answers, places=places, seed=seed)
-        model = release.plan.fit(answers)
-        # As many records as this truth has, unless a number was asked for.
-        rows = release.plan.spec.rows or model.rows
-        draw = tables.Drawing(model=model, rows=rows, seed=seed)
-        tables.write_drawn(
-            draw, path=path, overwrite=options.overwrite, declared=options.as_it_came_in
-        )
+    numbered = list(enumerate(paths, 1))
+    with watching.watched(lambda share: show("implicates", share)):
+        for number, path in watching.each(numbered):
+            seed = implicates.seed_of(digest, number)
+            answers = implicates.perturbed(release.answers, places=places, seed=seed)
+            model = release.plan.fit(answers)
+            # As many records as this truth has, unless a number was asked for.
+            rows = release.plan.spec.rows or model.rows
+            draw = tables.Drawing(model=model, rows=rows, seed=seed)
+            tables.write_drawn(
+                draw, path=path, overwrite=options.overwrite, declared=options.as_it_came_in
+            )
     show("implicates", 1.0)
 
 

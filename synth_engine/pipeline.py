@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth_engine import codec, mechanisms, readers, verifier
+from synth_engine import codec, mechanisms, readers, verifier, watching
 from synth_engine.codec import contingency
 from synth_engine.confidential import counts, noise
 from synth_engine.confidential import database as database_reading
@@ -186,14 +186,14 @@ def warm_up() -> None:
     noise.warm_up()
 
 
-def confirm(plan: Plan) -> None:
+def confirm(plan: Plan, *, progress: Callable[[float], None] = lambda _share: None) -> None:
     """Prove that a static plan meets its target before anything is charged or any noise is drawn: by the verifier,
     from the receipt that there will be, and for a composition of privacy-loss distributions by somebody else's
-    accountant as well. Raises VerificationError, PrivacyError."""
+    accountant as well. progress: is given the share that is done. Raises VerificationError, PrivacyError."""
     if not plan.calls:
         return  # an adaptive one has its cap, a formula, and nothing else to look at yet
     # The verifier shares no code with the accountant, so that one error cannot hide in both.
-    verifier.verify(plan.receipt())
+    verifier.verify(plan.receipt(), progress=progress)
     if plan.certificate == "pld":
         certificate.confirm(
             plan.events,
@@ -256,7 +256,9 @@ def measure(
     # Callers count the loss as spent from this call on: no noise may be drawn before it.
     progress("measure", 0.0)
     room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
-    answers = plan.run(room)
+    # Inside the room, too: what is told is how many questions and steps are done, never what they found.
+    with watching.watched(lambda share: progress("measure", share)):
+        answers = plan.run(room)
     # The receipt states the planned calls. If others were made, it would prove a loss that is
     # not the one spent.
     if answers.calls != room.calls or (plan.calls and answers.calls != plan.calls):
@@ -281,13 +283,14 @@ def synthesize(
     plan = mechanisms.plan(domain, spec, prior=prior)
     if prior is not None:
         require_another_file(path, prior)
-    confirm(plan)
+    confirm(plan, progress=lambda share: progress("confirm", share))
     answers = measure(
         path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled
     )
     _stop_if(cancelled)
     progress("fit", 0.0)
-    model = plan.fit(answers)
+    with watching.watched(lambda share: progress("fit", share)):
+        model = plan.fit(answers)
     progress("fit", 1.0)
     seed = secrets.token_hex(32) if spec.seed is None else spec.seed
     return Release(
@@ -324,13 +327,15 @@ def measure_database(
     rows = database_reading.open_database(plan.database, folder=folder, progress=progress)
     progress("measure", 0.0)
     answers = []
-    for number, (view, part) in enumerate(zip(plan.views, plan.plans, strict=True), start=1):
-        room = session.open_session(rows.view(view), domain=view.domain, cap=part.loss)
-        given = part.run(room)
-        if given.calls != room.calls:
-            raise PrivacyError("the calls made are not the calls answered")
-        answers.append(given)
-        progress("measure", number / len(plan.views))
+    parts = list(zip(plan.views, plan.plans, strict=True))
+    with watching.watched(lambda share: progress("measure", share)):
+        for view, part in watching.each(parts):
+            room = session.open_session(rows.view(view), domain=view.domain, cap=part.loss)
+            given = part.run(room)
+            if given.calls != room.calls:
+                raise PrivacyError("the calls made are not the calls answered")
+            answers.append(given)
+    progress("measure", 1.0)
     return tuple(answers)
 
 
@@ -345,7 +350,8 @@ def synthesize_database(
     """Measure and fit. units: rows of the root table to generate, None for the noisy number; seed: None for a fresh secret one."""
     answers = measure_database(folder, plan=plan, progress=progress)
     progress("fit", 0.0)
-    model = plan.fit(answers)
+    with watching.watched(lambda share: progress("fit", share)):
+        model = plan.fit(answers)
     progress("fit", 1.0)
     return DatabaseRelease(
         plan=plan,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from synth_engine import watching
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.hierarchy import Hierarchy
@@ -69,8 +70,8 @@ class CountCache:
         tables = counts.contingencies(
             self.rows, [(candidate.clique, candidate.merged) for candidate in candidates]
         )
-        for candidate, table in zip(candidates, tables, strict=True):
-            distance = int(np.abs(table - candidate.reference).sum())
+        for candidate in watching.each(candidates):
+            distance = int(np.abs(next(tables) - candidate.reference).sum())
             if not candidate.merged:
                 key = (candidate.clique, id(candidate.reference))
                 self._distances[key] = (weakref.ref(candidate.reference), distance)

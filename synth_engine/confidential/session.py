@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
+from synth_engine import watching
 from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.confidential.rows import Rows
@@ -80,6 +81,7 @@ class RoomSession:
         answer a question, and the question was stated from public facts before."""
         call = Call(query=question.query, event=question.event)
         number = len(self._journal)
+        watching.tell(number / len(self._planned) if self._planned else 0.0)
         # What certifies a static plan certifies its list of calls in its order, and nothing else.
         if self._planned and self._planned[number : number + 1] != (call,):
             raise PrivacyError("this call is not the next one planned")

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, watching
 from synth_engine.domain import Domain
 from synth_engine.errors import SynthError
 from synth_engine.evaluation.distances import shares, total_variation
@@ -105,17 +105,20 @@ def simulated(
         return None
     progress("ask", 0.0)
     rng = generator(_SEED, purpose=("records",))
-    records = model.sample(model.rows, seed=f"{_SEED}/model")
+    with watching.watched(lambda share: progress("ask", share / 2)):
+        records = model.sample(model.rows, seed=f"{_SEED}/model")
     # Records drawn with replacement differ from the model by chance, as real ones do.
     chosen = rng.integers(0, model.rows, model.rows)
     table = {name: np.asarray(records[name], dtype=np.int64)[chosen] for name in names}
-    session = SimulatedSession(
-        domain=plan.domain, table=table, rng=rng, asked=lambda share: progress("ask", share)
-    )
-    answers = plan.run(cast(Session, session))
+    session = SimulatedSession(domain=plan.domain, table=table, rng=rng)
+    with watching.watched(lambda share: progress("ask", (1 + share) / 2)):
+        answers = plan.run(cast(Session, session))
     progress("fit", 0.0)
-    again = plan.fit(answers)
-    synthetic = again.sample(again.rows, seed=f"{_SEED}/again")
+    with watching.watched(lambda share: progress("fit", share)):
+        with watching.part(0.0, 0.6):
+            again = plan.fit(answers)
+        with watching.part(0.6, 1.0):
+            synthetic = again.sample(again.rows, seed=f"{_SEED}/again")
     sizes = plan.domain.sizes
     pairs = list(itertools.combinations(names, 2))
     cliques: list[Clique] = [*[(name,) for name in names], *pairs]
@@ -141,19 +144,11 @@ def _band(estimate: float) -> ExpectedRange:
 class SimulatedSession:
     """Answers the questions of a plan that measures and selects tables, from records that are not real.
 
-    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans use. asked: is
-    given the share of the current question that is answered."""
+    It gives no guarantee: noise comes from a public seed. It has the methods of `Session` that such plans use."""
 
-    def __init__(
-        self,
-        *,
-        domain: Domain,
-        table: Codes,
-        rng: np.random.Generator,
-        asked: Callable[[float], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, *, domain: Domain, table: Codes, rng: np.random.Generator) -> None:
         self.domain = domain
-        self._table, self._rng, self._asked = table, rng, asked
+        self._table, self._rng = table, rng
         self._answered: list[AnsweredCall] = []
 
     @property
@@ -163,7 +158,7 @@ class SimulatedSession:
     def measure(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None
     ) -> Measurement:
-        self._asked(0.0)
+        watching.tell(0.0)
         counts = self._counts(clique, merged)
         answer = Measurement(clique=clique, noise=noise, values=self._noisy(counts, noise))
         return self._record(Query(verb="measure", clique=clique, cells=counts.size), answer)
@@ -200,8 +195,7 @@ class SimulatedSession:
 
     def _scores(self, candidates: Sequence[Candidate]) -> NDArray[np.int64]:
         distances = []
-        for number, one in enumerate(candidates):
-            self._asked(number / len(candidates))
+        for one in watching.each(candidates):
             counts = self._counts(one.clique, one.merged)
             distances.append(int(np.abs(counts - one.reference).sum()) - one.penalty)
         return np.array(distances, dtype=np.int64)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import watching
 from synth_engine.domain import Attribute, Domain
 from synth_engine.errors import InputError
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
@@ -144,11 +145,10 @@ def publish(
         if table.values.nbytes <= room:
             room -= table.values.nbytes
             stored.append(table)
+    with watching.watched(lambda share: progress("generate", share)):
+        records = model.sample(min(model.rows, MAX_RECORDS), seed=_SEED)
     return PublishedCounts(
-        domain=model.domain,
-        rows=model.rows,
-        tables=tuple(stored),
-        records=model.sample(min(model.rows, MAX_RECORDS), seed=_SEED),
+        domain=model.domain, rows=model.rows, tables=tuple(stored), records=records
     )
 
 

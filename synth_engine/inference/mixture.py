@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import watching
 from synth_engine.inference import bins as binning
 from synth_engine.inference.bins import Bins
 
@@ -190,7 +191,7 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
     moments = [(np.zeros_like(one), np.zeros_like(one)) for one in (logits, weights)]
     to_view = [_indicator(side, blocks.of.size) for side in blocks.sides]
     to_attribute = _indicator(blocks.of, len(logits))
-    for step in range(1, STEPS + 1):
+    for step in watching.each(range(1, STEPS + 1)):
         columns, shares = _softmax(logits, axis=1), _softmax(weights, axis=0)
         seen = blocks.sums @ columns[blocks.of]
         first, second = (seen[side] for side in blocks.sides)

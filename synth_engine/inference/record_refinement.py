@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from synth_engine import watching
 from synth_engine.inference import cost_tables, refine_triples, swap_kernels
 from synth_engine.inference.cost_tables import SOFTNESS, AttributeFacts, Axes, Codes, Floats
 from synth_engine.inference.swap_kernels import Places
@@ -74,20 +75,22 @@ def refine(
     strengths = cost_tables.dependence_strengths(targets)
     sets = cost_tables.attribute_sets(targets, strengths, tied=facts.tied)
     records = np.ascontiguousarray(begun.T)
-    _refine_in_place(records, tables, sets, rng=rng, proposals=proposals, width=width)
+    with watching.part(0.0, 0.6):
+        _refine_in_place(records, tables, sets, rng=rng, proposals=proposals, width=width)
     del tables
     refined = np.ascontiguousarray(records.T)
     if facts.ordered is not None:
         # Triples come last: their targets are implied by the pairs, so the pairs have to be
         # right first.
-        refined = refine_triples.refine(
-            refined,
-            targets=targets,
-            strengths=strengths,
-            rng=rng,
-            weights=given,
-            facts=facts,
-        )
+        with watching.part(0.6, 1.0):
+            refined = refine_triples.refine(
+                refined,
+                targets=targets,
+                strengths=strengths,
+                rng=rng,
+                weights=given,
+                facts=facts,
+            )
     if finished < rows:
         refined = refined[
             :,
@@ -166,7 +169,9 @@ def _refine_in_place(
     )
     offers = swap_kernels.Offers(tables.sizes, *tables.own, tables.chances)
     gained = swap_kernels.exchange_sets(records, taken, state, arrays, together)
+    all_passes = max(1, passes_left)
     while passes_left and free.size:
+        watching.tell(1 - passes_left / all_passes)
         order = rng.permutation(rows)[:passes_left]
         passes_left -= order.size
         more = swap_kernels.take_most_lacking(records, order, free, state, arrays, offers)

@@ -17,6 +17,7 @@ from math import prod
 
 import numpy as np
 
+from synth_engine import watching
 from synth_engine.inference import bins as binning
 from synth_engine.inference import cost_tables, donor_kernels, maxent_triples
 from synth_engine.inference.bins import Bins
@@ -331,10 +332,10 @@ def _refine_layout(
     records = np.ascontiguousarray(layout.columns.T)
     state = rng.integers(0, 2**64, size=1, dtype=np.uint64)
     position, gained = np.arange(len(records)), 0.0
-    for _ in range(limit):
+    for _ in watching.each(range(limit)):
         order, more = rng.permutation(len(records)), 0.0
         records, position = records[order], position[order]
-        for axis in free:
+        for axis in watching.each(free):
             # Donors of a record are its neighbours in this order: records alike in the
             # attributes that matter for the axis.
             order = _sorted(records, near[axis])

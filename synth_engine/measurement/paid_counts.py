@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import watching
 from synth_engine.domain import Scale
 from synth_engine.hierarchy import Growth, NodeSet, Rule
 from synth_engine.measurement.answer import (
@@ -79,10 +80,11 @@ def paid_counts(
     """The tables of counts of a run, in the order in which they were asked for, and the domain by which they count.
 
     ask: the plan of the run (anything with its method `ask`); domain: the one that the plan starts from; progress: is told
-    the share of the answers that were read, from 0 to 1. Only answers that count codes or bins of codes are returned.
+    the share that is done, from 0 to 1. Only answers that count codes or bins of codes are returned.
     Errors: InputError for answers of another plan."""
-    session = _Listening(answers, domain=domain, progress=progress)
-    ask.ask(session)  # type: ignore[attr-defined]  # the type of plans lies above this layer
+    with watching.watched(progress) as tell:
+        session = _Listening(answers, domain=domain, progress=tell)
+        ask.ask(session)  # type: ignore[attr-defined]  # the type of plans lies above this layer
     session.finish()
     return session.tables(), session.domain
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -192,8 +192,14 @@ def amount(holder: Mapping[str, Any], name: str) -> Fraction:
     return value
 
 
-def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
-    """Recompute the cost of one call. Errors: VerificationError if the call states another one."""
+def cost_of(
+    call: Any,
+    number: int,
+    allowed: Allowed,
+    *,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> Cost:
+    """Recompute the cost of one call. progress: is given the share that is done where it takes long. Errors: VerificationError if the call states another one."""
     if not isinstance(call, dict) or set(call) != {"query", "noise", "sensitivity", "cost"}:
         refuse(f"call {number} has missing or unknown parts")
     if not all(isinstance(part, dict) for part in call.values()):
@@ -204,7 +210,7 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     if not isinstance(law, str) or law not in _LAWS[query["verb"]]:
         refuse(f"call {number} is of an unknown law, or of one that does not fit its verb")
     if query["verb"] == "resample":
-        return _cost_of_groups(call, number, allowed)
+        return _cost_of_groups(call, number, allowed, progress)
     kind, sensitivities = _SENSITIVITY[law], _query_sensitivities(query, allowed)
     if set(call["sensitivity"]) != {kind} or type(call["sensitivity"][kind]) is not int:
         refuse(f"call {number} states another kind of sensitivity than its law needs")
@@ -228,7 +234,12 @@ def cost_of(call: Any, number: int, allowed: Allowed) -> Cost:
     return cost
 
 
-def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> Cost:
+def _cost_of_groups(
+    call: Mapping[str, Any],
+    number: int,
+    allowed: Allowed,
+    progress: Callable[[float], None],
+) -> Cost:
     """The cost of resampled groups, whose totals have to be the same in neighbouring tables."""
     query, noise = call["query"], call["noise"]
     if call["sensitivity"] or not is_prior(noise) or query["cells"] % noise["origins"]:
@@ -247,7 +258,7 @@ def _cost_of_groups(call: Mapping[str, Any], number: int, allowed: Allowed) -> C
         amount(call["cost"], "epsilon") != epsilon or amount(call["cost"], "delta") != delta
     ):
         refuse(f"the cost of call {number} does not follow from its noise")
-    computed_delta = group_delta(noise, epsilon)
+    computed_delta = group_delta(noise, epsilon, progress=progress)
     if computed_delta is None or computed_delta > delta:
         refuse(f"the prior of call {number} is too small for its epsilon and delta")
     return Cost(epsilon=epsilon, rho=epsilon**2 / 2, delta=delta)

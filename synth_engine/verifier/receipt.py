@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -122,12 +122,14 @@ def verify(
     head: Mapping[str, object] | None = None,
     key: bytes | None = None,
     core: str | None = None,
+    progress: Callable[[float], None] = lambda _share: None,
 ) -> Verified:
     """Recompute the guarantee of a receipt, and refuse it unless it is proved.
 
     head: the latest signed head of its marks; without it, marks may be missing at the end. key: the 32 bytes of the public
     key with which the receipt and the head have to be signed; without it, any key will do, and none. core: the digest that
-    a citation names. Errors: VerificationError with the first reason found.
+    a citation names. progress: is given the share that is done of a call that takes long. Errors: VerificationError with the first
+    reason found.
     """
     # Shape and limits first: everything below indexes fields and computes with the numbers.
     _check_shape(receipt)
@@ -141,7 +143,8 @@ def verify(
     _check_size(receipt)
     allowed = allowed_by(receipt)
     costs = [
-        cost_of(call, number, allowed) for number, call in enumerate(receipt["calls"], start=1)
+        cost_of(call, number, allowed, progress=progress)
+        for number, call in enumerate(receipt["calls"], start=1)
     ]
     _check_kind(receipt)
     _check_plan(receipt)

@@ -8,7 +8,7 @@ at most the largest, over x, of the expectation of (1 - exp(epsilon) a / (M + a)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -52,8 +52,14 @@ def is_prior(noise: Mapping[str, object]) -> bool:
     return sizes == sorted(set(sizes)) and sizes[-1] <= _MAX_GROUP_SIZE
 
 
-def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
-    """An upper bound of the delta of every group at epsilon; None if it would take too many steps to compute."""
+def group_delta(
+    noise: Mapping[str, Any],
+    epsilon: Fraction,
+    *,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> Fraction | None:
+    """An upper bound of the delta of every group at epsilon; None if it would take too many steps to compute. progress: is given
+    the share of the records whose groups are done."""
     width = _MASS_DIGITS + 2 * (epsilon.numerator // epsilon.denominator + 1)
     # Delta falls in exp(epsilon), so a power that is too small gives a delta that is too large.
     power = Fraction(
@@ -61,7 +67,10 @@ def group_delta(noise: Mapping[str, Any], epsilon: Fraction) -> Fraction | None:
     )  # a little less than exp(epsilon)
     copies = noise.get("copies", 1)
     largest, steps_left = 0, _MAX_STEPS
+    done, records = 0, sum(size for size, *_ in noise["priors"])
     for size, weight, *fewer in noise["priors"]:
+        progress(done / records)
+        done += size
         origins = fewer[0] if fewer else noise["origins"]
         if origins == 1:
             continue  # every record has the one origin

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 from django.db import transaction
 
+from synth_engine import watching
 from synth_engine.errors import SpecError
 from synth_engine.plans import implicates
 from synth_engine.tables import Drawing
@@ -34,7 +35,8 @@ def compute(*, code: str) -> None:
 def _compute(errand: ImplicatesErrand, grip: lease.Lease) -> None:
     progress = Progress(grip)
     progress(stages.IMPLICATE.name, 0.0)
-    content = _archive(errand.release, progress)
+    with watching.watched(lambda share: progress(stages.IMPLICATE.name, share)):
+        content = _archive(errand.release)
     progress.check()
     with transaction.atomic():
         derivation.finish(errand, grip)
@@ -51,7 +53,7 @@ class _BufferedDrawing(Drawing):
         return iter(self.frames)
 
 
-def _archive(release: Release, progress: Progress) -> bytes:
+def _archive(release: Release) -> bytes:
     """The archive: each table as CSV and as Parquet. Errors: SpecError for a method without plausible tables, and for tables that are
     too large for the page."""
     cells = release.sample_rows * len(release.domain_version.document["attributes"])
@@ -64,15 +66,15 @@ def _archive(release: Release, progress: Progress) -> bytes:
     places = implicates.require(plan, answers)
     stream = ZipStream(at=release.created_at)
     content = b"".join(stream.write("README.txt", plausible.readme(release)))
-    for number in range(1, plausible.NUMBER + 1):
-        progress(stages.IMPLICATE.name, (number - 1) / plausible.NUMBER)
+    for number in watching.each(range(1, plausible.NUMBER + 1)):
         seed = implicates.seed_of(release.receipt["digest"], number)
-        model = plan.fit(implicates.perturbed(answers, places=places, seed=seed))
+        with watching.part(0.0, 0.5):
+            model = plan.fit(implicates.perturbed(answers, places=places, seed=seed))
         # As many records as this truth has, unless the release asked for a number.
         draw = Drawing(model=model, rows=plan.spec.rows or model.rows, seed=seed)
-        buffered = _BufferedDrawing(
-            model=model, rows=draw.rows, seed=seed, frames=tuple(draw.blocks())
-        )
+        with watching.part(0.5, 0.9):
+            frames = tuple(draw.blocks())
+        buffered = _BufferedDrawing(model=model, rows=draw.rows, seed=seed, frames=frames)
         lines = [
             table_writers.first_line(model.domain, "csv"),
             *table_writers.pieces(buffered, "csv"),

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
+from synth_engine import watching
 from synthweb.lib.language import in_english
 from synthweb.releases import expected, look
 from synthweb.runs import derivation, lease, stages
@@ -31,7 +32,8 @@ def _compute(errand: RangesErrand, grip: lease.Lease) -> None:
     progress, release = Progress(grip), errand.release
     if look.prepared(release) == "nothing":
         progress(stages.DRAW.name, 0.0)
-        first_look = look.draw(release)
+        with watching.watched(lambda share: progress(stages.DRAW.name, share)):
+            first_look = look.draw(release)
         with _fenced(grip):
             look.store(first_look)
     columns = expected.columns_of(release)

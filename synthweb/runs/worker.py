@@ -22,7 +22,7 @@ from django.db import (
 )
 from django.db.models.functions import Now
 
-from synth_engine import formats, mechanisms, pipeline
+from synth_engine import formats, mechanisms, pipeline, watching
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
 from synth_engine.evaluation import paid_figures
@@ -163,7 +163,7 @@ def _charge_and_measure(
     """What can be known without reading a row is found out before the charge: that the plan provably meets its target,
     that the vault still has the table and that it is, byte for byte, the one that was stored, and that its header names
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
-    pipeline.confirm(plan)
+    pipeline.confirm(plan, progress=lambda share: progress(stages.OPEN.name, share))
     _check_table(run)
     # ADR 9: opening authenticates the whole file, and the check of columns reads its header
     # alone, so no outcome before the charge depends on a row.
@@ -275,7 +275,8 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
     answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
     progress(stages.FIT.name, 0.0)
     failpoints.reach(failpoints.DURING_FIT)
-    model = plan.fit(answers)
+    with watching.watched(lambda share: progress(stages.FIT.name, share)):
+        model = plan.fit(answers)
     progress(stages.PUBLISH.name, 0.0)
     with transaction.atomic():
         # The fence first: it locks the row, so that a cancellation comes before or after this.

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from synth_engine import watching
 from synth_engine.domain import Attribute, Domain
 from synth_engine.inference import error_forecast, maxent_triples
 from synth_engine.inference.allocation import Choice
@@ -198,25 +199,33 @@ class AutoPlan(Plan):
         noise = self._score_noise(len(pairs))
         if noise is None:
             return
-        scores = session.score(list(columns.candidates(pairs)), noise=noise)
+        with watching.part(0.0, 0.1):
+            scores = session.score(list(columns.candidates(pairs)), noise=noise)
         budget = self._left_for_tables(noise, len(pairs))
         # Whether there are triples to look for follows from public facts and noisy columns.
         seeks = triples.exist(columns, pairs)
         first = budget * (1 - TRIPLES_SHARE) if seeks else budget
         stage = self.first_stage(columns, pairs, scores, budget=first)
-        tables = [self._measure(session, columns, question) for question in stage.questions]
+        with watching.part(0.1, 0.3):
+            tables = [
+                self._measure(session, columns, question)
+                for question in watching.each(stage.questions)
+            ]
         if not seeks:
             return
-        search = self._search(self._sorted(oneways, tables, scores))
+        with watching.part(0.3, 0.7):
+            search = self._search(self._sorted(oneways, tables, scores))
         rest = budget - first
         if search.triples:
-            selected, compared = self._scored_triples(session, search, budget=budget)
+            with watching.part(0.7, 0.8):
+                selected, compared = self._scored_triples(session, search, budget=budget)
             rest -= budget * (SELECTING_SHARE + COMPARING_SHARE)
             last = self.last_stage(search, selected, compared, stage, budget=rest)
         else:  # there was no room for estimates of their pairs
             last = self._once_more(stage, columns, budget=rest)
-        for question in last:
-            self._measure(session, columns, question)
+        with watching.part(0.8, 1.0):
+            for question in watching.each(last):
+                self._measure(session, columns, question)
 
     def _measure(
         self, session: Session, columns: Columns, question: TableQuestion
@@ -337,7 +346,7 @@ class AutoPlan(Plan):
             self.sensitivity.linf
         )
         chosen = []
-        for _ in range(number):
+        for _ in watching.each(range(number)):
             place = session.select([candidate for _, candidate in left], scale=scale)
             chosen.append(left.pop(place))
         noise = budget_allocation.noise(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import watching
 from synth_engine.inference import bins as binning
 from synth_engine.inference import shrinkage, stein
 from synth_engine.inference.bins import Bins
@@ -243,10 +244,11 @@ def estimates(
     tables = {pair: table for pair, table in measured.items() if table.shows(fine, pair)}
     first = dict(predictions)
     priors: dict[int, list[Floats]] = {}
-    for pair, table in tables.items():
-        first[pair], prior = _read(fine, pair, table, predictions[pair], known=None)
-        # Ratios are alike where the distances from independence are.
-        priors.setdefault(table.group, []).append(prior)
+    with watching.part(0.0, 0.4):
+        for pair, table in watching.each(list(tables.items())):
+            first[pair], prior = _read(fine, pair, table, predictions[pair], known=None)
+            # Ratios are alike where the distances from independence are.
+            priors.setdefault(table.group, []).append(prior)
     known = {group: shrinkage.ratios_of_others(counts) for group, counts in priors.items()}
     tree = DependenceTree.of(fine.histograms, fine.rows, {pair: first[pair] for pair in tables})
     chained = {
@@ -258,21 +260,22 @@ def estimates(
         first |= {pair: predictions[pair] for pair in chained if pair not in tables}
     others = _Others.of(fine, first)
     counts = dict(first)
-    for pair, table in tables.items():
-        alike = known[table.group]
-        through = others.through(pair, predictions[pair])
-        candidates = [(prediction, alike) for prediction in (predictions[pair], *through)]
-        if pair in chained:
-            # Columns that are independent given those between them are as the tree says, whatever
-            # ratios other tables have.
-            exact = shrinkage.ratios_of_distance(table.grid, 0.0)
-            candidates += [(chained[pair], alike), (chained[pair], exact)]
-        # The marginal likelihood of the noisy cells decides which prediction is used.
-        evidence = [
-            table.evidence(prediction, known=ratios) for prediction, ratios in candidates
-        ]
-        prediction, ratios = candidates[int(np.argmax(evidence))]
-        counts[pair] = _mean_reading(fine, pair, table, prediction, known=ratios)
+    with watching.part(0.4, 1.0):
+        for pair, table in watching.each(list(tables.items())):
+            alike = known[table.group]
+            through = others.through(pair, predictions[pair])
+            candidates = [(prediction, alike) for prediction in (predictions[pair], *through)]
+            if pair in chained:
+                # Columns that are independent given those between them are as the tree says, whatever
+                # ratios other tables have.
+                exact = shrinkage.ratios_of_distance(table.grid, 0.0)
+                candidates += [(chained[pair], alike), (chained[pair], exact)]
+            # The marginal likelihood of the noisy cells decides which prediction is used.
+            evidence = [
+                table.evidence(prediction, known=ratios) for prediction, ratios in candidates
+            ]
+            prediction, ratios = candidates[int(np.argmax(evidence))]
+            counts[pair] = _mean_reading(fine, pair, table, prediction, known=ratios)
     return counts
 
 

@@ -10,6 +10,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import watching
 from synth_engine.domain import Domain
 from synth_engine.inference import bins as binning
 from synth_engine.inference import decomposable, maxent_triples, mixture
@@ -113,18 +114,22 @@ def pair_estimates(
         then=answers.tables,
         room=target_cells(memory_mb) - taken,
     )
-    mixtures = _mixtures(fine, observed, answers.distances)
+    with watching.part(0.0, 0.5):
+        mixtures = _mixtures(fine, observed, answers.distances)
 
     def predict(noisy: PairAnswers, wanted: Sequence[Pair]) -> dict[Pair, Floats]:
         fitted = _mixtures(fine, noisy, answers.distances)
         return _predictions(fine, fitted, wanted=wanted)
 
-    predictions = _predictions(fine, mixtures, wanted=wanted)
+    with watching.part(0.5, 0.7):
+        predictions = _predictions(fine, mixtures, wanted=wanted)
     if public is not None:
-        predictions = public.mixed(predictions, observed, predict=predict)
-    counts = denoising.estimates(
-        fine, predictions, observed, answers.distances, scores=answers.scores
-    )
+        with watching.part(0.7, 0.8):
+            predictions = public.mixed(predictions, observed, predict=predict)
+    with watching.part(0.8, 1.0):
+        counts = denoising.estimates(
+            fine, predictions, observed, answers.distances, scores=answers.scores
+        )
     return PairEstimates(
         rows=rows, histograms=histograms, fine=fine, counts=counts, mixtures=mixtures
     )
@@ -136,7 +141,9 @@ def model(
     """Fit the model to these answers, read beside a public table if there is one. The same answers and table give the same
     model."""
     columns = answers.columns
-    fitted = pair_estimates(answers, memory_mb=memory_mb, prior=prior)
+    with watching.part(0.0, 0.8):
+        fitted = pair_estimates(answers, memory_mb=memory_mb, prior=prior)
+    watching.tell(0.8)
     search = TripleSearch(columns=columns, fine=fitted.fine, counts=fitted.counts, weights={})
     mixture = _mean_mixture(columns, fitted)
     names = columns.domain.names
@@ -233,7 +240,7 @@ def _mixtures(
             rows=fine.rows,
             rng=generator(_SEED, purpose=("mixture", str(number))),
         )
-        for number in range(_MIXTURES)
+        for number in watching.each(range(_MIXTURES))
     ]
 
 
@@ -248,7 +255,7 @@ def _predictions(
             fine.margins(pair),
             rounds=denoising.FIT_ROUNDS,
         )
-        for pair in wanted
+        for pair in watching.each(wanted)
     }
 
 
