@@ -479,6 +479,12 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
     _prior_arguments(sub)
     _table_arguments(sub)
     sub.add_argument(
+        "--counting",
+        metavar="PLACE",
+        default="",
+        help="where records are counted: memory, or parquet for encrypted files below TMPDIR; absent: by the size of the table",
+    )
+    sub.add_argument(
         "--implicates",
         metavar="M",
         default="0",

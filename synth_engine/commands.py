@@ -56,6 +56,7 @@ def synthesize(options: argparse.Namespace) -> None:
     )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
     form = _form(options)
+    counting = pipeline.Counting(place=options.counting)
     # Everything that can fail without the table has been tried by the time it is read: from
     # the first noise on the loss is spent, and a failure would waste it.
     with (
@@ -71,6 +72,7 @@ def synthesize(options: argparse.Namespace) -> None:
                 dialect=form,
                 progress=spent,
                 prior=prior,
+                counting=counting,
             )
             documents.write(release)
         try:

@@ -31,6 +31,7 @@ from synth_engine.confidential import database as database_reading
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.sources import Counting as Counting
 from synth_engine.confidential.trials import attacks, record_samples, training
 from synth_engine.confidential.trials.training import TrainingAim as TrainingAim
 from synth_engine.constraints import counting
@@ -242,15 +243,21 @@ def measure(
     dialect: Dialect | None = None,
     progress: Progress = _nobody_watches,
     cancelled: Callable[[], bool] = _nobody_cancels,
+    counting: Counting | None = None,
 ) -> Answers:
     """The noisy answers that a plan asks for. The caller has charged its loss already: whatever happens in here, it
-    stays charged. Raises TableError, BudgetExceeded, Cancelled."""
+    stays charged. counting: where records are counted. Raises TableError, BudgetExceeded, Cancelled."""
     from synth_engine.confidential import session  # its exact sampler takes its time to load
 
     progress, cancelled = _guarded(progress), _guarded(cancelled)
     _stop_if(cancelled)
-    rows = confidential_rows.open_table(
-        path, plan.domain, kind=kind, dialect=dialect, progress=progress
+    rows = confidential_rows.open_counted(
+        path,
+        plan.domain,
+        counting=counting or Counting(),
+        kind=kind,
+        dialect=dialect,
+        progress=progress,
     )
     _stop_if(cancelled)
     # Callers count the loss as spent from this call on: no noise may be drawn before it.
@@ -277,15 +284,23 @@ def synthesize(
     progress: Progress = _nobody_watches,
     cancelled: Callable[[], bool] = _nobody_cancels,
     prior: PublicTable | None = None,
+    counting: Counting | None = None,
 ) -> Release:
     """Plan, measure, fit. Nothing after `measure` looks at a row. prior: a public table beside which answers are read.
+    counting: where records are counted.
     Raises DomainError, SpecError, TableError."""
     plan = mechanisms.plan(domain, spec, prior=prior)
     if prior is not None:
         require_another_file(path, prior)
     confirm(plan, progress=lambda share: progress("confirm", share))
     answers = measure(
-        path, plan=plan, kind=kind, dialect=dialect, progress=progress, cancelled=cancelled
+        path,
+        plan=plan,
+        kind=kind,
+        dialect=dialect,
+        progress=progress,
+        cancelled=cancelled,
+        counting=counting,
     )
     _stop_if(cancelled)
     progress("fit", 0.0)

@@ -213,6 +213,8 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "notifications", "expires": RECONCILE_SECONDS},
     },
 }
+# Where the confidential worker counts records: "memory", "parquet", or "" for the one that fits the table (docs/scale.md).
+COUNTING = env.str("SYNTHWEB_COUNTING", default="")
 # Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
 DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
 

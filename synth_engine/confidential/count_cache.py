@@ -6,13 +6,17 @@ import weakref
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synth_engine import watching
 from synth_engine.confidential import counts
 from synth_engine.confidential.rows import Rows
 from synth_engine.hierarchy import Hierarchy
 from synth_engine.kinds.lattice import Positions
-from synth_engine.measurement import Candidate, Clique, Counts
+from synth_engine.measurement import Candidate, Clique, Counts, Merged
+
+TABLE_CELLS = 2**22
+"""Cells of the tables that are stored, together."""
 
 
 class CountCache:
@@ -22,8 +26,18 @@ class CountCache:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self._distances: dict[tuple[Clique, int], tuple[weakref.ref[Counts], int]] = {}
+        self._tables: dict[tuple[Clique, bytes], NDArray[np.int64]] = {}
+        self._cells = 0
         self._sorted: dict[tuple[Clique, bool], counts.Sorted] = {}
         self._positions: dict[str, tuple[Positions, int]] = {}
+
+    def table(self, clique: Clique, merged: Merged | None = None) -> NDArray[np.int64]:
+        """The counts of `counts.contingency`; of a table that was counted for its score, without another pass over the
+        records."""
+        known = self._tables.get(_key(clique, merged))
+        if known is not None:
+            return known.copy()
+        return counts.contingency(self.rows, clique, merged=merged)
 
     def scores(self, candidates: tuple[Candidate, ...]) -> Counts:
         """The L1 distance of each candidate's true counts from its reference, less its penalty."""
@@ -71,8 +85,25 @@ class CountCache:
             self.rows, [(candidate.clique, candidate.merged) for candidate in candidates]
         )
         for candidate in watching.each(candidates):
-            distance = int(np.abs(next(tables) - candidate.reference).sum())
+            table = next(tables)
+            self._store(candidate, table)
+            distance = int(np.abs(table - candidate.reference).sum())
             if not candidate.merged:
                 key = (candidate.clique, id(candidate.reference))
                 self._distances[key] = (weakref.ref(candidate.reference), distance)
             yield distance
+
+    def _store(self, candidate: Candidate, table: NDArray[np.int64]) -> None:
+        key = _key(candidate.clique, candidate.merged)
+        if key not in self._tables and self._cells + table.size <= TABLE_CELLS:
+            self._tables[key] = table
+            self._cells += table.size
+
+
+def _key(clique: Clique, merged: Merged | None) -> tuple[Clique, bytes]:
+    """What a table is of: its columns, and the bins by which they are counted."""
+    bins = [
+        b"" if merged is None or name not in merged else np.int64(merged[name]).tobytes()
+        for name in clique
+    ]
+    return clique, b"".join(len(each).to_bytes(8, "big") + each for each in bins)

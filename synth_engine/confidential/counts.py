@@ -74,7 +74,7 @@ def _one_pass(
         tuple(axes[column] for column in used),
         tuple(tuple(index[column] for column in table) for table in tables),
     )
-    return count([rows.codes(name) for name, _ in used], plan, records=rows.total)
+    return rows.count([name for name, _ in used], plan)
 
 
 def occupied_cells(

@@ -16,6 +16,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from synth_engine import codec, readers
 from synth_engine.codec import Bags, Codes
+from synth_engine.codec.contingency import CountPlan, Table
+from synth_engine.confidential import sources
+from synth_engine.confidential.part_writer import PartWriter, Retain
+from synth_engine.confidential.sources import Counting, MemorySource, Source
 from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
@@ -37,17 +41,16 @@ class Rows:
 
     __slots__ = (
         "__baskets",
-        "__codes",
         "__domain",
         "__positions",
         "__ranked",
-        "__total",
+        "__source",
         "__units",
     )
 
     def __init__(
         self,
-        codes: Mapping[str, Codes],
+        codes: Mapping[str, Codes] | Source,
         *,
         domain: Domain,
         ranked: Mapping[str, Ranked] = MappingProxyType({}),
@@ -55,7 +58,13 @@ class Rows:
         baskets: Mapping[str, Bags] = MappingProxyType({}),
         positions: Mapping[str, Placed] = MappingProxyType({}),
     ) -> None:
-        lengths = {len(column) for column in (*codes.values(), *baskets.values())}
+        """codes: columns in memory, or where else they are."""
+        lengths, names = (
+            ({len(column) for column in codes.values()}, set(codes))
+            if isinstance(codes, Mapping)
+            else ({codes.records}, set(codes.names))
+        )
+        lengths |= {len(column) for column in baskets.values()}
         lengths |= {len(part) for placed in positions.values() for part in placed}
         lengths |= {len(value_indices) for value_indices, _ in ranked.values()} | (
             {len(units)} if units is not None else set()
@@ -71,21 +80,23 @@ class Rows:
         scales = {
             attribute.name for attribute in domain.undeclared if isinstance(attribute, Scale)
         }
-        given = (set(codes), set(ranked), set(baskets), set(positions))
+        given = (names, set(ranked), set(baskets), set(positions))
         if len(lengths) != 1 or given != (set(domain.names), weak, held, scales):
             raise PrivacyError("rows do not fit their domain")
-        self.__codes, self.__domain, self.__total, self.__units = (
-            dict(codes),
-            domain,
-            lengths.pop(),
-            units,
+        self.__source: Source = (
+            MemorySource(codes, records=lengths.pop()) if isinstance(codes, Mapping) else codes
         )
+        self.__domain, self.__units = domain, units
         self.__ranked, self.__baskets = dict(ranked), dict(baskets)
         self.__positions = dict(positions)
 
     def codes(self, name: str) -> Codes:
         """The codes of one attribute, for `counts` alone."""
-        return self.__codes[name]
+        return self.__source.codes(name)
+
+    def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
+        """Counts of the records in each table of a plan, whose axes are these columns, for `counts` alone."""
+        return self.__source.count(names, plan)
 
     def units(self) -> NDArray[np.integer[Any]]:
         """Returns to which unit each record belongs, as numbers without further meaning, for
@@ -115,7 +126,7 @@ class Rows:
         # Resolving is not charged, so it must not change how any other column is counted.
         if self.__domain.resolve(learned) != domain:
             raise PrivacyError("more than what was open has changed")
-        codes = dict(self.__codes)
+        codes = self._all_codes()
         for attribute in self.__domain.undeclared:
             name = attribute.name
             resolved = learned[name]
@@ -137,11 +148,12 @@ class Rows:
         one that lies in no cell has the last code."""
         domain = self.__domain
         joined = domain.join_places({name: len(cells[name]) for name in cells})
-        codes = {name: column for name, column in self.__codes.items() if name in joined.sizes}
+        held = self._all_codes()
+        codes = {name: column for name, column in held.items() if name in joined.sizes}
         for place in domain.places:
             if place.name not in cells:
                 continue
-            degrees = {name: self.__codes[name] for name in place.columns}
+            degrees = {name: held[name] for name in place.columns}
             codes[place.name] = codec.cells_of_places(domain, cells[place.name], degrees)
         return Rows(
             codes,
@@ -159,7 +171,10 @@ class Rows:
     @property
     def total(self) -> int:
         """Number of records, as confidential as any other count."""
-        return self.__total
+        return self.__source.records
+
+    def _all_codes(self) -> dict[str, Codes]:
+        return {name: self.__source.codes(name) for name in self.__domain.names}
 
     def __repr__(self) -> str:
         return "<rows: confidential>"
@@ -188,7 +203,7 @@ def open_table(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
-    """Parses, encodes and truncates a table. `random_bytes` is replaced by tests only.
+    """Parses, encodes and truncates a table into memory. `random_bytes` is replaced by tests only.
 
     Well-formed records never make it fail, whatever they hold and however many they are, none included: what a record is
     counted as is a function of that record, of the other records of its unit and of secret randomness
@@ -205,6 +220,22 @@ def open_table(
     return rows
 
 
+def open_counted(
+    path: Path | str,
+    domain: Domain,
+    *,
+    counting: Counting,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = readers.silent,
+) -> Rows:
+    """Parses, encodes and truncates a table to where its records are counted. A table of which something is open that is
+    learned, or whose places or persons are looked at as a whole, is in memory wherever that is. Errors: as `open_table`."""
+    opened = _Opened(domain, dialect, counting if sources.are_countable(domain) else None)
+    _read(path, [opened], kind=kind, dialect=dialect, progress=progress)
+    return opened.rows(random_bytes=os.urandom)
+
+
 def open_tables(
     path: Path | str,
     domains: Sequence[Domain],
@@ -217,9 +248,23 @@ def open_tables(
     """Opens one table under several descriptions, as `open_table` does under each, and parses the file once. Each draws
     its own truncation, so that sessions on several of the results protect a unit less than one: only comparisons, which
     are not private, open more than one."""
+    opened = [_Opened(domain, dialect) for domain in domains]
+    _read(path, opened, kind=kind, dialect=dialect, progress=progress)
+    return [table.rows(random_bytes=random_bytes) for table in opened]
+
+
+def _read(
+    path: Path | str,
+    opened: Sequence[_Opened],
+    *,
+    kind: Kind | None,
+    dialect: Dialect | None,
+    progress: Progress,
+) -> None:
+    """Hands all blocks of a file to each of these."""
     _require_form(path, kind=kind, dialect=dialect)
-    wanted = list(dict.fromkeys(name for domain in domains for name in _wanted(domain)))
-    shape, opened = Shape(), [_Opened(domain, dialect) for domain in domains]
+    wanted = list(dict.fromkeys(name for table in opened for name in _wanted(table.domain)))
+    shape = Shape()
     blocks = readers.blocks(
         path,
         kind=kind,
@@ -232,7 +277,6 @@ def open_tables(
         for table in opened:
             table.add(block)
     _require(wanted, names=shape.columns)  # a table without records has no block
-    return [table.rows(random_bytes=random_bytes) for table in opened]
 
 
 def open_with_keys(
@@ -273,10 +317,15 @@ def open_with_keys(
 
 
 class _Opened:
-    """The result of encoding blocks of text: codes of records, and to which unit each belongs."""
+    """The result of encoding blocks of text: codes of records, and to which unit each belongs. counting: where they may
+    be but in memory; None for there alone."""
 
-    def __init__(self, domain: Domain, dialect: Dialect | None) -> None:
+    def __init__(
+        self, domain: Domain, dialect: Dialect | None, counting: Counting | None = None
+    ) -> None:
         self._domain, self._dialect = domain, dialect
+        self._counting, self._held = counting, 0
+        self._parts: PartWriter | None = None
         self._codes: dict[str, list[Codes]] = {name: [] for name in domain.names}
         self._rankings = {
             a.name: codec.Ranking(a) for a in domain.undeclared if isinstance(a, Weak)
@@ -290,6 +339,10 @@ class _Opened:
         self._scales = [a for a in domain.undeclared if isinstance(a, Scale)]
         self._placed: dict[str, list[Placed]] = {a.name: [] for a in self._scales}
         self._ids: list[pa.Array] = []
+
+    @property
+    def domain(self) -> Domain:
+        return self._domain
 
     def add(self, block: Block) -> None:
         """A block of rows, each as often as it says."""
@@ -327,11 +380,31 @@ class _Opened:
                 if row_indices is None
                 else ids.dictionary_encode().take(pa.array(row_indices)).cast(pa.string())
             )
+        if self._counting is not None:
+            self._held += sum(pieces[-1].nbytes for pieces in self._codes.values())
+            if self._parts or self._counting.in_parts(self._held):
+                self._move(self._counting)
+
+    def _move(self, counting: Counting) -> None:
+        """Moves what is in memory to parts, to which all that comes later goes, too."""
+        if self._parts is None:
+            self._parts = counting.writer(self._domain)
+        codes = {
+            name: _joined(pieces, code_dtype(self._domain.sizes[name]))
+            for name, pieces in self._codes.items()
+        }
+        ids = pa.chunked_array(self._ids, type=pa.string()) if self._ids else None
+        self._parts.add(codes, ids)
+        self._codes = {name: [] for name in self._codes}
+        self._ids = []
 
     def rows(self, *, random_bytes: Callable[[int], bytes]) -> Rows:
         """Joins all blocks and truncates: of each unit at most so many records, chosen by
         chance."""
         domain = self._domain
+        if self._parts is not None:
+            source = self._parts.finish(self._retain(random_bytes))
+            return Rows(source, domain=domain)
         # One column at a time is there twice.
         columns = {
             name: _joined(self._codes.pop(name), code_dtype(domain.sizes[name]))
@@ -382,6 +455,15 @@ class _Opened:
             units=belongs[retained],
             baskets=baskets,
             positions=placed,
+        )
+
+    def _retain(self, random_bytes: Callable[[int], bytes]) -> Retain | None:
+        """Which records of some units are retained; None where all are."""
+        unit = self._domain.unit
+        if unit.column is None:
+            return None
+        return lambda ids: _truncate(
+            _units(ids.chunks), most=unit.max_records, random_bytes=random_bytes
         )
 
 
@@ -490,7 +572,8 @@ def _require(wanted: list[str], *, names: Collection[str]) -> None:
 def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
     """A number for each record, the same for those of one unit. Records without an identifier are one unit."""
     # Together the identifiers may be longer than the offsets of a usual column reach.
-    column = pa.chunked_array(ids, type=pa.string()).cast(pa.large_string())
+    texts = pa.large_string()
+    column = pa.chunked_array([piece.cast(texts) for piece in ids], type=texts)
     encoded = column.combine_chunks().dictionary_encode()
     numbers: NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
     return numbers

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict, cast
 
+from django.conf import settings
 from django.db import (
     DatabaseError,
     InterfaceError,
@@ -165,6 +166,8 @@ def _charge_and_measure(
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
     pipeline.confirm(plan, progress=lambda share: progress(stages.OPEN.name, share))
     _check_table(run)
+    # A place that there is not is refused here, too.
+    counting = pipeline.Counting(place=settings.COUNTING)
     # ADR 9: opening authenticates the whole file, and the check of columns reads its header
     # alone, so no outcome before the charge depends on a row.
     with vault.open_table(run.dataset.vault_name) as path:
@@ -173,7 +176,12 @@ def _charge_and_measure(
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
         return pipeline.measure(
-            path, **_form(run.dataset), plan=plan, progress=progress, cancelled=progress.gone
+            path,
+            **_form(run.dataset),
+            plan=plan,
+            progress=progress,
+            cancelled=progress.gone,
+            counting=counting,
         )
 
 

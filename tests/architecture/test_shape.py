@@ -15,13 +15,13 @@ WEB = sorted(
 )
 LONGEST_VIEW = 40
 MOST_ARGUMENTS = 6
-# Compiled functions take plain arrays and numbers; the engine's two calls are called by people's own scripts.
+# Compiled functions take plain arrays and numbers; the engine's calls are called by people's own scripts.
 MANY_ARGUMENTS = {
     "synth_engine/hierarchy/search.py": {"_tallied"},
     "synth_engine/inference/donor_kernels.py": {"take_from_neighbours"},
     "synth_engine/inference/flow.py": {"_change"},
     "synth_engine/inference/topological.py": {"_fill"},
-    "synth_engine/pipeline.py": {"synthesize", "report"},
+    "synth_engine/pipeline.py": {"synthesize", "report", "measure"},
     "synth_engine/privacy/dirichlet_multinomial.py": {"_origins"},
 }
 
@@ -78,13 +78,14 @@ NUMPY_RANDOMNESS = {
     "synth_engine/scenarios/steps.py",
 }
 # The operating system's randomness, besides OpenDP's own: noise on counts, truncation by unit, which values
-# that nobody has pass a threshold, fresh seeds, names of temporary files.
+# that nobody has pass a threshold, fresh seeds, keys and names of temporary files.
 SECURE_RANDOMNESS = {
     "synth_engine/confidential/database.py",
     "synth_engine/confidential/discovery.py",
     "synth_engine/confidential/growth.py",
     "synth_engine/confidential/noise.py",
     "synth_engine/confidential/rows.py",
+    "synth_engine/confidential/sources.py",
     "synth_engine/pipeline.py",
     "synth_engine/commands.py",
     "synth_engine/outputs.py",

@@ -23,9 +23,7 @@ def question(
     return Question(
         query=Query(verb="interaction", clique=clique, cells=prod(shape), bins=shape),
         event=noise.event(sensitivity),
-        count=lambda cache: counts.interaction(
-            counts.contingency(cache.rows, clique, merged=merged)
-        ),
+        count=lambda cache: counts.interaction(cache.table(clique, merged)),
         answer=lambda table, sampler: Measurement(
             clique=clique,
             noise=noise,

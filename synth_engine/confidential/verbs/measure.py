@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from math import prod
 
-from synth_engine.confidential import counts
 from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.measurement import Clique, Counts, Measurement, Merged, Noise, Query
 
@@ -26,7 +25,7 @@ def question(
             bins=shape if merged else None,
         ),
         event=noise.event(facts.sensitivity),
-        count=lambda cache: counts.contingency(cache.rows, clique, merged=merged),
+        count=lambda cache: cache.table(clique, merged),
         answer=lambda table, sampler: Measurement(
             clique=clique,
             noise=noise,

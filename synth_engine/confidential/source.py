@@ -1,0 +1,30 @@
+"""What can be counted: columns of codes of the same records, wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from synth_engine.codec.contingency import CountPlan, Table
+
+Codes = NDArray[Any]
+
+
+class Source(Protocol):
+    """Columns of codes of the same records, after truncation by unit."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns."""
+
+    @property
+    def records(self) -> int:
+        """The number of records, as confidential as any other count."""
+
+    def codes(self, name: str) -> Codes:
+        """All codes of one column, shape (records,)."""
+
+    def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
+        """Count the records in each table of the plan. names: the column of each axis."""

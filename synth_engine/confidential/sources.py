@@ -1,0 +1,125 @@
+"""Where the codes of records are while they are counted, behind one protocol.
+
+`MemorySource`: columns in memory. `PartsSource`: encrypted files, of which a few are in memory at a time. Both give the
+same counts, and neither draws noise, charges or keeps an account: that is the session's, in the process that opened it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from synth_engine.codec import contingency
+from synth_engine.codec.contingency import CountPlan, Table
+from synth_engine.confidential import parts
+from synth_engine.confidential.part_writer import PartWriter
+from synth_engine.confidential.parts import EncodedParts, PartFolder, PartSum
+from synth_engine.confidential.source import Codes
+from synth_engine.confidential.source import Source as Source
+from synth_engine.domain import Domain
+from synth_engine.errors import SpecError
+from synth_engine.kinds.reading import code_dtype
+
+PLACES = ("memory", "parquet")
+
+MEMORY_BYTES = 1 << 27
+"""Codes of a table that are kept in memory unless a place is stated; those of a larger one are in parts."""
+_THREADS = 2
+"""Parts that are counted at a time, each with a copy of the tables."""
+
+
+class MemorySource:
+    """Columns in memory. codes: shape (records,) each."""
+
+    def __init__(self, codes: Mapping[str, Codes], *, records: int) -> None:
+        self._codes, self.records = dict(codes), records
+        self.names = frozenset(self._codes)
+
+    def codes(self, name: str) -> Codes:
+        return self._codes[name]
+
+    def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
+        return contingency.count(
+            [self._codes[name] for name in names], plan, records=self.records
+        )
+
+
+class PartsSource:
+    """Columns in encrypted parts. folder: where they are; it is removed with this object."""
+
+    def __init__(
+        self, encoded: EncodedParts, *, folder: PartFolder, sizes: Mapping[str, int]
+    ) -> None:
+        self._parts, self._folder, self._sizes = encoded, folder, dict(sizes)
+        self.names = frozenset(sizes)
+
+    @property
+    def records(self) -> int:
+        return sum(self._parts.rows)
+
+    def codes(self, name: str) -> Codes:
+        pieces = [self._parts.read(part, [name])[name] for part in range(len(self._parts.rows))]
+        kind = code_dtype(self._sizes[name])
+        return (
+            np.concatenate([np.empty(0, dtype=kind), *pieces]).astype(kind)
+            if len(pieces) != 1
+            else pieces[0].astype(kind)
+        )
+
+    def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
+        total = PartSum(plan, self._parts.rows)
+        threads = min(_THREADS, os.cpu_count() or 1)
+        with ThreadPoolExecutor(threads) as pool:
+            for several in parts.chunks(len(self._parts.rows), threads):
+                counted = pool.map(
+                    lambda part: parts.count_part(self._parts, part, names, plan), several
+                )
+                for part, tables in zip(several, counted, strict=True):
+                    total.add(part, tables)
+        return total.tables()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """Where the records of a run are counted. place: `memory`, or `parquet` for encrypted parts in the folder of temporary
+    files; "" for memory up to `memory_bytes` of codes, and parts above."""
+
+    place: str = ""
+    memory_bytes: int = MEMORY_BYTES
+
+    def __post_init__(self) -> None:
+        if self.place and self.place not in PLACES:
+            raise SpecError(
+                "there is no such place to count in", repair=f"give one of {', '.join(PLACES)}"
+            )
+
+    def in_parts(self, held: int) -> bool:
+        """Whether a table of so many bytes of codes is in parts."""
+        return held > self.memory_bytes if self.place == "" else self.place != "memory"
+
+    def writer(self, domain: Domain) -> PartWriter:
+        """What makes parts of a table."""
+        folder = PartFolder()
+        sizes = {name: domain.sizes[name] for name in domain.names}
+        return PartWriter(
+            domain,
+            folder=folder,
+            secret=os.urandom(32),
+            opened=lambda encoded: self.source(encoded, folder, sizes),
+        )
+
+    def source(
+        self, encoded: EncodedParts, folder: PartFolder, sizes: Mapping[str, int]
+    ) -> Source:
+        """What counts parts. sizes: the number of codes of each column."""
+        return PartsSource(encoded, folder=folder, sizes=sizes)
+
+
+def are_countable(domain: Domain) -> bool:
+    """Whether the questions of a method need nothing of the records but their codes: nothing is left open, and neither
+    places nor persons are looked at as a whole."""
+    return not domain.undeclared and not domain.places and domain.grouped is None
