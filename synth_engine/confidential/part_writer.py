@@ -83,15 +83,15 @@ class PartWriter:
         folder = self._folder.path / "retained"
         folder.mkdir(mode=0o700)
         # Files of other content have other keys.
-        kept = EncodedParts(folder, parts.derived_key(self._secret, b"retained"))
+        remaining = EncodedParts(folder, parts.derived_key(self._secret, b"retained"))
         start = 0
         for part, rows in enumerate(self._written.rows):
             mask = _bits(retained, start, start + rows)
             codes = self._written.read(part, list(self._sizes))
-            kept.write({name: column[mask] for name, column in codes.items()})
+            remaining.write({name: column[mask] for name, column in codes.items()})
             self._written.path(part).unlink()
             start += rows
-        return kept
+        return remaining
 
 
 class _Identifiers:
