@@ -21,7 +21,7 @@ from pyarrow.parquet.encryption import (
 
 from synth_engine.confidential import parts
 from synth_engine.confidential.parts import Codes, EncodedParts, PartFolder
-from synth_engine.confidential.source import Source
+from synth_engine.confidential.records_source import RecordSource
 from synth_engine.domain import Domain
 
 BUCKETS = 64
@@ -30,7 +30,7 @@ IDS_AT_ONCE = 1 << 20
 
 Retain = Callable[[pa.ChunkedArray], NDArray[np.intp]]
 """Which records are retained, by their place. The argument: the identifiers of all records of some units."""
-OpenParts = Callable[[EncodedParts], Source]
+OpenParts = Callable[[EncodedParts], RecordSource]
 """What counts parts that are written."""
 
 
@@ -61,7 +61,7 @@ class PartWriter:
         if ids is not None:
             self._identifiers.add(ids)
 
-    def finish(self, retain: Retain | None) -> Source:
+    def finish(self, retain: Retain | None) -> RecordSource:
         """All records, or those that are retained."""
         if self._waiting:
             self._write(self._waiting)

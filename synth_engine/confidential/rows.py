@@ -19,7 +19,7 @@ from synth_engine.codec import Bags, Codes
 from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import sources
 from synth_engine.confidential.part_writer import PartWriter, Retain
-from synth_engine.confidential.sources import Counting, MemorySource, Source
+from synth_engine.confidential.sources import Counting, MemorySource, RecordSource
 from synth_engine.domain import Domain, Integer, Number, Range, Scale, Weak, WeakBasket
 from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
@@ -50,7 +50,7 @@ class Rows:
 
     def __init__(
         self,
-        codes: Mapping[str, Codes] | Source,
+        codes: Mapping[str, Codes] | RecordSource,
         *,
         domain: Domain,
         ranked: Mapping[str, Ranked] = MappingProxyType({}),
@@ -83,7 +83,7 @@ class Rows:
         given = (names, set(ranked), set(baskets), set(positions))
         if len(lengths) != 1 or given != (set(domain.names), weak, held, scales):
             raise PrivacyError("rows do not fit their domain")
-        self.__source: Source = (
+        self.__source: RecordSource = (
             MemorySource(codes, records=lengths.pop()) if isinstance(codes, Mapping) else codes
         )
         self.__domain, self.__units = domain, units

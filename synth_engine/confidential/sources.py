@@ -18,8 +18,8 @@ from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import parts
 from synth_engine.confidential.part_writer import PartWriter
 from synth_engine.confidential.parts import EncodedParts, PartFolder, PartSum
-from synth_engine.confidential.source import Codes
-from synth_engine.confidential.source import Source as Source
+from synth_engine.confidential.records_source import Codes
+from synth_engine.confidential.records_source import RecordSource as RecordSource
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.kinds.reading import code_dtype
@@ -114,7 +114,7 @@ class Counting:
 
     def source(
         self, encoded: EncodedParts, folder: PartFolder, sizes: Mapping[str, int]
-    ) -> Source:
+    ) -> RecordSource:
         """What counts parts. sizes: the number of codes of each column."""
         return PartsSource(encoded, folder=folder, sizes=sizes)
 

@@ -12,7 +12,7 @@ from synth_engine.codec.contingency import CountPlan, Table
 Codes = NDArray[Any]
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Columns of codes of the same records, after truncation by unit."""
 
     @property
