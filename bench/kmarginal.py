@@ -200,8 +200,8 @@ def synthetic(
     model = release.plan.fit(release.answers)
     codes = model.sample(release.rows, seed=release.seed)
     seconds = time.process_time() - begun
-    frame = codec.decode(domain, codes, np.random.default_rng(0))
-    return codec.as_text(domain, frame), seconds
+    frame = codec.decode(model.domain, codes, np.random.default_rng(0))
+    return codec.as_text(model.domain, frame), seconds
 
 
 def verify(table: pd.DataFrame, rows: list[Published]) -> None:

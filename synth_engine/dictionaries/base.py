@@ -1,22 +1,18 @@
-"""Define the result of reading a document of any kind, and the bins that follow from a range alone."""
+"""Define the result of reading a document of any kind, and how a range becomes a column."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from synth_engine.domain import Attribute, parse_attribute
 from synth_engine.errors import DomainError
-from synth_engine.kinds.bounds import DEFAULT_BINS, ONE_CODE_A_VALUE_UP_TO
+from synth_engine.kinds.bounds import ONE_CODE_A_VALUE_UP_TO
 
-_WIDE = 1_000  # a range from which on most values of counts and amounts lie near its lower end
-_FACTORS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-_DECADES = 4
-_LARGEST = {
-    True: 2.0**53,
-    False: 1e300,
-}  # of whole and other numbers: the domain says what is wrong beyond
+_DECIMALS = 6
+"""Decimal places by which values between two bounds are told apart, if the bounds have no more."""
 PUBLIC: dict[str, object] = {"provenance": "public-file"}
 
 
@@ -52,42 +48,28 @@ def attribute(document: dict[str, Any]) -> Attribute:
         raise Underspecified(error.rule, error.repair) from None
 
 
-def edges(
-    low: float, high: float, *, whole: bool, below: bool = False, above: bool = False
-) -> list[float] | list[int] | None:
-    """Edges that follow from a range by a public rule; None where the domain's usual bins do.
+def numeric(low: float, high: float, *, whole: bool) -> dict[str, object]:
+    """The kind and the bounds of a numeric column of which a document gives the ends.
 
-    A range of a thousand and more gets bins that widen away from zero, since counts and amounts do. `below` and
-    `above`: the first or last whole number of the range is a code with a meaning of its own, for example "no
-    children" or "more than five times": it gets a bin of its own, or shares one with the value next to it.
+    Few whole numbers have a code each. A wider range says nothing about where in it values lie, nor which of them are
+    frequent (0, or a code for "more than five times"): a run learns that within its budget.
+
+    low, high: both included. Errors: none here; what is wrong with the bounds is found when the attribute is read.
     """
-    too_large = max(abs(low), abs(high)) > _LARGEST[whole]
-    if too_large or (whole and high - low < ONE_CODE_A_VALUE_UP_TO):
-        return None
-    first, last = low + below, high - above
-    if last - first >= _WIDE:
-        inner = _widening(first, last, whole=whole)
-    elif below or above:
-        inner = [
-            first + (last - first) * step / DEFAULT_BINS for step in range(1, DEFAULT_BINS)
-        ]
-    else:
-        return None
-    inner = [math.floor(edge) for edge in inner] if whole else inner
-    ends = {low, first, last, high}
-    return sorted({*ends, *(edge for edge in inner if first < edge < last)})
+    bounds: dict[str, object] = {"low": low, "high": high}
+    if whole and high - low < ONE_CODE_A_VALUE_UP_TO:
+        return bounds | {"kind": "integer"}
+    if whole:
+        return bounds | {"kind": "scale", "of": "integer"}
+    return bounds | {"kind": "scale", "of": "number", "step": _step(low, high)}
 
 
-def _widening(low: float, high: float, *, whole: bool) -> list[float]:
-    """1, 1.5, 2, 3, 5, 7 … over the upper decades of the larger end, to both sides of zero."""
-    # Counts and amounts are skewed: bins of equal width would put nearly all records into the
-    # first.
-    start = math.ceil(math.log10(max(abs(low), abs(high)))) - _DECADES
-    steps = [
-        factor * 10.0 ** (start + decade)
-        for decade in range(_DECADES + 1)
-        for factor in _FACTORS
-    ]
-    steps = [step for step in steps if not whole or step == int(step)]
-    around = [0.0, 1.0] if whole else [0.0]
-    return [*(-step for step in steps), *around, *steps]
+def _step(low: float, high: float) -> float:
+    """A power of ten: the last decimal of the bounds, or a millionth of the range if that is finer."""
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return 1.0
+    written = min(
+        int(Decimal(repr(end)).normalize().as_tuple().exponent) for end in (low, high)
+    )
+    finest = math.floor(math.log10(high - low)) - _DECIMALS
+    return float(f"1e{min(written, finest, 0)}")

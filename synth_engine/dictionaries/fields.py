@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from synth_engine import values
-from synth_engine.dictionaries.base import Underspecified, attribute, edges
+from synth_engine.dictionaries.base import Underspecified, attribute, numeric
 from synth_engine.domain import OTHER, Attribute
 from synth_engine.errors import DomainError
 from synth_engine.kinds import KINDS
@@ -151,8 +151,7 @@ def _number(
         field.get("groupChar", ""),
         field.get("bareNumber", True),
     )
-    document = base | {"kind": "integer" if whole else "number", "low": low, "high": high}
-    document["edges"] = edges(low, high, whole=whole) if low < high else None
+    document = base | numeric(low, high, whole=whole)
     return attribute(document), [] if spelled == (".", "", True) else [_SPELLED]
 
 

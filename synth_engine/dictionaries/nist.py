@@ -16,7 +16,7 @@ from synth_engine.dictionaries.base import (
     Remark,
     Underspecified,
     attribute,
-    edges,
+    numeric,
 )
 from synth_engine.domain import Attribute
 from synth_engine.errors import DomainError
@@ -106,24 +106,14 @@ def _range(
     """A range, widened by a code next to it. Other codes beside it are markers of something that is no number."""
     low, high = values["min"], values["max"]
     whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (low, high))
-    # A code next to the range, as 0 below 1 to 99, joins it in a bin of its own. One far from
-    # it would stretch the range over values that do not occur, and counts as missing.
+    # A code next to the range, as 0 below 1 to 99, joins it. One far from it would stretch the
+    # range over values that do not occur, and counts as missing.
     next_to = {int(key): key for key in own if whole and _WHOLE.fullmatch(key)}
-    below, above = low - 1 in next_to, high + 1 in next_to
     if whole:
-        low, high = low - below, high + above
+        low, high = low - (low - 1 in next_to), high + (high + 1 in next_to)
     aside = [
         key for key in own if not (whole and _WHOLE.fullmatch(key) and low <= int(key) <= high)
     ]
     markers = [*missing, *aside]
-    document: dict[str, Any] = {
-        "name": name,
-        "kind": "integer" if whole else "number",
-        "low": low,
-        "high": high,
-    }
-    document |= {
-        "edges": edges(low, high, whole=whole, below=below, above=above),
-        "missing": markers or None,
-    }
+    document = {"name": name, "missing": markers or None} | numeric(low, high, whole=whole)
     return attribute(document), _ASIDE if aside else None

@@ -9,8 +9,7 @@ import pytest
 
 from synth_engine import dictionaries
 from synth_engine.dictionaries import DictionaryContents
-from synth_engine.dictionaries.base import edges
-from synth_engine.domain import Attribute, Boolean, Categorical, Domain, Integer, Number
+from synth_engine.domain import Attribute, Boolean, Categorical, Domain, Integer, Scale
 from synth_engine.errors import DomainError
 from tests.shared import needs
 
@@ -71,8 +70,12 @@ def test_a_code_next_to_a_range_belongs_to_it() -> None:
     found = read(DICTIONARY)
     noc, poverty = column(found, "NOC"), column(found, "POVPIP")
     assert (noc.low, noc.high, noc.missing, noc.value_count) == (0, 19, ("N",), 20)
-    assert (poverty.low, poverty.high, poverty.cuts[-2:]) == (0, 501, (500, 502))
-    assert all(isinstance(edge, int) for edge in poverty.edges)
+    assert (poverty.kind, poverty.low, poverty.high, poverty.missing) == (
+        "scale",
+        0,
+        501,
+        ("N",),
+    )
 
 
 def test_other_codes_beside_a_range_count_as_missing_and_that_is_told() -> None:
@@ -118,14 +121,28 @@ def test_min_and_max_may_be_codes() -> None:
     )
 
 
-# --- bins by a public rule --------------------------------------------------------------------------------------------
-def test_wide_ranges_get_bins_that_widen_away_from_zero() -> None:
+# --- ranges -----------------------------------------------------------------------------------------------------------
+def test_where_the_values_of_a_wide_range_lie_is_learned() -> None:
     found = read(DICTIONARY)
     income, density = column(found, "PINCP"), column(found, "DENSITY")
-    assert income.edges[:9] == (-9000, -7000, -5000, -3000, -2000, -1500, -1000, 0, 1)
-    assert income.edges[-3:] == (700_000, 1_000_000, 1_341_000)
-    assert (density.edges[0], density.edges[1], density.edges[-1]) == (16.3, 20.0, 52864.7)
-    assert column(found, "AGEP").edges is None
+    assert (income.kind, income.of, income.low, income.high) == (
+        "scale",
+        "integer",
+        -9000,
+        1_341_000,
+    )
+    assert (density.of, density.low, density.high) == ("number", 16.3, 52864.7)
+    assert (column(found, "AGEP").kind, column(found, "AGEP").size) == ("integer", 100)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [(0, 1, 1e-6), (16.3, 52864.7, 0.01), (0, 10**9, 1), (-0.00000005, 1, 1e-8)],
+)
+def test_the_step_of_a_number_is_a_power_of_ten(low: float, high: float, step: float) -> None:
+    """The last decimal of the bounds, or a millionth of the range if that is finer."""
+    found = read(field(type="number", constraints={"minimum": low, "maximum": high}))
+    assert column(found, "it").step == step
 
 
 @pytest.mark.parametrize("most", [10**400, "9" * 400, 1e308, -(10**400), 10**30])
@@ -142,18 +159,6 @@ def test_a_range_beyond_all_measure_is_no_accident(kind: str, most: Any) -> None
             r.column for r in found.remarks
         }
         assert all(remark.repair for remark in found.remarks)
-
-
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize(
-    ("low", "high"), [(0, 1), (0, 999), (1, 10_000), (-70_000, -20), (-5, 2**40), (0, 10**15)]
-)
-def test_edges_run_from_end_to_end_and_increase(low: int, high: int, whole: bool) -> None:
-    found = edges(low, high, whole=whole)
-    if found is not None:
-        assert (found[0], found[-1]) == (low, high)
-        assert len(found) < 80
-        assert sorted(set(found)) == found
 
 
 # --- Table Schema, in -------------------------------------------------------------------------------------------------
@@ -193,7 +198,7 @@ def test_edges_run_from_end_to_end_and_increase(low: int, high: int, whole: bool
         ),
         (
             {"type": "number", "constraints": {"minimum": 0.5, "maximum": 2, "required": True}},
-            Number(name="it", low=0.5, high=2),
+            Scale(name="it", of="number", low=0.5, high=2.0, step=1e-6),
         ),
         (
             {"type": "boolean", "trueValues": ["Y"], "falseValues": ["N"]},
@@ -326,7 +331,15 @@ FULL = Domain.from_json(
                 "outside": "clamp",
             },
             {"name": "age", "kind": "integer", "low": 0, "high": 50},
-            {"name": "height", "kind": "number", "low": 0.5, "high": 2.5, "missing": [""]},
+            {
+                "name": "height",
+                "kind": "scale",
+                "of": "number",
+                "low": 0.5,
+                "high": 2.5,
+                "step": 1e-6,
+                "missing": [""],
+            },
             {"name": "works", "kind": "boolean", "true": "j", "false": "n"},
             {
                 "name": "born",
@@ -398,3 +411,11 @@ def test_the_dictionary_of_the_excerpts_describes_all_but_industry_codes() -> No
         20,
     )
     assert max(sizes.values()) == 100
+    kinds = {a.name: a.kind for a in found.attributes}
+    assert [name for name, kind in kinds.items() if kind == "scale"] == [
+        "DENSITY",
+        "PINCP",
+        "POVPIP",
+        "WGTP",
+        "PWGTP",
+    ]
