@@ -1,5 +1,5 @@
-"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | scenario | verify | verifier |
-compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
+"""The command line: `python -m synth_engine mechanisms | synthesize | describe | sample | scenario | verify | check |
+verifier | compare | domain | gazetteer | …`. Which words it knows; what they do is in `commands`.
 
 Exit code 0; 1 if a receipt does not verify or something failed; 2 for bad input, with one line on stderr that names
 column, rule and repair, never a value of the table.
@@ -92,6 +92,13 @@ def _parser() -> argparse.ArgumentParser:
             "verify", commands.verify, about="recompute epsilon and delta from a receipt alone"
         )
     )
+    _check_arguments(
+        command(
+            "check",
+            commands.check,
+            about="say whether a release meets criteria that were fixed before its run, from noisy answers alone",
+        )
+    )
     sub = command(
         "verifier",
         commands.verifier,
@@ -131,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         *(
             sub
             for name, sub in words.choices.items()
-            if name not in ("mechanisms", "scenarios", "verify")
+            if name not in ("mechanisms", "scenarios", "verify", "check")
         )
     )
     _database_commands(words)
@@ -297,6 +304,23 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
         help="which rows: conditions and quotas",
     )
     _table_arguments(sub)
+
+
+def _check_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "criteria", metavar="CRITERIA.json", type=Path, help="a list, or a file of choices"
+    )
+    sub.add_argument(
+        "--domain", metavar="DOMAIN.json", type=Path, required=True, help="as for the run"
+    )
+    sub.add_argument("--model", metavar="MODEL.json", type=Path, required=True)
+    sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path, required=True)
+    sub.add_argument(
+        "--answers",
+        metavar="ANSWERS.npz",
+        type=Path,
+        help="the noisy answers; without them only the mean distance of pairs can be told",
+    )
 
 
 def _gazetteer_arguments(sub: argparse.ArgumentParser) -> None:
@@ -498,3 +522,12 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         help="an Ed25519 private key that signs the receipt",
     )
     sub.add_argument("--model", metavar="MODEL.json", type=Path)
+    sub.add_argument(
+        "--answers", metavar="ANSWERS.npz", type=Path, help="the noisy answers, for check"
+    )
+    sub.add_argument(
+        "--criteria",
+        metavar="CRITERIA.json",
+        type=Path,
+        help="what has to hold for the release to be used; refused before the run where check could not tell it",
+    )

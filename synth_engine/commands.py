@@ -12,11 +12,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from synth_engine.errors import InputError, SpecError, SynthError
 
 if TYPE_CHECKING:
+    from synth_engine.measurement import Answers
     from synth_engine.mechanisms import Plan
     from synth_engine.models.model import Model
     from synth_engine.pipeline import Release
@@ -46,12 +47,24 @@ def synthesize(options: argparse.Namespace) -> None:
     prior = _prior(options)
     copies = _implicate_paths(options)
     plan = registry.plan(domain, spec, prior=prior)  # refuses before anything is read
+    _require_criteria(options, plan)
     sys.stderr.write(f"note: {plan.advice}\n" if plan.advice else "")
     tables.require_format(options.out, domain=domain, declared=options.as_it_came_in)
     outputs.require(
-        {"--out": options.out, "--receipt": options.receipt, "--model": options.model}
+        {
+            "--out": options.out,
+            "--receipt": options.receipt,
+            "--model": options.model,
+            "--answers": options.answers,
+        }
         | {f"implicate {number}": path for number, path in enumerate(copies, 1)},
-        inputs=(options.data, options.domain, options.form, options.prior),
+        inputs=(
+            options.data,
+            options.domain,
+            options.form,
+            options.prior,
+            options.criteria,
+        ),
         overwrite=options.overwrite,
     )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
@@ -173,8 +186,8 @@ class _LossReporter:
 
 
 class _ReleaseDocuments:
-    """The receipt and the model of a synthesis. Room for both is reserved before anything is spent, and both are written
-    before the table; the receipt without the table's digest, which `complete` adds."""
+    """The receipt, the model and the noisy answers of a synthesis. Room for all is reserved before anything is spent, and all are
+    written before the table; the receipt without the table's digest, which `complete` adds."""
 
     def __init__(self, options: argparse.Namespace, plan: Plan, sign: Any) -> None:
         from synth_engine import outputs
@@ -192,6 +205,11 @@ class _ReleaseDocuments:
             self._model = enter(
                 outputs.pending(options.model or self._spare, reserve=room, **overwrite)
             )
+            self._answers = None
+            if options.answers is not None:
+                self._answers = enter(
+                    outputs.pending(options.answers, reserve=room, **overwrite)
+                )
             self._receipts = [
                 enter(
                     outputs.pending(
@@ -215,6 +233,9 @@ class _ReleaseDocuments:
         self._model.write(_json(release.model.to_json()))
         if self._wanted:
             self._model.keep()
+        if self._answers is not None:
+            self._answers.write_bytes(release.answers.to_bytes())
+            self._answers.keep()
         self._receipt(release, table_sha256=None, index=0)
 
     def complete(self, release: Release, *, table_sha256: str) -> None:
@@ -388,6 +409,71 @@ def verify(options: argparse.Namespace) -> None:
         receipt = _read_json(options.receipt, name="receipt")
         verified = verifier.verify_any(receipt, head=head, key=key, core=options.digest)
     sys.stdout.write(verifier.report(verified))
+
+
+def check(options: argparse.Namespace) -> None:
+    """Prints of each criterion whether the release meets it, by noisy answers alone. Errors: SynthError unless all are met."""
+    from synth_engine.evaluation import criteria
+
+    stated = criteria.from_document(_read_json(options.criteria, name="file of criteria"))
+    plan, model, answers = _released(options)
+    criteria.require(plan, stated)
+    show = _progress()
+    figures = criteria.private_figures(
+        stated, model=model, plan=plan, answers=answers, progress=show
+    )
+    verdicts = []
+    for criterion, figure in zip(stated, figures, strict=True):
+        verdict = criteria.verdict_of_private(criterion, figure)
+        verdicts.append(verdict)
+        found = "" if figure is None else f": {criteria.range_in_words(criterion, figure)}"
+        sys.stdout.write(f"{_VERDICTS[verdict]}: {criteria.in_words(criterion)}{found}\n")
+    if failed := len(verdicts) - verdicts.count("met"):
+        raise SynthError(f"{failed} of {len(verdicts)} criteria are not met or cannot be told")
+
+
+_VERDICTS = {"met": "met", "not-met": "not met", "cannot-tell": "cannot be told"}
+
+
+def _released(options: argparse.Namespace) -> tuple[Plan, Model, Answers | None]:
+    """The plan, the model and the noisy answers of a release, which belong together by its receipt. Errors: InputError."""
+    from synth_engine import domain as domains
+    from synth_engine import verifier
+    from synth_engine.evaluation import expected_errors
+    from synth_engine.measurement import Answers
+    from synth_engine.privacy import receipt as receipts
+
+    receipt = _read_json(options.receipt, name="receipt")
+    verifier.verify(receipt)
+    model = _read_model(options.model)
+    digest = receipts.digest(model.to_json())
+    if receipt["post_processing"].get("model_sha256", digest) != digest:
+        raise InputError(
+            "the receipt is of another model", repair="give the two that one run wrote"
+        )
+    plan = expected_errors.plan_of(domains.read(options.domain), cast("Receipt", receipt))
+    if plan is None:
+        raise InputError(
+            "the receipt is of another description, or of a run beside a public table",
+            repair="give the description of the run; criteria of a run beside a public table are told by the web application alone",
+        )
+    if options.answers is None:
+        return plan, model, None
+    answers = Answers.load(options.answers)
+    if answers.digest != receipt["answers_sha256"]:
+        raise InputError(
+            "the noisy answers are of another run", repair="give those that the run wrote"
+        )
+    return plan, model, answers
+
+
+def _require_criteria(options: argparse.Namespace, plan: Plan) -> None:
+    """Refuse criteria that could never be told of a release, before anything is spent. Errors: SpecError."""
+    from synth_engine.evaluation import criteria
+
+    if options.criteria is not None:
+        stated = _read_json(options.criteria, name="file of criteria")
+        criteria.require(plan, criteria.from_document(stated))
 
 
 def verifier(options: argparse.Namespace) -> None:

@@ -83,7 +83,10 @@ class Pending:
 
     def write(self, text: str) -> None:
         """Write a text into what was reserved, and force it to the disk."""
-        content = text.encode()
+        self.write_bytes(text.encode())
+
+    def write_bytes(self, content: bytes) -> None:
+        """The same of bytes."""
         with self.temporary.open("r+b" if self.temporary.exists() else "wb") as file:
             file.write(content)
             file.truncate()

@@ -7,7 +7,7 @@ Each verdict rests on one kind of figure. The private one comes from noisy answe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -16,10 +16,15 @@ import numpy as np
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.evaluation import marginals
+from synth_engine.evaluation import expected_errors, marginals
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
 from synth_engine.evaluation.marginals import EstimatedTable, MarginalQuery, PublishedCounts
 from synth_engine.evaluation.paid_figures import CheckedResult
+from synth_engine.evaluation.thousands import grouped
+from synth_engine.measurement import Answers
+from synth_engine.models.model import Model
+from synth_engine.plans.multi_stage import MultiStagePlan
+from synth_engine.plans.plan import Plan
 from synth_engine.plans.release_check import OF_CRITERIA, CheckedFigure
 from synth_engine.strict_json import JsonObject
 
@@ -105,6 +110,59 @@ class Criterion:
             )
 
 
+def from_document(document: Mapping[str, object]) -> tuple[Criterion, ...]:
+    """The criteria of a file: an object whose `criteria` lists them, such as a file of choices. Errors: SpecError."""
+    listed = document.get("criteria")
+    if not isinstance(listed, list) or not listed:
+        raise SpecError(
+            "a file of criteria has no list of them",
+            repair='write {"criteria": […]} with one object for each criterion',
+        )
+    return tuple(Criterion.from_json(each) for each in listed)
+
+
+def require(plan: Plan, criteria: Sequence[Criterion]) -> None:
+    """Errors: SpecError for a criterion of which a release of this plan could never say whether it holds."""
+    if len(criteria) > MAX_CRITERIA or len(set(criteria)) < len(criteria):
+        raise SpecError(
+            f"there are more than {MAX_CRITERIA} criteria, or one is listed twice",
+            repair="leave some out",
+        )
+    traits = plan.config
+    if criteria and not traits.has_columns:
+        raise SpecError(
+            "releases of this method cannot be described column by column, so no criterion can be computed",
+            repair="choose auto, or state no criteria",
+        )
+    scores_pairs = traits.looks_at_all_pairs and not isinstance(plan, MultiStagePlan)
+    for criterion in criteria:
+        criterion.require(plan.domain, scores_pairs=scores_pairs)
+
+
+def in_words(criterion: Criterion) -> str:
+    """What has to hold, as an English sentence without its full stop."""
+    asked = criterion.asked
+    columns = " × ".join(asked.columns)
+    if criterion.most is None:
+        return (
+            f"every count of {columns} of at least {grouped(asked.least)} "
+            f"is within {float(100 * asked.within):.3g} %"
+        )
+    if asked.kind == "mean-distance":
+        return (
+            f"the mean distance of all pairs of columns is at most {float(criterion.most):.3g}"
+        )
+    return f"the distance of {columns} is at most {float(criterion.most):.3g}"
+
+
+def range_in_words(criterion: Criterion, figure: CriterionRange) -> str:
+    """The interval of a figure."""
+    low, high = figure.expected.low, figure.expected.high
+    if criterion.most is None:
+        return f"{round(low)} to {round(high)} of {grouped(figure.cells)} counts"
+    return f"{low:.3g} to {high:.3g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CriterionRange:
     """A private figure of a criterion. cells: of counts, how many are looked at."""
@@ -144,6 +202,33 @@ def private_figure(published: PublishedCounts, criterion: Criterion) -> Criterio
     if criterion.asked.kind == "counts":
         return _near(table, criterion.asked)
     return _distance(table, records=published.rows) if table.measured.all() else None
+
+
+def private_figures(
+    criteria: Sequence[Criterion],
+    *,
+    model: Model,
+    plan: Plan,
+    answers: Answers | None,
+    progress: Callable[[str, float], None] = lambda _step, _share: None,
+) -> tuple[CriterionRange | None, ...]:
+    """The figures of criteria by a model and, where they are at hand, the noisy answers: distances of single tables and counts need
+    them. progress: is told a step and its share. Errors: InputError for answers of another plan."""
+    published = None
+    if answers is not None:
+        published = marginals.publish(model, plan, answers, progress=progress)
+    errors = None
+    if any(criterion.asked.kind == "mean-distance" for criterion in criteria):
+        errors = expected_errors.simulated(model, plan, progress=progress)
+    figures: list[CriterionRange | None] = []
+    for criterion in criteria:
+        if criterion.asked.kind == "mean-distance":
+            figures.append(
+                None if errors is None else CriterionRange(expected=errors.pairs, cells=0)
+            )
+        else:
+            figures.append(None if published is None else private_figure(published, criterion))
+    return tuple(figures)
 
 
 def _distance(table: EstimatedTable, *, records: int) -> CriterionRange:

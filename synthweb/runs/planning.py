@@ -5,16 +5,15 @@ Public facts only: the confirmed description, the account's rule, unit and relat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
-from synth_engine.errors import RelationMismatch, SpecError
-from synth_engine.evaluation.criteria import MAX_CRITERIA, Criterion
+from synth_engine.errors import RelationMismatch
+from synth_engine.evaluation import criteria
+from synth_engine.evaluation.criteria import Criterion
 from synth_engine.mechanisms import Plan
-from synth_engine.plans.multi_stage import MultiStagePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
@@ -66,7 +65,7 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> P
     require_table(dataset, version)
     prior = public_tables.load(facts.table, organisation=dataset.organisation)
     plan = mechanisms.plan(domain_of(version), spec, rule=rule_of(account), prior=prior)
-    _check_criteria(plan, facts.criteria)
+    criteria.require(plan, facts.criteria)
     price = Amount(**plan.cost(rule_of(account))._asdict())
     return Proposal(
         dataset=dataset,
@@ -77,24 +76,6 @@ def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> P
         price=price,
         facts=facts,
     )
-
-
-def _check_criteria(plan: Plan, criteria: Sequence[Criterion]) -> None:
-    """Errors: SpecError for a criterion of which the release could never say whether it holds."""
-    if len(criteria) > MAX_CRITERIA or len(set(criteria)) < len(criteria):
-        raise SpecError(
-            f"there are more than {MAX_CRITERIA} criteria, or one is listed twice",
-            repair="leave some out",
-        )
-    traits = plan.config
-    if criteria and not traits.has_columns:
-        raise SpecError(
-            "releases of this method cannot be described column by column, so no criterion can be computed",
-            repair="choose auto, or state no criteria",
-        )
-    scores_pairs = traits.looks_at_all_pairs and not isinstance(plan, MultiStagePlan)
-    for criterion in criteria:
-        criterion.require(plan.domain, scores_pairs=scores_pairs)
 
 
 def rows_known(proposal: Proposal) -> tuple[int, str]:
