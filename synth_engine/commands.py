@@ -426,8 +426,8 @@ def check(options: argparse.Namespace) -> None:
     for criterion, figure in zip(stated, figures, strict=True):
         verdict = criteria.verdict_of_private(criterion, figure)
         verdicts.append(verdict)
-        found = "" if figure is None else f": {criteria.range_in_words(criterion, figure)}"
-        sys.stdout.write(f"{_VERDICTS[verdict]}: {criteria.in_words(criterion)}{found}\n")
+        interval = "" if figure is None else f": {criteria.range_in_words(criterion, figure)}"
+        sys.stdout.write(f"{_VERDICTS[verdict]}: {criteria.in_words(criterion)}{interval}\n")
     if failed := len(verdicts) - verdicts.count("met"):
         raise SynthError(f"{failed} of {len(verdicts)} criteria are not met or cannot be told")
 
