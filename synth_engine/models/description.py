@@ -17,7 +17,7 @@ from synth_engine.domain.document import MAX_DEPTH
 from synth_engine.domain.document import parse as _json
 from synth_engine.errors import InputError
 from synth_engine.measurement import Clique
-from synth_engine.models import described_cells
+from synth_engine.models import described_cells, described_tree
 from synth_engine.models.binning import Binning
 from synth_engine.models.described_column import (
     MAX_NAME_LENGTH,
@@ -28,7 +28,10 @@ from synth_engine.models.described_column import (
     whole,
 )
 from synth_engine.models.model import MAX_SAMPLE_ROWS, WHOLE, Model, Node, Table, Weights
+from synth_engine.models.places import PlaceCells
 from synth_engine.models.sparse_table import SparseTable
+from synth_engine.models.trees.diagnostics import TreeDiagnostics
+from synth_engine.models.trees.spatial import SpatialTree
 from synth_engine.models.triple_mixture import TripleMixture
 from synth_engine.privacy import receipt
 from synth_engine.strict_json import JsonObject, JsonValue
@@ -51,17 +54,18 @@ _FIELDS = {
     "merged",
     "mixture",
     "synthesis",
+    "tree",
+    "notes",
+    "coded",
+    "places",
 }
 
 
 def write(model: Model) -> dict[str, object]:
     """The description of a model."""
-    # Cells of a tree have no label of their own under which a share could be written.
-    if model.tree is not None or model.coded is not None:
-        raise InputError(
-            "a model with a tree has no columns to be described one by one",
-            repair="keep the model itself",
-        )
+    if model.coded is not None:
+        places = [_place(place, model.domain) for place in model.places]
+        return _head(model) | {"coded": write(model.coded), "places": places}
     persons = (
         {}
         if model.groups is None
@@ -98,8 +102,22 @@ def write(model: Model) -> dict[str, object]:
         **({"merged": merged} if merged else {}),
         # Components have no labels: their weights are those of the model.
         **({"mixture": model.mixture.to_json()} if model.mixture else {}),
+        **_described_tree(model),
         **persons,
     }
+
+
+def _described_tree(model: Model) -> dict[str, object]:
+    if model.tree is None:
+        return {}
+    notes = {} if model.notes is None else {"notes": model.notes.to_json()}
+    return {"tree": described_tree.write(model.tree, model.domain), **notes}
+
+
+def _place(place: PlaceCells, domain: Domain) -> dict[str, object]:
+    """The cells of a place: its tree, and the cell in which each of its nodes lies."""
+    tree = described_tree.write(place.tree, domain)
+    return {"place": place.place, "tree": tree, "areas": place.areas.tolist()}
 
 
 def _head(model: Model) -> dict[str, object]:
@@ -141,11 +159,18 @@ def read(document: object) -> Model:
         raise domain.undeclared[0].error(
             "still has to be learned", repair="give its values or bins, as the release has them"
         )
+    if "coded" in document:
+        return _of_places(document, domain)
     merged = _merged(domain, document.get("merged", {}))
     texts = _texts(domain, merged)
     if "cells" in document:
         return _of_cells(document, texts, domain)
-    nodes, tables = _columns(texts, document.get("columns"))
+    tree = described_tree.read(document["tree"], domain) if "tree" in document else None
+    of_tree = () if tree is None else tree.columns
+    nodes, tables = _columns(
+        {name: of for name, of in texts.items() if name not in of_tree},
+        document.get("columns"),
+    )
     return Model(
         mechanism=_mechanism(document.get("mechanism")),
         domain=domain,
@@ -157,7 +182,44 @@ def read(document: object) -> Model:
         synthesis=document.get("synthesis", "finish"),
         merged=merged,
         mixture=_mixture(document.get("mixture")),
+        tree=tree,
+        notes=_notes(document.get("notes")),
     )
+
+
+def _of_places(document: Mapping[str, object], domain: Domain) -> Model:
+    """A model that counts places by their cells: a description of its table of cells, and the cells of each place."""
+    coded, places = document["coded"], document.get("places")
+    known = {"schema", "mechanism", "model_sha256", "rows", "domain", "coded", "places"}
+    if not isinstance(coded, Mapping) or "coded" in coded or not set(document) <= known:
+        raise InputError(
+            "coded is no description of a table of cells, or stands beside other tables",
+            repair="leave it as it was written, and change shares inside it",
+        )
+    if not isinstance(places, list):
+        raise InputError("places is not a list", repair="leave it as it was written")
+    return Model(
+        mechanism=_mechanism(document.get("mechanism")),
+        domain=domain,
+        rows=_rows(document.get("rows")),
+        tables=(),
+        coded=read(coded),
+        places=tuple(_read_place(one, domain) for one in places),
+    )
+
+
+def _read_place(given: object, domain: Domain) -> PlaceCells:
+    wrong = InputError("a place is malformed", repair="leave it as it was written")
+    if not isinstance(given, Mapping) or set(given) != {"place", "tree", "areas"}:
+        raise wrong
+    tree = described_tree.read(given["tree"], domain)
+    if not isinstance(tree, SpatialTree):
+        raise wrong
+    try:
+        areas = np.array(given["areas"], dtype=np.int64)
+        return PlaceCells(place=str(given["place"]), tree=tree, areas=areas)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
 
 
 def _of_cells(document: Mapping[str, object], texts: Texts, domain: Domain) -> Model:
@@ -348,6 +410,17 @@ def _mixture(given: object) -> TripleMixture | None:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             "the mixture is malformed", repair="leave it as it was written"
+        ) from error
+
+
+def _notes(given: object) -> TreeDiagnostics | None:
+    if given is None:
+        return None
+    try:
+        return TreeDiagnostics.from_json(given)  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            "the notes of the tree are malformed", repair="leave them as they were written"
         ) from error
 
 

@@ -108,8 +108,6 @@ class Mechanism(ABC):
     """Whether its models are drawn along a network of columns."""
     has_columns: ClassVar[bool] = True
     """Whether its models are made of columns, one by one; a tree, or one table of all columns, is not."""
-    has_description: ClassVar[bool] = True
-    """Whether its models have a share for each label, or combination of labels, that people can read and edit."""
     takes_prior: ClassVar[bool] = False
     """Whether its answers can be read beside a public table of the same columns."""
     looks_at_all_pairs: ClassVar[bool] = False

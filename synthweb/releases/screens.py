@@ -255,7 +255,6 @@ def tabs(user: User, release: Release) -> list[Tab]:
         "groups": groups.shows(release),
         "tree": trees.has_tree(release),
         "map": maps.shows(release),
-        "description": traits.has_description,
     }
     return [
         Tab(key=key, title=title, address=tab_address(key, release))

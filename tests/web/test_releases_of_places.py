@@ -10,6 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from synth_engine.mechanisms import Model
+from synthweb.lib.errors import Conflict
+from synthweb.releases import services
 from synthweb.releases.models import Release
 from tests.cast import Cast
 from tests.web import scene
@@ -53,7 +55,7 @@ def release(cast: Cast) -> Release:
 
 
 @pytest.mark.django_db
-def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
+def test_its_pages_are_shown_and_its_description_has_nodes(
     release: Release, cast: Cast, browser: Open
 ) -> None:
     client = browser(cast.steward)
@@ -63,13 +65,20 @@ def test_its_pages_are_shown_and_a_description_of_columns_is_refused(
     assert measured not in html_of(client.get(reverse("releases:release", args=[release.code])))
     assert client.get(measured).status_code == 200
     description = reverse("releases:description", args=[release.code])
-    assert f'href="{description}"' not in html_of(
+    assert f'href="{description}"' in html_of(
         client.get(reverse("releases:release", args=[release.code]))
     )
     for page in ("description", "receipt", "verification", "samples", "dictionary-json"):
         assert (
             client.get(reverse(f"releases:{page}", args=[release.code])).status_code == 200
         ), page
-    assert (
-        client.get(reverse("releases:description-json", args=[release.code])).status_code == 404
-    )
+    document = client.get(reverse("releases:description-json", args=[release.code])).json()
+    assert all(set(one["node"]) == {"north", "east"} for one in document["tree"]["nodes"])
+    # As it stands, it is the release itself; with other shares it is an edition.
+    with pytest.raises(Conflict):
+        services.keep_edition(actor=cast.steward, release=release, document=document, note="x")
+    first, *others = document["tree"]["nodes"]
+    first["share"] = 1
+    for other in others:
+        other["share"] = 0
+    services.keep_edition(actor=cast.steward, release=release, document=document, note="one")

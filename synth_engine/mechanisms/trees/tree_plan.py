@@ -48,7 +48,6 @@ class TreeMechanism(Mechanism):
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "adaptive"
     has_columns: ClassVar[bool] = False
-    has_description: ClassVar[bool] = False
 
     @classmethod
     def learns(cls, attribute: Undeclared) -> bool:
