@@ -506,7 +506,14 @@ def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
         "--counting",
         metavar="PLACE",
         default="",
-        help="where records are counted: memory, or parquet for encrypted files below TMPDIR; absent: by the size of the table",
+        help="where records are counted: memory, parquet for encrypted files below TMPDIR, dask or spark; absent: by the size of the table",
+    )
+    sub.add_argument("--cluster", metavar="ADDRESS", default="", help="of Dask or Spark")
+    sub.add_argument(
+        "--cluster-folder", metavar="FOLDER", default="", help="that all its machines see"
+    )
+    sub.add_argument(
+        "--cluster-key", metavar="FILE", default="", help="with 32 bytes, on all its machines"
     )
     sub.add_argument(
         "--implicates",

@@ -69,7 +69,12 @@ def synthesize(options: argparse.Namespace) -> None:
     )
     sign = _signing(options)  # a key that cannot be used is refused before anything is paid for
     form = _form(options)
-    counting = pipeline.Counting(place=options.counting)
+    counting = pipeline.Counting(
+        place=options.counting,
+        address=options.cluster,
+        folder=options.cluster_folder,
+        key_file=options.cluster_key,
+    )
     # Everything that can fail without the table has been tried by the time it is read: from
     # the first noise on the loss is spent, and a failure would waste it.
     with (

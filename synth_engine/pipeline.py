@@ -235,6 +235,13 @@ def require_another_file(path: Path | str, prior: PublicTable) -> None:
 
 
 @_sealed
+def require_counting(counting: Counting) -> None:
+    """Raises SpecError or ClusterError where records cannot be counted there. It reads no row, so that it may be asked before
+    anything is charged."""
+    counting.require()
+
+
+@_sealed
 def measure(
     path: Path | str,
     *,
@@ -293,6 +300,8 @@ def synthesize(
     if prior is not None:
         require_another_file(path, prior)
     confirm(plan, progress=lambda share: progress("confirm", share))
+    if counting is not None:
+        require_counting(counting)
     answers = measure(
         path,
         plan=plan,

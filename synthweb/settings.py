@@ -213,8 +213,14 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "notifications", "expires": RECONCILE_SECONDS},
     },
 }
-# Where the confidential worker counts records: "memory", "parquet", or "" for the one that fits the table (docs/scale.md).
-COUNTING = env.str("SYNTHWEB_COUNTING", default="")
+# Where the confidential worker counts records: "memory", "parquet", "dask", "spark", or "" for one of the first two that fits the
+# table (docs/scale.md).
+COUNTING = {
+    "place": env.str("SYNTHWEB_COUNTING", default=""),
+    "address": env.str("SYNTHWEB_CLUSTER", default=""),
+    "folder": env.str("SYNTHWEB_CLUSTER_FOLDER", default=""),
+    "key_file": env.str("SYNTHWEB_CLUSTER_KEY_FILE", default=""),
+}
 # Tests kill workers at named places when this is a folder; never set it elsewhere (synthweb/runs/failpoints.py).
 DEBUG_FAILPOINTS = env.str("SYNTHWEB_DEBUG_FAILPOINTS", default="")
 

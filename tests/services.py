@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,6 +50,15 @@ def require(what: Callable[[], Started]) -> Started:
         if os.environ.get("CI") == "true":
             pytest.fail(str(missing))
         pytest.skip(str(missing))
+
+
+@contextlib.contextmanager
+def require_started(
+    start: Callable[[], contextlib.AbstractContextManager[Started]],
+) -> Iterator[Started]:
+    """What `start` starts, with the rule of `require`."""
+    with contextlib.ExitStack() as stack:
+        yield require(lambda: stack.enter_context(start()))
 
 
 @contextlib.contextmanager
@@ -191,6 +201,62 @@ def start_nginx(configuration: str, *, ports: Sequence[int]) -> Iterator[Path]:
             for port in ports:
                 _wait_for_connection(port, process, log=folder / "log")
             yield folder
+
+
+@dataclass(frozen=True)
+class Dask:
+    """A Dask scheduler with two worker processes. workers: the ids of their processes."""
+
+    address: str
+    workers: Callable[[], list[int]]
+
+
+def find_dask() -> None:
+    if importlib.util.find_spec("distributed") is None:
+        raise Missing("Dask: install it (pip install distributed)")
+
+
+@contextlib.contextmanager
+def start_dask() -> Iterator[Dask]:
+    """A Dask LocalCluster of two processes on loopback, which takes a port that is free."""
+    find_dask()
+    import dask
+    import distributed
+
+    settings = {
+        "distributed.worker.daemon": False,
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=40,
+        ) as started,
+    ):
+        yield Dask(
+            started.scheduler_address,
+            lambda: [nanny.pid for nanny in started.workers.values() if nanny.pid],
+        )
+
+
+def find_spark() -> None:
+    """Spark, which runs on Java."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise Missing("Spark: install it (pip install pyspark)")
+    find_java()
+
+
+def find_java() -> str:
+    """The program on which Spark runs."""
+    program = shutil.which("java")
+    if program is None:
+        raise Missing("Java: install it (Debian: apt-get install openjdk-17-jre-headless)")
+    return program
 
 
 def find_nginx() -> str:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from pyarrow.parquet.encryption import (
     create_decryption_properties,
     create_encryption_properties,
@@ -67,7 +67,14 @@ class EncodedParts:
     def read(self, part: int, names: Sequence[str]) -> dict[str, Codes]:
         """Read some columns of a part. Errors: PartError."""
         table = read_encrypted(self.path(part), names, key=self._key(part))
+        if not set(names) <= set(table.column_names):
+            raise PartError("a part of the encoded table lacks a column")
         return {name: table.column(name).to_numpy() for name in names}
+
+    def column(self, name: str, kind: DTypeLike) -> Codes:
+        """All codes of one column. Errors: PartError."""
+        pieces = [self.read(part, [name])[name].astype(kind) for part in range(len(self.rows))]
+        return np.concatenate([np.empty(0, dtype=kind), *pieces])
 
     def _key(self, part: int) -> bytes:
         return derived_key(self.secret, part.to_bytes(8, "big"))
@@ -122,19 +129,30 @@ class PartSum:
         self._rows, self._counted = rows, set[int]()
         self._tables = [np.zeros(plan.shape(table), dtype=np.int64) for table in plan.tables]
 
-    def add(self, part: int, tables: Sequence[Table]) -> None:
-        """Add the tables of a part. Errors: PartError for one that was added before, or that counted other records."""
-        if part in self._counted or not 0 <= part < len(self._rows):
+    def add(self, several: Sequence[int], tables: Sequence[Table]) -> None:
+        """Add the tables of some parts together. Errors: PartError for one that was added before, or where other records
+        were counted."""
+        new = set(several)
+        if (
+            len(new) < len(several)
+            or new & self._counted
+            or not new <= set(range(len(self._rows)))
+        ):
             raise PartError("a part of the encoded table was counted twice")
+        records = sum(self._rows[part] for part in several)
         fitting = [table.shape for table in tables] == [table.shape for table in self._tables]
-        if not fitting or any(int(table.sum()) != self._rows[part] for table in tables):
+        if not fitting or any(int(table.sum()) != records for table in tables):
             raise PartError("a part of the encoded table was not counted as a whole")
-        self._counted.add(part)
+        self._counted |= new
         for total, table in zip(self._tables, tables, strict=True):
             total += table
 
+    def so_far(self) -> list[Table]:
+        """The sum of what was added."""
+        return self._tables
+
     def tables(self) -> list[Table]:
-        """The sum. Errors: PartError where a part was not counted."""
+        """The sum of all parts. Errors: PartError where a part was not counted."""
         if len(self._counted) < len(self._rows):
             raise PartError("a part of the encoded table was not counted")
         return self._tables

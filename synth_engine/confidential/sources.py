@@ -10,12 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-
-import numpy as np
+from pathlib import Path
 
 from synth_engine.codec import contingency
 from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import parts
+from synth_engine.confidential.cluster import Cluster, ClusterSource
 from synth_engine.confidential.part_writer import PartWriter
 from synth_engine.confidential.parts import EncodedParts, PartFolder, PartSum
 from synth_engine.confidential.records_source import Codes
@@ -24,7 +24,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.kinds.reading import code_dtype
 
-PLACES = ("memory", "parquet")
+PLACES = ("memory", "parquet", "dask", "spark")
 
 MEMORY_BYTES = 1 << 27
 """Codes of a table that are kept in memory unless a place is stated; those of a larger one are in parts."""
@@ -62,13 +62,7 @@ class PartsSource:
         return sum(self._parts.rows)
 
     def codes(self, name: str) -> Codes:
-        pieces = [self._parts.read(part, [name])[name] for part in range(len(self._parts.rows))]
-        kind = code_dtype(self._sizes[name])
-        return (
-            np.concatenate([np.empty(0, dtype=kind), *pieces]).astype(kind)
-            if len(pieces) != 1
-            else pieces[0].astype(kind)
-        )
+        return self._parts.column(name, code_dtype(self._sizes[name]))
 
     def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
         total = PartSum(plan, self._parts.rows)
@@ -79,17 +73,21 @@ class PartsSource:
                     lambda part: parts.count_part(self._parts, part, names, plan), several
                 )
                 for part, tables in zip(several, counted, strict=True):
-                    total.add(part, tables)
+                    total.add([part], tables)
         return total.tables()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
     """Where the records of a run are counted. place: `memory`, or `parquet` for encrypted parts in the folder of temporary
-    files; "" for memory up to `memory_bytes` of codes, and parts above."""
+    files; "" for memory up to `memory_bytes` of codes, and parts above; `dask` or `spark` for parts that a cluster counts.
+    address, folder, key_file: of the cluster (`cluster.Cluster`)."""
 
     place: str = ""
     memory_bytes: int = MEMORY_BYTES
+    address: str = ""
+    folder: str = ""
+    key_file: str = ""
 
     def __post_init__(self) -> None:
         if self.place and self.place not in PLACES:
@@ -101,22 +99,33 @@ class Counting:
         """Whether a table of so many bytes of codes is in parts."""
         return held > self.memory_bytes if self.place == "" else self.place != "memory"
 
+    def require(self) -> None:
+        """Find out before anything is charged whether it can be counted there. Errors: SpecError, ClusterError."""
+        if (cluster := self._cluster()) is not None:
+            cluster.require()
+
     def writer(self, domain: Domain) -> PartWriter:
         """What makes parts of a table."""
-        folder = PartFolder()
+        cluster = self._cluster()
+        folder = PartFolder(None if cluster is None else cluster.folder)
         sizes = {name: domain.sizes[name] for name in domain.names}
-        return PartWriter(
-            domain,
-            folder=folder,
-            secret=os.urandom(32),
-            opened=lambda encoded: self.source(encoded, folder, sizes),
-        )
 
-    def source(
-        self, encoded: EncodedParts, folder: PartFolder, sizes: Mapping[str, int]
-    ) -> RecordSource:
-        """What counts parts. sizes: the number of codes of each column."""
-        return PartsSource(encoded, folder=folder, sizes=sizes)
+        def opened(encoded: EncodedParts) -> RecordSource:
+            if cluster is None:
+                return PartsSource(encoded, folder=folder, sizes=sizes)
+            return ClusterSource(encoded, folder=folder, sizes=sizes, cluster=cluster)
+
+        return PartWriter(domain, folder=folder, secret=os.urandom(32), opened=opened)
+
+    def _cluster(self) -> Cluster | None:
+        if self.place not in ("dask", "spark"):
+            return None
+        return Cluster(
+            kind="dask" if self.place == "dask" else "spark",
+            address=self.address,
+            folder=Path(self.folder),
+            key_file=Path(self.key_file),
+        )
 
 
 def are_countable(domain: Domain) -> bool:

@@ -166,8 +166,9 @@ def _charge_and_measure(
     the columns described. A run that fails of these costs nothing. Rows are read behind the charge alone."""
     pipeline.confirm(plan, progress=lambda share: progress(stages.OPEN.name, share))
     _check_table(run)
-    # A place that there is not is refused here, too.
-    counting = pipeline.Counting(place=settings.COUNTING)
+    # A cluster that is not there, or has another version of the code, is found out before the charge, too.
+    counting = pipeline.Counting(**settings.COUNTING)
+    pipeline.require_counting(counting)
     # ADR 9: opening authenticates the whole file, and the check of columns reads its header
     # alone, so no outcome before the charge depends on a row.
     with vault.open_table(run.dataset.vault_name) as path:

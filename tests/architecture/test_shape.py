@@ -80,6 +80,7 @@ NUMPY_RANDOMNESS = {
 # The operating system's randomness, besides OpenDP's own: noise on counts, truncation by unit, which values
 # that nobody has pass a threshold, fresh seeds, keys and names of temporary files.
 SECURE_RANDOMNESS = {
+    "synth_engine/confidential/cluster.py",
     "synth_engine/confidential/database.py",
     "synth_engine/confidential/discovery.py",
     "synth_engine/confidential/growth.py",

@@ -17,7 +17,7 @@ from synth_engine.codec.contingency import Axis, CountPlan
 from synth_engine.confidential import counts, part_writer, parts
 from synth_engine.confidential.parts import EncodedParts, PartError, PartFolder, PartSum
 from synth_engine.confidential.rows import Rows, open_counted, open_table
-from synth_engine.confidential.sources import Counting
+from synth_engine.confidential.sources import Counting, PartsSource
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.spec import Spec
@@ -142,14 +142,14 @@ def test_a_part_is_counted_once() -> None:
     encoded, _folder = encoded_parts()
     total = PartSum(PLAN, encoded.rows)
     tables = parts.count_part(encoded, 0, ["x"], PLAN)
-    total.add(0, tables)
+    total.add([0], tables)
     with pytest.raises(PartError, match="twice"):
-        total.add(0, tables)
+        total.add([0], tables)
     with pytest.raises(PartError, match="not counted"):
         total.tables()
     with pytest.raises(PartError, match="as a whole"):
-        total.add(1, [np.array([1, 0, 0])])
-    total.add(1, parts.count_part(encoded, 1, ["x"], PLAN))
+        total.add([1], [np.array([1, 0, 0])])
+    total.add([1], parts.count_part(encoded, 1, ["x"], PLAN))
     assert total.tables()[0].tolist() == [1, 3, 2]
 
 
@@ -209,5 +209,5 @@ def test_an_unknown_place_is_refused() -> None:
 
 def test_rows_of_parts_tell_nothing() -> None:
     encoded, folder = encoded_parts()
-    source = Counting().source(encoded, folder, {"x": 3})
+    source = PartsSource(encoded, folder=folder, sizes={"x": 3})
     assert repr(Rows(source, domain=Domain.from_json({"x": 3}))) == "<rows: confidential>"
