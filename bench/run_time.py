@@ -56,8 +56,8 @@ def cases(data: Path | None, folder: Path) -> list[Case]:
         for method in ("independent", "mst", "bayesian-network", "auto")
     ]
     found += [
-        Case(table=commutes, domain=towns, rows=50_000, method=method)
-        for method in ("independent", "adaptive")
+        Case(table=commutes, domain=towns, rows=406_052, method=method)
+        for method in ("independent", "adaptive", "on-the-map")
     ]
     if data is None:
         return found
@@ -122,7 +122,7 @@ def take(case: Case, timing: ModuleType) -> Taken | None:
         print(f"{case.table.name}, {case.method}: left out, {refused}")
         return None
     size = case.table.stat().st_size * (5.0 if case.table.suffix == ".gz" else 1.0)
-    predicted = timing.parts_of(size, needed=plan.needs(case.rows).release_seconds)
+    predicted = timing.parts_of(size, needed=plan.needs(case.rows))
     begun = {"open": time.process_time()}
     pipeline.confirm(plan)
     answers = pipeline.measure(

@@ -183,6 +183,8 @@ def ingest(
 def warm_up() -> None:
     """Load the exact samplers and the compiled loops of counting, which take their time: a machine on which they do not
     load has to fail here, before anything is charged, and no run waits for a compiler."""
+    from synth_engine.confidential import session  # noqa: F401  # the samplers of selections
+
     contingency.warm_up()
     noise.warm_up()
 

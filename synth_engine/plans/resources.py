@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
-from math import prod, sqrt
+from math import expm1, log, prod, sqrt
+
+import numpy as np
 
 from synth_engine.domain import MAX_CODES
 from synth_engine.errors import SpecError
@@ -54,6 +56,9 @@ _FORESEEN, _FEW = (
     8_000_000,
 )  # for each cell of a table of three; where there are as many, each is found half as fast
 _MET_FIRST, _MET = 2.4, 1.6e-7  # before records meet their views, and for each record and view
+_CONFIRMED = 6.5e-7  # for each mass that the verifier adds up
+_LOOKED_AT = 8  # numbers of records of an origin at which masses are counted
+_LEAST_MASS, _LEAST_FALL = 2.0**-40, 0.05
 _START_BYTES = 110 * MEGABYTE
 _BYTES_OF_A_CELL_READ, _MAX_BYTES_READ = 16, 80 * MEGABYTE
 _BYTES_OF_A_CELL = 4
@@ -72,11 +77,13 @@ _BYTES_OF_FLOWS = 40 * MEGABYTE
 class ResourceEstimate:
     """`memory_bytes`: at the peak, beyond what the process itself takes. `seconds`: of one processor, from a file to a
     table as large as the data. `drawing_seconds`: of these, the part that generating the table takes, for which a release does
-    not wait."""
+    not wait. `confirming_seconds`: of these, the part in which the verifier computes the loss before anything is charged,
+    where that takes long."""
 
     memory_bytes: int
     seconds: float
     drawing_seconds: float = 0.0
+    confirming_seconds: float = 0.0
 
     def __add__(self, other: ResourceEstimate) -> ResourceEstimate:
         """Adds the needs of a second step that runs while the results of the first are in
@@ -85,6 +92,7 @@ class ResourceEstimate:
             memory_bytes=self.memory_bytes + other.memory_bytes,
             seconds=self.seconds + other.seconds,
             drawing_seconds=self.drawing_seconds + other.drawing_seconds,
+            confirming_seconds=self.confirming_seconds + other.confirming_seconds,
         )
 
     @property
@@ -171,6 +179,30 @@ def of_reading(shapes: Sequence[tuple[int, ...]]) -> ResourceEstimate:
     return ResourceEstimate(
         memory_bytes=_BYTES_OF_A_CELL_READ_AGAIN * max(cells, default=0), seconds=seconds
     )
+
+
+def of_confirming_groups(
+    priors: Mapping[int, tuple[int, int]], *, unit: int, copies: int, epsilon: float
+) -> ResourceEstimate:
+    """Estimates computing the delta of resampled groups as the verifier does. priors: by size of groups, the prior of one origin in
+    parts of 1 / unit, and the number of origins."""
+    # For each number x of records of an origin, masses are added from the first of them at which the
+    # expectation has a part, until those left out are below 2^-40.
+    grown, steps = expm1(epsilon), 0.0
+    for size, (weight, origins) in priors.items():
+        prior, draws = weight / unit, copies * size
+        last = min(size, draws / grown + 1 - prior)
+        if last < 1 or prior * grown >= draws:
+            continue
+        own = np.linspace(1, last, _LOOKED_AT) + prior
+        first = grown * (own - 1)
+        left = np.maximum(draws - first, 1)
+        others = np.maximum(size + origins * prior - own + left, 1)
+        fall = -np.log(np.maximum(left * (own + first) / ((first + 1) * others), _LEAST_MASS))
+        added = np.minimum(left, -log(_LEAST_MASS) / np.maximum(fall, _LEAST_FALL))
+        steps += 2 * draws + last * float(added.mean())
+    seconds = _CONFIRMED * steps
+    return ResourceEstimate(memory_bytes=0, seconds=seconds, confirming_seconds=seconds)
 
 
 def of_finish(

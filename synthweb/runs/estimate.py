@@ -183,9 +183,7 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
         mean_distance=error.mean,
         rows=rows,
         rows_source=source,
-        time=timing.forecast(
-            proposal.dataset, method=proposal.spec.mechanism, needed=needed.release_seconds
-        ),
+        time=timing.forecast(proposal.dataset, method=proposal.spec.mechanism, needed=needed),
         memory=int(
             MEMORY_BASE
             + max(MEMORY_FACTOR * timing.unpacked(proposal.dataset), needed.memory_bytes)

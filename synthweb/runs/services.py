@@ -163,7 +163,7 @@ def _expected(proposal: planning.Proposal) -> timing.Band:
     return timing.forecast(
         proposal.dataset,
         method=proposal.spec.mechanism,
-        needed=expected.resources.release_seconds,
+        needed=expected.resources,
     )
 
 

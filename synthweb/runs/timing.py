@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
-from synth_engine.plans.resources import START
+from synth_engine.plans.resources import START, ResourceEstimate
 from synthweb.datasets.models import Dataset
 from synthweb.runs import stages
 from synthweb.runs.models import SynthesisRun
@@ -95,20 +95,21 @@ class Band:
         }
 
 
-def predicted(dataset: Dataset, *, needed: float) -> dict[str, float]:
+def predicted(dataset: Dataset, *, needed: ResourceEstimate) -> dict[str, float]:
     """Seconds of each part on the machine of the constants. needed: of the plan, as the engine predicts."""
     return parts_of(unpacked(dataset), needed=needed)
 
 
-def parts_of(size: float, *, needed: float) -> dict[str, float]:
+def parts_of(size: float, *, needed: ResourceEstimate) -> dict[str, float]:
     """The same of a table of so many bytes. What a command spends on loading libraries, a worker has behind it."""
+    confirming = needed.confirming_seconds
     return {
-        READ: START_SECONDS + size / BYTES_A_SECOND,
-        MODEL: max(LEAST_SECONDS, needed - START),
+        READ: START_SECONDS + confirming + size / BYTES_A_SECOND,
+        MODEL: max(LEAST_SECONDS, needed.release_seconds - confirming - START),
     }
 
 
-def forecast(dataset: Dataset, *, method: str, needed: float) -> Band:
+def forecast(dataset: Dataset, *, method: str, needed: ResourceEstimate) -> Band:
     """The band that every page shows of a run of this dataset and method."""
     return band(predicted(dataset, needed=needed), method=method, history=observed(dataset))
 

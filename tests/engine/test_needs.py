@@ -150,3 +150,18 @@ def test_a_table_of_too_many_cells_is_refused_and_the_largest_columns_are_named(
     with pytest.raises(SpecError, match=r"100,000 cells, more than 99,999") as refused:
         resources.require_cells(sizes, most=99_999)
     assert "'larger', 'large', 'middle'" in str(refused.value.repair)
+
+
+def test_confirming_takes_longer_for_more_records_and_a_smaller_loss() -> None:
+    def confirming(size: int, epsilon: float, copies: int = 1) -> float:
+        needed = resources.of_confirming_groups(
+            {size: (10, 40)}, unit=10, copies=copies, epsilon=epsilon
+        )
+        assert needed.seconds == needed.confirming_seconds
+        return needed.confirming_seconds
+
+    assert 0 < confirming(1_000, 4.0) < confirming(1_000, 1.0) < confirming(1_000, 1.0, 2)
+    assert confirming(1_000, 1.0) < confirming(10_000, 1.0)
+    # A prior so large that delta is 0 is no work.
+    needed = resources.of_confirming_groups({5: (1_000, 40)}, unit=10, copies=1, epsilon=1.0)
+    assert needed.seconds == 0

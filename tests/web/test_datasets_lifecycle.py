@@ -24,6 +24,7 @@ from django.urls import reverse
 
 from synth_engine.errors import TableError
 from synth_engine.formats import Dialect
+from synth_engine.plans.resources import ResourceEstimate
 from synthweb.accounts.permissions import Need
 from synthweb.audit.models import AuditEntry
 from synthweb.datasets import preview_store, selectors, services, vault
@@ -621,7 +622,8 @@ def test_no_run_is_submitted_while_a_new_file_is_being_read(
         pytest.raises(Conflict, match="being replaced"),
         transaction.atomic(),
     ):  # one that was planned just before
-        expected = timing.forecast(dataset, method="independent", needed=1.0)
+        needed = ResourceEstimate(memory_bytes=0, seconds=1.0)
+        expected = timing.forecast(dataset, method="independent", needed=needed)
         runs._submit(
             steward=cast.steward, proposal=proposal, name="", request_key="", expected=expected
         )

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from synth_engine.plans.resources import ResourceEstimate
 from synthweb.datasets.models import Dataset
 from synthweb.pages.templatetags import amounts
 from synthweb.runs import stages, timing, worker
@@ -203,3 +204,11 @@ def test_an_open_run_shows_how_long_and_a_stripe_where_no_share_is_known(
         expected=None
     )  # one from before it was recorded
     assert "usual" not in client.get(address).text.split("The request")[0]
+
+
+def test_what_is_confirmed_before_the_charge_is_forecast_with_the_reading() -> None:
+    needed = ResourceEstimate(memory_bytes=0, seconds=9.0, confirming_seconds=5.0)
+    plain = ResourceEstimate(memory_bytes=0, seconds=4.0)
+    with_it, without = (timing.parts_of(1e6, needed=each) for each in (needed, plain))
+    assert with_it[READ] == pytest.approx(without[READ] + 5.0)
+    assert with_it[MODEL] == pytest.approx(without[MODEL])

@@ -446,6 +446,12 @@ class OnTheMapPlan(Plan):
             resources.of_table(records, sizes=self.domain.sizes)
             + resources.of_groups(records, [(2 * records,)], in_memory_at_once=True)
             + filtering
+            + resources.of_confirming_groups(
+                self.event.by_size,
+                unit=self.event.unit,
+                copies=self.event.copies,
+                epsilon=float(self.event.epsilon),
+            )
         )
 
     @property
