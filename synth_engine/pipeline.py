@@ -30,6 +30,9 @@ from synth_engine.confidential import counts, noise
 from synth_engine.confidential import database as database_reading
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import rows as confidential_rows
+from synth_engine.confidential.database import Files as DatabaseFiles
+from synth_engine.confidential.database import KeyFaults
+from synth_engine.confidential.database import TableFile as TableFile
 from synth_engine.confidential.rows import Rows
 from synth_engine.confidential.sources import Counting as Counting
 from synth_engine.confidential.trials import attacks, record_samples, training
@@ -61,6 +64,7 @@ from synth_engine.plans.plan import Plan
 from synth_engine.privacy import certificate
 from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.references import PublicTable
+from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.model import DatabaseModel
 from synth_engine.relational.plan import DatabasePlan
 from synth_engine.spec import Spec
@@ -329,22 +333,22 @@ class DatabaseRelease:
     """A model of a database fitted to the noisy answers about each view. units: rows of the root table to generate."""
 
     plan: DatabasePlan
-    answers: tuple[Answers, ...]
+    answers: DatabaseAnswers
     model: DatabaseModel
     units: int
     seed: str
 
 
 @_sealed
-def require_database(folder: Path | str, *, database: Database) -> None:
+def require_database(folder: DatabaseFiles, *, database: Database) -> None:
     """Raises TableError for a file of a database without a column that is described. It reads headers and no row."""
     database_reading.require_columns(database, folder=folder)
 
 
 @_sealed
 def measure_database(
-    folder: Path | str, *, plan: DatabasePlan, progress: Progress = _nobody_watches
-) -> tuple[Answers, ...]:
+    folder: DatabaseFiles, *, plan: DatabasePlan, progress: Progress = _nobody_watches
+) -> DatabaseAnswers:
     """The noisy answers about each view of a database, under one budget. folder: where the paths of its files start. The
     database is read and truncated once. Raises TableError, before any noise is drawn, and BudgetExceeded."""
     from synth_engine.confidential import session
@@ -362,7 +366,16 @@ def measure_database(
                 raise PrivacyError("the calls made are not the calls answered")
             answers.append(given)
     progress("measure", 1.0)
-    return tuple(answers)
+    return DatabaseAnswers(tuple(answers))
+
+
+@_sealed
+def key_faults(
+    folder: DatabaseFiles, *, database: Database, progress: Progress = _nobody_watches
+) -> dict[str, KeyFaults]:
+    """What is wrong with the keys of each table, for its steward alone: *not differentially private*. Raises TableError."""
+    progress = _guarded(progress)
+    return database_reading.key_faults(database, folder=folder, progress=progress)
 
 
 def synthesize_database(
@@ -390,7 +403,7 @@ def synthesize_database(
 
 @_sealed
 def compare_databases(
-    folder: Path | str, synthetic: Path | str, *, database: Database
+    folder: DatabaseFiles, synthetic: DatabaseFiles, *, database: Database
 ) -> JsonObject:
     """The steward's comparison of a synthetic database with the real one: *not differentially private*. Both folders hold the
     files that the description names."""

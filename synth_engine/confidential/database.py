@@ -25,10 +25,25 @@ from synth_engine.domain import views
 from synth_engine.domain.database import Database, DatabaseTable, Siblings
 from synth_engine.domain.views import DatabaseView
 from synth_engine.errors import TableError
+from synth_engine.formats import Dialect
+from synth_engine.formats import Kind as FileKind
 from synth_engine.kinds.reading import code_dtype
 from synth_engine.readers import Progress
 
 Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFile:
+    """The file of one table, and how it is written; None where its name and its beginning say so."""
+
+    path: Path
+    kind: FileKind | None = None
+    dialect: Dialect | None = None
+
+
+Files = Path | str | Mapping[str, TableFile]
+"""The folder where the paths of a description start, or the file of each table by its name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +137,7 @@ class DatabaseRows:
 def open_database(
     database: Database,
     *,
-    folder: Path | str,
+    folder: Files,
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> DatabaseRows:
@@ -134,16 +149,16 @@ def open_database(
     for table in database.tables:
         parent = None if table.parent is None else tables[table.parent]
         tables[table.name] = _read(
-            table, parent, Path(folder), progress=progress, random_bytes=random_bytes
+            table, parent, _file_of(table, folder), progress=progress, random_bytes=random_bytes
         )
     return DatabaseRows(database, tables)
 
 
-def require_columns(database: Database, *, folder: Path | str) -> None:
+def require_columns(database: Database, *, folder: Files) -> None:
     """Raises TableError for a file without a column that is described. Reads headers and no row."""
     for table in database.tables:
-        path = Path(folder) / table.file
-        names = readers.columns(path, kind=None, dialect=None, mode="total")
+        file = _file_of(table, folder)
+        names = readers.columns(file.path, kind=file.kind, dialect=file.dialect, mode="total")
         for name in (*table.domain.columns, *table.key_columns):
             if name not in names:
                 raise TableError(
@@ -153,17 +168,74 @@ def require_columns(database: Database, *, folder: Path | str) -> None:
                 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class KeyFaults:
+    """What is wrong with the keys of one table: *not private*, for its steward alone.
+
+    rows: of its file. repeated: rows without a key of their own. orphans: rows that refer to no row of the parent.
+    crowded: parents with more rows than the declared maximum; beyond: how many rows these have too many."""
+
+    rows: int
+    repeated: int
+    orphans: int
+    crowded: int
+    beyond: int
+
+
+def key_faults(
+    database: Database, *, folder: Files, progress: Progress = readers.silent
+) -> dict[str, KeyFaults]:
+    """Counts rows that a release would leave out, and keys that it would refuse, by the name of the table."""
+    keys: dict[str, pa.Array] = {}
+    faults = {}
+    for table in database.tables:
+        read, texts = _open(table, _file_of(table, folder), progress=progress)
+        own = texts.get(table.key or "", pa.array([], type=pa.large_string()))
+        orphans = crowded = beyond = 0
+        if table.parent is not None:
+            parent_rows = pc.index_in(
+                texts[table.reference or ""], value_set=keys[table.parent]
+            )
+            orphans = parent_rows.null_count
+            sizes = np.bincount(parent_rows.drop_null().to_numpy(zero_copy_only=False))
+            crowded = int((sizes > table.most).sum())
+            beyond = int(np.maximum(sizes - table.most, 0).sum())
+        repeated = len(own) - len(pc.unique(own))
+        faults[table.name] = KeyFaults(
+            rows=read.total, repeated=repeated, orphans=orphans, crowded=crowded, beyond=beyond
+        )
+        keys[table.name] = own
+    return faults
+
+
+def _file_of(table: DatabaseTable, files: Files) -> TableFile:
+    if isinstance(files, Mapping):
+        return files[table.name]
+    return TableFile(path=Path(files) / table.file)
+
+
+def _open(
+    table: DatabaseTable, file: TableFile, *, progress: Progress
+) -> tuple[Rows, dict[str, pa.Array]]:
+    return confidential_rows.open_with_keys(
+        file.path,
+        table.domain,
+        keys=table.key_columns,
+        kind=file.kind,
+        dialect=file.dialect,
+        progress=progress,
+    )
+
+
 def _read(
     table: DatabaseTable,
     parent: _Truncated | None,
-    folder: Path,
+    file: TableFile,
     *,
     progress: Progress,
     random_bytes: Callable[[int], bytes],
 ) -> _Truncated:
-    read, texts = confidential_rows.open_with_keys(
-        folder / table.file, table.domain, keys=table.key_columns, progress=progress
-    )
+    read, texts = _open(table, file, progress=progress)
     keys = texts.get(table.key or "", pa.array([], type=pa.large_string()))
     if table.key is not None:
         _require_unique(table, keys)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -163,10 +163,10 @@ class Answers:
         return file.getvalue()
 
     @classmethod
-    def load(cls, path: Path | str) -> Answers:
+    def load(cls, path: Path | str | BinaryIO) -> Answers:
         """Read what `save` wrote. Errors: InputError if it is something else."""
         try:
-            with np.load(Path(path), allow_pickle=False) as archive:
+            with np.load(path, allow_pickle=False) as archive:
                 return cls._read(json.loads(archive["header"].tobytes()), archive)
         except (
             OSError,

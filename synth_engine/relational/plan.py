@@ -6,7 +6,7 @@ All views are tables of the same privacy units, truncated once, so their losses 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,9 +22,10 @@ from synth_engine.mechanisms.auto import fitting
 from synth_engine.mechanisms.auto.auto import Auto, AutoPlan
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model
-from synth_engine.plans.plan import Budget
+from synth_engine.plans.plan import Budget, Rule
 from synth_engine.privacy import conversion
-from synth_engine.privacy.loss import plain
+from synth_engine.privacy import receipt as receipts
+from synth_engine.privacy.loss import Price, Pure, atto, nano, plain
 from synth_engine.privacy.receipt import scientific
 from synth_engine.relational.model import DatabaseModel
 from synth_engine.spec import Spec
@@ -114,6 +115,47 @@ class DatabasePlan:
     cap: Budget
 
     @property
+    def mechanism(self) -> str:
+        return MECHANISM
+
+    @property
+    def spec(self) -> Spec:
+        """The request as it is stored; it names the tables by their digest."""
+        return Spec(
+            mechanism=MECHANISM,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            parameters={"database": self.database.digest},
+        )
+
+    @property
+    def domain(self) -> Domain:
+        """The description of the root table, whose rows are the privacy units."""
+        return self.database.root.domain
+
+    @property
+    def rho(self) -> Fraction:
+        """What the cap is under zero-concentrated differential privacy."""
+        return self.cap.epsilon**2 / 2 if isinstance(self.cap, Pure) else self.cap.rho
+
+    def cost(self, rule: Rule) -> Price:
+        """The price to hold in an account of that rule, rounded up. Errors: SpecError."""
+        if rule == "basic":
+            return Price(nano(self.epsilon), atto(self.delta), 0)
+        if rule == "zcdp":
+            return Price(0, 0, nano(self.rho))
+        raise SpecError("an account composes by basic or zcdp")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything public that fixes the run: the tables, and the plans of all views."""
+        return digest_of(self.database.statement, [plan.digest for plan in self.plans])
+
+    def answers_bytes(self) -> int:
+        """What to reserve for the file of answers, in bytes, from public facts alone."""
+        return sum(plan.answers_bytes() for plan in self.plans)
+
+    @property
     def sentence(self) -> str:
         """The guarantee in one sentence."""
         database = self.database
@@ -144,13 +186,20 @@ class DatabasePlan:
             ],
         }
 
-    def fit(self, answers: Sequence[Answers]) -> DatabaseModel:
+    def fit(self, answers: Iterable[Answers]) -> DatabaseModel:
         """A model of each view from its noisy answers: post-processing."""
         models: dict[str, Model] = {
             view.name: plan.fit(given)
             for view, plan, given in zip(self.views, self.plans, answers, strict=True)
         }
         return DatabaseModel(database=self.database, models=models)
+
+
+def digest_of(tables: Sequence[JsonObject], plans: Sequence[str]) -> str:
+    """The digest of a plan, from what its receipt says: its tables, and the digests of the plans of its views."""
+    return receipts.digest(
+        {"schema": "synth_engine/database-plan/1", "tables": list(tables), "plans": list(plans)}
+    )
 
 
 def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabasePlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from synth_engine.measurement import Answers
@@ -17,7 +17,7 @@ SCHEMA = "synthweb/database-receipt/1"
 
 def build(
     plan: DatabasePlan,
-    answers: Sequence[Answers],
+    answers: Iterable[Answers],
     *,
     post_processing: Mapping[str, str],
     sample: Mapping[str, object] | None = None,
@@ -49,11 +49,10 @@ def _cap(cap: Budget) -> JsonObject:
 def _guarantee(plan: DatabasePlan) -> JsonObject:
     pure = isinstance(plan.cap, Pure)
     certificate: Certificate = "basic" if pure else "gdp"
-    rho = plan.cap.epsilon**2 / 2 if isinstance(plan.cap, Pure) else plan.cap.rho
     return {
         "epsilon": ratio(plan.epsilon),
         "delta": ratio(plan.delta),
-        "rho": ratio(Fraction(nano(rho), NANO)),
+        "rho": ratio(Fraction(nano(plan.rho), NANO)),
         "certificate": certificate,
         "sentence": plan.sentence,
     }

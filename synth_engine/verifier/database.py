@@ -80,7 +80,7 @@ def verify_database(
         delta=amount(claim, "delta"),
         rho=rho,
         certificate=claim["certificate"],
-        plan=digest,
+        plan=_plan_digest(receipt),
         sentences=[
             sentence,
             f"{calls} calls about {len(expected)} views recomputed; they add up to epsilon = {float(epsilon):.9g}.",
@@ -95,6 +95,17 @@ def verify_database(
 def _database_digest(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _plan_digest(receipt: Mapping[str, Any]) -> str:
+    """The digest that a ledger has as evidence of the hold that paid for the run."""
+    return _database_digest(
+        {
+            "schema": "synth_engine/database-plan/1",
+            "tables": receipt["tables"],
+            "plans": [view["plan"]["sha256"] for view in receipt["views"]],
+        }
+    )
 
 
 def _check_database_shape(receipt: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from synthweb.api.views import (
     audit,
     budget,
     carried,
+    databases,
     datasets,
     marginals,
     paid,
@@ -75,6 +76,17 @@ urlpatterns = [
         "datasets/<slug:code>/history/",
         audit.AuditViewSet.as_view(LIST, part="dataset"),
         name="dataset-history",
+    ),
+    path("datasets/<slug:code>/tables/", databases.DatabaseView.as_view(), name="database"),
+    path(
+        "datasets/<slug:code>/tables/document/",
+        databases.DatabaseDocumentView.as_view(),
+        name="database-document",
+    ),
+    path(
+        "datasets/<slug:code>/tables/runs/",
+        databases.DatabaseRunsView.as_view(),
+        name="database-runs",
     ),
     path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
     path(
@@ -252,6 +264,16 @@ urlpatterns = [
         "releases/<slug:code>/datacite.json",
         carried.CarriedViewSet.as_view({"get": "datacite"}),
         name="release-datacite",
+    ),
+    path(
+        "releases/<slug:code>/tables/",
+        databases.ReleasedTablesView.as_view(),
+        name="release-tables",
+    ),
+    path(
+        "releases/<slug:code>/tables.zip",
+        databases.ReleasedFileView.as_view(),
+        name="release-tables-zip",
     ),
     path(
         "releases/<slug:code>/bundle.zip",

@@ -110,10 +110,16 @@ class TableVersion(models.Model):
 
 
 class RunTable(models.Model):
-    """Which version of the table a run was submitted for. Runs lie above: named by code, not referenced."""
+    """Which version of the table a run was submitted for; a run of a database has a row for each of its tables, that of the root
+    first. Runs lie above: named by code, not referenced."""
 
-    run_code = models.CharField(max_length=16, unique=True)
+    run_code = models.CharField(max_length=16, db_index=True)
     table = models.ForeignKey(TableVersion, on_delete=models.CASCADE, related_name="runs")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run_code", "table"], name="run_table_once")
+        ]
 
     def __str__(self) -> str:
         return f"run {self.run_code}: {self.table}"
@@ -141,6 +147,55 @@ class DomainVersion(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.dataset} v{self.number}"
+
+
+class DatabaseTable(models.Model):
+    """A dataset as one table of a database, as its steward describes it so far. The root is the dataset whose rows are the privacy
+    units and whose budget pays; it has a row, too."""
+
+    dataset = models.OneToOneField(
+        Dataset, primary_key=True, on_delete=models.CASCADE, related_name="database_table"
+    )
+    root = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="database_tables")
+    # As in the engine's description of a database: name, key, parent, reference, most, order, siblings.
+    facts = models.JSONField(default=dict)
+    # Of the root: constraints across tables, likewise.
+    constraints = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering = ["root", "dataset"]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} in the database of {self.root}"
+
+    @property
+    def is_root(self) -> bool:
+        return self.dataset_id == self.root_id
+
+
+class DatabaseVersion(AppendOnly):
+    """A confirmed description of a database, immutable: the engine's Database as JSON, with the description of each table that was
+    in force. `datasets`: the code of the dataset of each table, by its name."""
+
+    root = models.ForeignKey(
+        Dataset, on_delete=models.PROTECT, related_name="database_versions"
+    )
+    number = models.PositiveIntegerField()
+    document = models.JSONField()
+    datasets = models.JSONField()
+    confirmed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["root", "number"], name="database_version_number")
+        ]
+        ordering = ["root", "-number"]
+
+    def __str__(self) -> str:
+        return f"Database of {self.root} v{self.number}"
 
 
 class DomainBasis(AppendOnly):
@@ -203,6 +258,7 @@ class Preview(models.Model):
         TABLE = "table", _("Preview and suggestions")
         REPORT = "report", _("Comparison with real data")
         COLUMNS = "columns", _("Names of the columns")
+        KEYS = "keys", _("Check of the keys")
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="previews")

@@ -25,6 +25,8 @@ from synthweb.datasets import files, hints, preview_store
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.draft import Column
 from synthweb.datasets.models import (
+    DatabaseTable,
+    DatabaseVersion,
     Dataset,
     DescriptionTemplate,
     DomainBasis,
@@ -237,8 +239,34 @@ def tables_of(dataset: Dataset) -> QuerySet[TableVersion]:
 
 def table_of_run(run_code: str) -> TableVersion | None:
     """The version of the table that a run was submitted for; None for a run from before there were versions."""
-    run_table = RunTable.objects.select_related("table").filter(run_code=run_code).first()
+    run_table = tables_of_run(run_code).first()
     return run_table.table if run_table else None
+
+
+def tables_of_run(run_code: str) -> QuerySet[RunTable]:
+    """The versions of all tables that a run was submitted for: one, unless it is of a database."""
+    return (
+        RunTable.objects.select_related("table__dataset")
+        .filter(run_code=run_code)
+        .order_by("pk")
+    )
+
+
+def database_tables(root: Dataset) -> list[DatabaseTable]:
+    """The tables of the database below a dataset, itself first; none where it has no others."""
+    rows = DatabaseTable.objects.filter(root=root).select_related("dataset")
+    return sorted(rows, key=lambda row: (not row.is_root, row.dataset.created_at, row.pk))
+
+
+def root_above(dataset: Dataset) -> Dataset | None:
+    """The root of the database that a dataset is a further table of; None of a root, and of a dataset by itself."""
+    row = DatabaseTable.objects.select_related("root").filter(dataset=dataset).first()
+    return None if row is None or row.is_root else row.root
+
+
+def newest_database(root: Dataset) -> DatabaseVersion | None:
+    """The description of its database that was confirmed last."""
+    return DatabaseVersion.objects.filter(root=root).order_by("-number").first()
 
 
 def missing_columns(dataset: Dataset) -> list[str]:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from synthweb.accounts import selectors as accounts
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
+from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import lapses, movements, selectors, yearly_limits
 from synthweb.ledger.amounts import ATTO, MAX_COLUMN_VALUE, Amount, short_text
@@ -46,6 +47,7 @@ from synthweb.ledger.models import (
 )
 from synthweb.ledger.protection import PlannedRun, Protection
 from synthweb.lib import names
+from synthweb.lib.errors import Refused
 from synthweb.notifications import services as notifications
 from synthweb.notifications.models import Event, Notification
 
@@ -80,6 +82,11 @@ def request_budget(
     one. The dataset needs a confirmed description: unit and relation come from it. An account that is there may get more of
     one currency alone."""
     rule, amount = terms.rule, terms.amount
+    if (root := datasets.root_above(dataset)) is not None:
+        raise Refused(
+            f"this is a table of the database of {root.name}, which has one budget for all of its tables",
+            repair="ask for budget for that dataset",
+        )
     account = selectors.account_of(dataset) or account
     _require_amount(amount, rule=rule, adds=account is not None)
     _require_reason(reason)

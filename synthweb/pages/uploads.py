@@ -26,6 +26,7 @@ from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.datasets.table_forms import UploadForm
 from synthweb.lib.bodies import takes_table
+from synthweb.lib.errors import Conflict
 from synthweb.pages import table_pages
 from synthweb.runs import services as runs
 from synthweb.runs.models import TableErrand
@@ -66,7 +67,12 @@ def new(request: SignedInRequest) -> HttpResponse:
 @csrf_protect
 def _receive(request: SignedInRequest) -> HttpResponse:
     form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
-    dataset = _store(request, form) if request.method == "POST" and form.is_valid() else None
+    root = _root(request)
+    dataset = (
+        _store(request, form, root=root)
+        if request.method == "POST" and form.is_valid()
+        else None
+    )
     if dataset is None:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
         template = (
@@ -75,7 +81,7 @@ def _receive(request: SignedInRequest) -> HttpResponse:
         return render(
             request,
             template,
-            _page(form),
+            _page(form, root),
             status=HTTPStatus.OK if _in_place(request) else status,
         )
     if _in_place(request):
@@ -83,7 +89,15 @@ def _receive(request: SignedInRequest) -> HttpResponse:
     return redirect("pages:upload-status", dataset.code)
 
 
-def _store(request: SignedInRequest, form: UploadForm) -> Dataset | None:
+def _root(request: SignedInRequest) -> Dataset | None:
+    """The dataset below which the table is to be a table of a database, as the address says."""
+    code = request.GET.get("below", "")
+    return selectors.dataset_for(request.user, code, Need.DESCRIBE) if code else None
+
+
+def _store(
+    request: SignedInRequest, form: UploadForm, *, root: Dataset | None
+) -> Dataset | None:
     """The dataset, about to be read; None if the table was not taken, and the form says why."""
     try:
         # Together: a dataset without its job would wait for a worker for ever.
@@ -96,17 +110,23 @@ def _store(request: SignedInRequest, form: UploadForm) -> Dataset | None:
                 upload=form.cleaned_data["table"].intake,
             )
             runs.request_ingest(dataset=dataset, actor=request.user)
+            if root is not None:
+                datasets.databases.add_table(actor=request.user, root=root, dataset=dataset)
             return dataset
     except TableError as error:
         form.add_error(uploads.FIELD, f"{error.text[0].upper()}{error.text[1:]}.")
+    except Conflict as error:
+        form.add_error(None, str(error))
     return None
 
 
-def _page(form: UploadForm) -> dict[str, object]:
+def _page(form: UploadForm, root: Dataset | None) -> dict[str, object]:
+    address = reverse("pages:upload")
     return {
         "form": form,
+        "root": root,
         "max_bytes": settings.UPLOAD_MAX_BYTES,
-        "address": reverse("pages:upload"),
+        "address": address if root is None else f"{address}?below={root.code}",
         "press": gettext("Upload and encrypt"),
     }
 

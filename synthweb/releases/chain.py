@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.signing import SignedDocument
+from synth_engine.relational.plan import MECHANISM
 from synthweb.lib import signatures
 from synthweb.releases.models import Release, ReleaseMark, Sample
 
@@ -37,7 +38,10 @@ def signer() -> receipts.Sign | None:
 
 
 def receipt_of(release: Release) -> receipts.Receipt:
-    """The receipt of a release, with its marks, signed."""
+    """The receipt of a release, with its marks, signed; that of a database as it was published, because it has neither yet."""
+    if release.mechanism == MECHANISM:
+        published: receipts.Receipt = release.receipt
+        return published
     return signed(receipts.with_marks(release.receipt, marks_of(release)))
 
 
@@ -75,7 +79,11 @@ def is_after_looking(release: Release) -> bool:
     """Whether the receipt of a release says that a choice was made after a look at real data."""
     # In the core if the run was asked for after a look, in a mark if only the sharing was.
     marked = ReleaseMark.objects.filter(release=release, kind=ReleaseMark.Kind.LOOKED)
-    return bool(release.receipt["chosen_after_looking"]) or marked.exists()
+    # In the receipt of a database it stands beside what else was done after the measurement.
+    core = release.receipt.get("chosen_after_looking") or release.receipt[
+        "post_processing"
+    ].get("chosen_after_looking")
+    return bool(core) or marked.exists()
 
 
 def signed(document: receipts.Receipt) -> receipts.Receipt:

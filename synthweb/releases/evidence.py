@@ -16,6 +16,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.ledger import log_access
 from synthweb.ledger import selectors as ledger
 from synthweb.ledger.models import LedgerEntry
+from synthweb.releases import databases
 from synthweb.releases.models import Release
 
 
@@ -58,7 +59,9 @@ def _plan(user: User, release: Release) -> Compared:
     )
     return Compared(
         name="Plan",
-        ours=release.receipt["plan"]["sha256"],
+        ours=databases.plan_digest(release.receipt)
+        if databases.is_database(release)
+        else release.receipt["plan"]["sha256"],
         theirs=hold.evidence if hold else "",
         entry=f"entry {hold.sequence}, HOLD" if hold else "no entry HOLD of this run",
         address=f"{account}?run={release.run_code}#entry-{hold.sequence}"

@@ -30,6 +30,7 @@ from synthweb.releases import (
     call_sums,
     chain,
     citation,
+    databases,
     evidence,
     expected,
     findings,
@@ -68,6 +69,7 @@ VERBS = {
 }
 
 TABS = (
+    ("database", gettext_noop("Tables"), Need.SAMPLE),
     ("look", gettext_noop("Look"), Need.SAMPLE),
     ("release", gettext_noop("Overview"), Need.VIEW),
     ("expected", gettext_noop("Expected"), Need.SAMPLE),
@@ -89,6 +91,8 @@ TABS = (
 )
 
 
+OF_DATABASES = ("database", "compare", "share", "receipt")
+"""The tabs of a release of several tables."""
 _ELSEWHERE = {"validation": "runs:validation"}
 """Tabs whose pages are those of another app."""
 CALLS = 25  # on a page
@@ -209,9 +213,10 @@ def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str
         "release": release,
         "tab": tab,
         "tabs": tabs(user, release),
+        "is_database": databases.is_database(release),
         "sentence": release.receipt["guarantee"]["sentence"],
         "licence": licences.of_release(release),
-        "meaning": _meaning(release.receipt),
+        "meaning": "" if databases.is_database(release) else _meaning(release.receipt),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
         "crumbs": _crumbs(release, tab, leaf),
@@ -246,8 +251,15 @@ def _meaning(document: receipts.Receipt) -> str:
 
 def tabs(user: User, release: Release) -> list[Tab]:
     """The tabs in order, without those that this person may not open and those that would be empty."""
+    if databases.is_database(release):
+        return [
+            Tab(key=key, title=title, address=tab_address(key, release))
+            for key, title, need in TABS
+            if key in OF_DATABASES and selectors.may(user, release, need)
+        ]
     traits = mechanisms.traits(release.mechanism)
     applies = {
+        "database": False,
         "network": traits.has_network,
         "expected": expected.shows(release),
         "measured": measurements.shows(release),
@@ -498,8 +510,12 @@ def short(ratio: str) -> str:
 def check(release: Release) -> ReceiptVerdict:
     """Recompute the guarantee from the calls by the verifier, which shares no code with the accountant."""
     try:
-        # With the head the verifier also says that no mark is missing.
-        verdict = verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
+        verdict = (
+            databases.verify(release)
+            if databases.is_database(release)
+            # With the head the verifier also says that no mark is missing.
+            else verifier.verify(chain.receipt_of(release), head=chain.head_of(release))
+        )
     except SynthError as error:
         return ReceiptVerdict(accepted=False, sentences=(str(error),))
     return ReceiptVerdict(

@@ -6,6 +6,8 @@ stewards. Analysts see what is shared with them, auditors and custodians see wha
 
 from __future__ import annotations
 
+from typing import Literal
+
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import (
@@ -26,6 +28,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.http import Http404
 from django.utils import timezone
 
+from synth_engine.relational.plan import MECHANISM
 from synthweb.accounts.models import Membership, Role, User
 from synthweb.accounts.permissions import GIVEN_BY_SHARING, Need
 from synthweb.accounts.selectors import holders_of
@@ -69,13 +72,16 @@ def releases_for(
 
 def to_draw_from(user: User) -> QuerySet[Release]:
     """The releases that `user` may draw samples from, newest first."""
-    return releases_for(user).filter(_drawable(user))
+    return releases_for(user).filter(_drawable(user)).exclude(mechanism=MECHANISM)
 
 
-def release_for(user: Person, code: str, need: Need = Need.VIEW) -> Release:
-    """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this."""
+def release_for(
+    user: Person, code: str, need: Need = Need.VIEW, *, tables: Literal["one", "any"] = "one"
+) -> Release:
+    """The release; Http404 for who may not know of it, PermissionDenied for who may know of it and not do this. tables: of one table
+    alone, or of a database, too, whose model and receipt have another form."""
     release = _loaded(Release.objects.filter(_visible(user), code=code)).first()
-    if release is None:
+    if release is None or (tables == "one" and release.mechanism == MECHANISM):
         raise Http404("no such release")
     if not may(user, release, need):
         raise PermissionDenied("This is not shared with your role.")

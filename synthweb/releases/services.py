@@ -87,19 +87,24 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
         | ({} if findings is None else {"findings": findings}),
         created_by=origin.created_by,
     )
+    record_publication(release)
+    return release
+
+
+def record_publication(release: Release) -> None:
+    """Write to the audit log that a release was made."""
     audit.record(
         actor="worker",
         action="release.published",
         target=("release", release.code),
-        organisation=origin.dataset.organisation,
+        organisation=release.dataset.organisation,
         # The digest ties the core to a log whose signed checkpoints are kept elsewhere (ADR 40).
         detail={
-            "run": origin.run_code,
-            "dataset": origin.dataset.code,
+            "run": release.run_code,
+            "dataset": release.dataset.code,
             "receipt": release.receipt["digest"],
         },
     )
-    return release
 
 
 @transaction.atomic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.releases import carried, downloads, links, views
+from synthweb.releases import carried, database_views, downloads, links, views
 
 app_name = "releases"
 urlpatterns = [
@@ -15,6 +15,13 @@ urlpatterns = [
     path("side-by-side/", views.side_by_side, name="side-by-side"),
     path("<slug:code>/", views.release, name="release"),
     path("<slug:code>/look/", views.look, name="look"),
+    path("<slug:code>/database/", database_views.database, name="database"),
+    path("<slug:code>/database/schema.sql", database_views.schema, name="database-schema"),
+    path(
+        "<slug:code>/database/tables.<slug:form>",
+        database_views.download,
+        name="database-download",
+    ),
     path("<slug:code>/recreate.py", downloads.recreate, name="recreate"),
     path("<slug:code>/network/", views.network, name="network"),
     path("<slug:code>/measured/", views.measured, name="measured"),

@@ -24,8 +24,11 @@ from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import (
     beside,
+    chain,
     citation,
     criteria_page,
+    database_views,
+    databases,
     evidence,
     exact_criteria,
     expected,
@@ -83,7 +86,10 @@ def side_by_side(request: SignedInRequest) -> HttpResponse:
 def release(request: SignedInRequest, code: str) -> HttpResponse:
     """Overview: the promise in words, what it is made of; stewards give it a name and a description."""
     need = Need.SHARE if request.method == "POST" else Need.VIEW
-    release = selectors.release_for(request.user, code, need)
+    release = selectors.release_for(request.user, code, need, tables="any")
+    if databases.is_database(release):
+        may_draw = selectors.may(request.user, release, Need.SAMPLE)
+        return redirect(f"releases:{'database' if may_draw else 'receipt'}", code)
     # `runs` marks the end of the run as seen; releases do not import the apps above them.
     signals.opened.send(sender=type(release), release=release, user=request.user)
     form = DescribeForm(
@@ -104,7 +110,9 @@ def release(request: SignedInRequest, code: str) -> HttpResponse:
 @require_GET
 def look(request: SignedInRequest, code: str) -> HttpResponse:
     """A hundred synthetic rows and what is in each column: the first page for everybody who may draw samples."""
-    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    release = selectors.release_for(request.user, code, Need.SAMPLE, tables="any")
+    if databases.is_database(release):
+        return redirect("releases:database", code)
     signals.opened.send(sender=type(release), release=release, user=request.user)
     context = (
         screens.frame(request.user, release, tab="look")
@@ -248,7 +256,9 @@ def compare_map(request: SignedInRequest, code: str) -> HttpResponse:
 @never_cache
 def compare(request: SignedInRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
-    release = selectors.release_for(request.user, code, Need.COMPARE)
+    release = selectors.release_for(request.user, code, Need.COMPARE, tables="any")
+    if databases.is_database(release):
+        return database_views.compare(request, release)
     context = screens.frame(request.user, release, tab="compare") | screens.compare(release)
     try:
         # Authorises again and writes the audit log before anything is decrypted.
@@ -378,7 +388,7 @@ def sample_progress(request: SignedInRequest, code: str, sample_code: str) -> Ht
 @require_http_methods(["GET", "POST"])
 def share(request: SignedInRequest, code: str) -> HttpResponse:
     """With whom a release is shared; hand it to another analyst."""
-    release = selectors.release_for(request.user, code, Need.SHARE)
+    release = selectors.release_for(request.user, code, Need.SHARE, tables="any")
     form = ShareForm(request.POST or None, release=release)
     if request.method == "POST" and form.is_valid():
         try:
@@ -399,7 +409,7 @@ def share(request: SignedInRequest, code: str) -> HttpResponse:
 @require_POST
 def licence(request: SignedInRequest, code: str) -> HttpResponse:
     """State under which licence a release may be passed on."""
-    release = selectors.release_for(request.user, code, Need.SHARE)
+    release = selectors.release_for(request.user, code, Need.SHARE, tables="any")
     form = LicenceForm(request.POST, release=release)
     if form.is_valid():
         words = form.cleaned_data
@@ -423,7 +433,7 @@ def licence(request: SignedInRequest, code: str) -> HttpResponse:
 @require_POST
 def revoke(request: SignedInRequest, code: str, grant: int) -> HttpResponse:
     """Take a release back from an analyst."""
-    release = selectors.release_for(request.user, code, Need.SHARE)
+    release = selectors.release_for(request.user, code, Need.SHARE, tables="any")
     # Among the grants of this release: the number of another one's is a 404.
     taken = services.revoke(
         actor=request.user, grant=get_object_or_404(selectors.grants_of(release), pk=grant)
@@ -440,7 +450,16 @@ def revoke(request: SignedInRequest, code: str, grant: int) -> HttpResponse:
 @require_GET
 def receipt(request: SignedInRequest, code: str) -> HttpResponse:
     """The receipt in words and numbers."""
-    release = selectors.release_for(request.user, code)
+    release = selectors.release_for(request.user, code, tables="any")
+    if databases.is_database(release):
+        signals.opened.send(sender=type(release), release=release, user=request.user)
+        context = screens.frame(request.user, release, tab="receipt") | {
+            "receipt": release.receipt,
+            "verdict": screens.check(release),
+            "evidence": evidence.of(request.user, release),
+            "looked": chain.is_after_looking(release),
+        }
+        return render(request, "releases/database_receipt.html", context)
     context = screens.frame(request.user, release, tab="receipt") | screens.receipt(
         request.user, release, request.GET
     )

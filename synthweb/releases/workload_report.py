@@ -9,6 +9,7 @@ from typing import Any
 
 from synth_engine.evaluation.cards import MARKS
 from synth_engine.plans.workload import Workload
+from synthweb.releases import databases
 from synthweb.releases.models import Release
 
 
@@ -44,6 +45,8 @@ class Asked:
 
 def asked(release: Release, report: Mapping[str, Any] | None = None) -> Asked | None:
     """None where nothing was named, so that all pairs of columns matter alike."""
+    if databases.is_database(release):
+        return None
     workload = Workload.from_parameters(release.receipt["mechanism"]["parameters"])
     if not (workload.target or workload.weights or workload.marginals):
         return None

@@ -13,13 +13,16 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from django.conf import settings
 
 from synth_engine.errors import InputError, VerificationError
 from synth_engine.measurement import Answers
+from synth_engine.relational.answers import DatabaseAnswers
 
 PART = ".part-"
+AnyAnswers = TypeVar("AnyAnswers", Answers, DatabaseAnswers)
 ORPHAN_SECONDS = 3600
 
 
@@ -90,8 +93,17 @@ def _locked_part() -> tuple[Path, int]:
 
 def get(*, name: str, digest: str) -> Answers:
     """Read back; VerificationError unless the content is what the database says was measured."""
+    return _checked(Answers.load, name=name, digest=digest)
+
+
+def get_database(*, name: str, digest: str) -> DatabaseAnswers:
+    """The same of a run about several tables."""
+    return _checked(DatabaseAnswers.load, name=name, digest=digest)
+
+
+def _checked(load: Callable[[Path], AnyAnswers], *, name: str, digest: str) -> AnyAnswers:
     try:
-        answers = Answers.load(_folder() / name)
+        answers = load(_folder() / name)
     except InputError:
         raise VerificationError("the stored noisy answers are missing or damaged") from None
     # The row got its digest under the fence, so another measurement's file does not pass here.

@@ -28,6 +28,7 @@ from synthweb.runs import (
     sample_size,
     timing,
 )
+from synthweb.runs.databases import DatabaseProposal
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
 from synthweb.runs.planning import Proposal
@@ -252,7 +253,7 @@ def _cells(proposal: Proposal) -> str:
     )
 
 
-def bars_of(proposal: Proposal) -> tuple[Bar, ...]:
+def bars_of(proposal: Proposal | DatabaseProposal) -> tuple[Bar, ...]:
     """The currencies of the account, before and after."""
     balance = ledger.balance(proposal.account)
     units = ("rho",) if proposal.account.rule == Rule.ZCDP else ("epsilon", "delta")

@@ -197,6 +197,7 @@ class TableErrand(Leased):
     class Kind(models.TextChoices):
         INGEST = "ingest", _("Read the upload")
         REPORT = "report", _("Compare with real data")
+        KEYS = "keys", _("Check the keys of a database")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting for a worker")

@@ -15,6 +15,7 @@ from synth_engine.evaluation import criteria
 from synth_engine.evaluation.criteria import Criterion
 from synth_engine.mechanisms import Plan
 from synth_engine.spec import Spec
+from synthweb.datasets import selectors
 from synthweb.datasets import services as datasets
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.models import Dataset, DomainVersion
@@ -56,6 +57,11 @@ class Proposal:
     checks: Release | None = (
         None  # whose figures are measured; None for a run that makes a release
     )
+
+    @property
+    def tables(self) -> tuple[Dataset, ...]:
+        """What is read."""
+        return (self.dataset,)
 
 
 def propose(*, dataset: Dataset, spec: Spec, facts: PublicFacts = NO_FACTS) -> Proposal:
@@ -110,6 +116,11 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
             repair="describe its columns and confirm",
         )
     account = BudgetAccount.objects.filter(coverages__dataset=dataset).first()
+    if (root := selectors.root_above(dataset)) is not None:
+        raise errors.NotReady(
+            f"this is a table of the database of {root.name}",
+            repair="make a release of all of its tables together, from the page of that dataset",
+        )
     if account is None:
         raise errors.NotReady(
             "this dataset has no privacy budget", repair="ask a custodian for one"
@@ -160,7 +171,12 @@ def require_table(dataset: Dataset, version: DomainVersion) -> None:
 
 def require_terms(version: DomainVersion, account: BudgetAccount) -> None:
     """The account fixed who is protected and from what; a description that says otherwise cannot spend from it."""
-    described, paid = Protection.of_version(version), Protection.of_account(account)
+    require_protection(Protection.of_version(version), account)
+
+
+def require_protection(described: Protection, account: BudgetAccount) -> None:
+    """The same, of what a description protects. Errors: RelationMismatch."""
+    paid = Protection.of_account(account)
     if described != paid:
         raise RelationMismatch(
             f"the description protects {described.sentence()}, the budget account {paid.sentence()}; "

@@ -166,7 +166,7 @@ def offered(user: User, chosen: StatedTable | None = None) -> OfferedTables:
         )
         for each in references.of_records(user)
     ]
-    newest = releases.releases_for(user).values_list("code", "name", "created_at")
+    newest = releases.to_draw_from(user).values_list("code", "name", "created_at")
     sampled = [
         (TableChoice(release=code).value, f"{name} ({code}, {at:%Y-%m-%d})")
         for code, name, at in newest[:OFFERED_RELEASES]

@@ -28,7 +28,7 @@ from synthweb.releases import expected, look
 from synthweb.releases import screens as releases
 from synthweb.releases.forms import ComparisonForm
 from synthweb.releases.models import Release
-from synthweb.runs import criteria_fields, public_tables, selectors, stages
+from synthweb.runs import criteria_fields, databases, public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
@@ -96,7 +96,10 @@ class StageLine:
 def method_titles() -> dict[str, str]:
     """The title of every method that a run may have, that of checks with them."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    return titles | {ReleaseCheck.id: ReleaseCheck.title}
+    return titles | {
+        ReleaseCheck.id: ReleaseCheck.title,
+        databases.MECHANISM: gettext("Several tables"),
+    }
 
 
 def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
@@ -110,10 +113,16 @@ def frame(dataset: Dataset, *more: tuple[str, str]) -> dict[str, object]:
 
 def suggested(balance: Balance, domain: Domain) -> dict[str, str]:
     """A usual loss that the account can pay: what the form starts with."""
+    # The δ of that method is none that a sum of ρ counts.
+    if balance.rule == Rule.ZCDP and mechanisms.recommended(domain) == "on-the-map":
+        return {"epsilon": "1", "delta": "0"}
+    return suggested_loss(balance)
+
+
+def suggested_loss(balance: Balance) -> dict[str, str]:
+    """The same, of a method whose δ counts."""
     if balance.rule == Rule.ZCDP:
-        # The δ of that method is none that a sum of ρ counts.
-        needs_delta = mechanisms.recommended(domain) == "on-the-map"
-        return {"epsilon": "1", "delta": "0" if needs_delta else "1e-9"}
+        return {"epsilon": "1", "delta": "1e-9"}
     epsilon, delta = (
         min(USUAL_EPSILON, balance.free.epsilon),
         min(USUAL_DELTA, balance.free.delta),
@@ -247,6 +256,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "price": getattr(run, unit),
         "delta": number_format.delta(run.spec["delta"]),
         "table": StatedTable.from_json(run.prior),
+        "is_database": databases.is_of_database(run),
         "spent": run.charged_at is not None,
         "stages": stage_lines(run),
         "elapsed": _seconds(run.started_at or run.created_at, run.finished_at),

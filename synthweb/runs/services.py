@@ -6,6 +6,7 @@ The order of locks is the same everywhere: run, then dataset, then account, then
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -25,8 +26,9 @@ from synthweb.notifications import services as notifications
 from synthweb.notifications.models import Event
 from synthweb.releases import selectors
 from synthweb.releases.models import Release
-from synthweb.runs import checks, errors, planning, queue, stages, timing
+from synthweb.runs import checks, databases, errors, planning, queue, stages, timing
 from synthweb.runs.checks import CheckRequest
+from synthweb.runs.databases import CheckedKeys, DatabaseProposal
 from synthweb.runs.extras import Extras
 from synthweb.runs.models import (
     CountsErrand,
@@ -41,6 +43,12 @@ from synthweb.runs.planning import NO_FACTS, PublicFacts
 from synthweb.runs.public_tables import StatedTable
 
 State = SynthesisRun.State
+_REQUESTED: dict[str, str] = {
+    TableErrand.Kind.INGEST: "ingest.requested",
+    TableErrand.Kind.REPORT: "report.requested",
+    TableErrand.Kind.KEYS: "keys.requested",
+}
+"""What the audit log calls an errand that is asked for."""
 
 
 def submit(
@@ -110,6 +118,48 @@ def submit_check(
         raise
 
 
+def submit_database(
+    *,
+    steward: User,
+    dataset: Dataset,
+    epsilon: Fraction,
+    delta: Fraction,
+    name: str = "",
+    request_key: str = "",
+) -> SynthesisRun:
+    """Plan a release of the database below `dataset`, hold its price and queue it, in one transaction; the same `request_key` again
+    gives the same run.
+
+    Raises NotReady (a table that is not read, keys that were not checked), InputError, RelationMismatch, or the ledger's Overspend;
+    then nothing is kept."""
+    proposal = databases.propose(dataset=dataset, epsilon=epsilon, delta=delta)
+    if existing := _earlier(steward, request_key):
+        return _same(existing, dataset=dataset, spec=proposal.spec, facts=NO_FACTS)
+    try:
+        with transaction.atomic():
+            return _submit(
+                steward=steward,
+                proposal=proposal,
+                name=name,
+                request_key=request_key,
+                # Forecasts of time are fitted to runs of single tables.
+                expected=None,
+            )
+    except IntegrityError:
+        if existing := _earlier(steward, request_key):  # the same click, sent twice at once
+            return _same(existing, dataset=dataset, spec=proposal.spec, facts=NO_FACTS)
+        raise
+
+
+def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
+    """Have the keys of a confirmed database checked by the confidential worker; its counts are for its steward alone. Errors:
+    NotReady."""
+    asked = databases.CheckedKeys.now(root)
+    return _errand(
+        kind=TableErrand.Kind.KEYS, dataset=root, release=None, actor=actor, extras=asked
+    )
+
+
 def _same_check(run: SynthesisRun, *, release: Release, request: CheckRequest) -> SynthesisRun:
     if run.checks_id != release.pk or not checks.is_same(run.spec, request):
         raise errors.KeyReused(
@@ -148,12 +198,13 @@ def _stored(table: StatedTable | None) -> dict[str, object] | None:
     return None if table is None else table.to_json()
 
 
-def _usual_name(proposal: planning.Proposal) -> str:
+def _usual_name(dataset: Dataset, spec: Spec) -> str:
     """What a run is called that nobody named: `Adult: Bayesian network`, cut to the length that names have."""
     titles = {one["id"]: one["title"] for one in mechanisms.describe()}
-    title = f": {titles.get(proposal.spec.mechanism, proposal.spec.mechanism)}"
+    titles[databases.MECHANISM] = "several tables"
+    title = f": {titles.get(spec.mechanism, spec.mechanism)}"
     longest = SynthesisRun._meta.get_field("name").max_length or 0
-    return proposal.dataset.name[: longest - len(title)] + title
+    return dataset.name[: longest - len(title)] + title
 
 
 def _expected(proposal: planning.Proposal) -> timing.Band:
@@ -170,7 +221,7 @@ def _expected(proposal: planning.Proposal) -> timing.Band:
 def _submit(
     *,
     steward: User,
-    proposal: planning.Proposal,
+    proposal: planning.Proposal | DatabaseProposal,
     name: str,
     request_key: str,
     expected: timing.Band | None,
@@ -184,7 +235,7 @@ def _submit(
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
-        name=names.one_line(name) or _usual_name(proposal),
+        name=names.one_line(name) or _usual_name(proposal.dataset, proposal.spec),
         spec=spec.to_json(),
         prior=_stored(proposal.facts.table),
         criteria=_criteria(proposal.facts),
@@ -200,7 +251,8 @@ def _submit(
         stage=stages.WAIT.name,
     )
     # From here on the file is there until the run is over.
-    datasets.take(dataset=proposal.dataset, run_code=run.code)
+    for table in proposal.tables:
+        datasets.take(dataset=table, run_code=run.code)
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     ledger.hold(
@@ -325,7 +377,7 @@ def _errand(
     dataset: Dataset,
     release: Release | None,
     actor: User,
-    extras: Extras | None = None,
+    extras: Extras | CheckedKeys | None = None,
 ) -> TableErrand:
     if dataset.is_deleted:
         raise errors.NotReady(
@@ -347,7 +399,7 @@ def _errand(
         queue.ring(queue.TABLE_ERRAND, errand.code)
         audit.record(
             actor=actor,
-            action="report.requested" if release else "ingest.requested",
+            action=_REQUESTED[kind],
             target=("release", release.code) if release else ("dataset", dataset.code),
             organisation=dataset.organisation,
         )

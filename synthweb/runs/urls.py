@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.runs import check_views, validation_views, views
+from synthweb.runs import check_views, database_views, validation_views, views
 
 app_name = "runs"
 urlpatterns = [
@@ -17,6 +17,15 @@ urlpatterns = [
     path("runs/<slug:code>/resume/", views.resume, name="resume"),
     path("datasets/<slug:code>/releases/new/", views.new, name="new"),
     path("datasets/<slug:code>/releases/new/estimate/", views.preview, name="estimate"),
+    path("datasets/<slug:code>/tables/", database_views.tables, name="tables"),
+    path("datasets/<slug:code>/tables/document/", database_views.bring, name="bring-database"),
+    path("datasets/<slug:code>/tables/check/", database_views.check_keys, name="check-keys"),
+    path(
+        "datasets/<slug:code>/tables/<slug:table>/remove/",
+        database_views.remove_table,
+        name="remove-table",
+    ),
+    path("datasets/<slug:code>/tables/release/", database_views.new, name="new-database"),
     path("releases/<slug:code>/report/", views.report, name="report"),
     path("releases/<slug:code>/paid/new/", check_views.new, name="check"),
     path("releases/<slug:code>/validation/", validation_views.index, name="validation"),

@@ -31,6 +31,7 @@ from synthweb.releases import screens as release_screens
 from synthweb.releases import selectors as releases
 from synthweb.runs import (
     choices_file,
+    databases,
     errors,
     notices,
     planning,
@@ -248,8 +249,8 @@ def run(request: SignedInRequest, code: str) -> HttpResponse:
 def choices(request: SignedInRequest, code: str) -> HttpResponse:
     """The choices of a run as a file that can be kept and used again."""
     run = selectors.run_for(request.user, code)
-    if run.checks_id:
-        raise Http404("this run makes no release")
+    if run.checks_id or databases.is_of_database(run):
+        raise Http404("this run has no choices of one table")
     response = JsonResponse(choices_file.document_of(run), json_dumps_params={"indent": 2})
     response["Content-Disposition"] = f'attachment; filename="{run.code}-choices.json"'
     return response
@@ -286,7 +287,7 @@ def resume(request: SignedInRequest, code: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def report(request: SignedInRequest, code: str) -> HttpResponse:
     """Ask for a comparison, and watch it being made; the release's own page shows it."""
-    release = releases.release_for(request.user, code, Need.COMPARE)
+    release = releases.release_for(request.user, code, Need.COMPARE, tables="any")
     posted = request.POST if request.method == "POST" else None
     form = release_screens.comparison_form(release, posted)
     if request.method == "POST" and form.is_valid():

@@ -8,9 +8,14 @@ error and never its text, which could quote what the error met.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from django.conf import settings
@@ -25,23 +30,35 @@ from django.db.models.functions import Now
 
 from synth_engine import formats, mechanisms, pipeline, watching
 from synth_engine.domain import Domain
-from synth_engine.errors import InputError, PrivacyError, SynthError, VerificationError
+from synth_engine.domain.database import Database
+from synth_engine.errors import (
+    InputError,
+    PrivacyError,
+    SynthError,
+    TableError,
+    VerificationError,
+)
 from synth_engine.evaluation import paid_figures
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.plans.release_check import CheckPlan
+from synth_engine.relational import files as database_files
+from synth_engine.relational.answers import DatabaseAnswers
+from synth_engine.relational.plan import MECHANISM, DatabasePlan
 from synth_engine.spec import Spec
 from synthweb.datasets import preview_store, selectors, vault
 from synthweb.datasets import services as datasets
-from synthweb.datasets.models import Dataset, Preview
+from synthweb.datasets.models import DatabaseVersion, Dataset, Preview
 from synthweb.ledger import services as ledger
 from synthweb.lib.language import in_english
 from synthweb.notifications.models import Event
+from synthweb.releases import databases as released_databases
 from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import (
     artefacts,
     checks,
+    databases,
     errors,
     failpoints,
     lease,
@@ -118,18 +135,26 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
         # Before the charge, because a full disk afterwards
         # would lose answers that are paid for.
         with artefacts.reserved(plan.answers_bytes()) as room:
-            answers = _charge_and_measure(run, grip, plan, progress)
+            answers = (
+                _charge_and_measure_database(run, grip, plan, progress)
+                if isinstance(plan, DatabasePlan)
+                else _charge_and_measure(run, grip, plan, progress)
+            )
             failpoints.reach(failpoints.BEFORE_STORE)
             _store(run, grip, answers, progress, room)
         failpoints.reach(failpoints.AFTER_MEASURE)
-    if isinstance(plan, CheckPlan):
+    if isinstance(plan, DatabasePlan):
+        _publish_database(run, grip, plan, progress)
+    elif isinstance(plan, CheckPlan):
         _publish_check(run, grip, plan, progress)
     else:
         _publish(run, grip, plan, progress)
     return None
 
 
-def _replan(run: SynthesisRun) -> Plan:
+def _replan(run: SynthesisRun) -> Plan | DatabasePlan:
+    if databases.is_of_database(run):
+        return databases.replan(run)
     if run.checks is not None:
         return checks.replan(run)
     # With its public table: one that was deleted is refused here, before anything is spent.
@@ -141,7 +166,7 @@ def _replan(run: SynthesisRun) -> Plan:
     )
 
 
-def _check_plan(run: SynthesisRun, plan: Plan) -> None:
+def _check_plan(run: SynthesisRun, plan: Plan | DatabasePlan) -> None:
     """The hold pays for the plan that was shown; a newer engine may plan otherwise, and then nothing is spent."""
     if plan.digest != run.plan_digest:
         raise PrivacyError(
@@ -151,11 +176,36 @@ def _check_plan(run: SynthesisRun, plan: Plan) -> None:
 
 def _check_table(run: SynthesisRun) -> None:
     """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one."""
-    table = selectors.table_of_run(run.code)
-    if table is not None and table.vault_name != run.dataset.vault_name:
-        raise PrivacyError(
-            "the table was replaced after this run was submitted; submit it again"
-        )
+    for taken in selectors.tables_of_run(run.code):
+        if taken.table.vault_name != taken.table.dataset.vault_name:
+            raise PrivacyError(
+                "the table was replaced after this run was submitted; submit it again"
+            )
+
+
+def _charge_and_measure_database(
+    run: SynthesisRun, grip: lease.Lease, plan: DatabasePlan, progress: Progress
+) -> DatabaseAnswers:
+    """As `_charge_and_measure`, of all tables of a database."""
+    _check_table(run)
+    with _opened_tables(databases.version_of(run)) as files:
+        pipeline.require_database(files, database=plan.database)
+        failpoints.reach(failpoints.BEFORE_CHARGE)
+        _charge(run, grip, progress)
+        failpoints.reach(failpoints.AFTER_CHARGE)
+        return pipeline.measure_database(files, plan=plan, progress=progress)
+
+
+@contextlib.contextmanager
+def _opened_tables(version: DatabaseVersion) -> Iterator[dict[str, pipeline.TableFile]]:
+    """The tables of a confirmed database, each opened as `vault.open_table` does, by their names."""
+    with contextlib.ExitStack() as opened:
+        files = {}
+        for name, code in version.datasets.items():
+            dataset = Dataset.objects.get(code=code)
+            path = opened.enter_context(vault.open_table(dataset.vault_name))
+            files[name] = pipeline.TableFile(path=path, **_form(dataset))
+        yield files
 
 
 def _charge_and_measure(
@@ -214,7 +264,7 @@ def _form(dataset: Dataset) -> Form:
 def _store(
     run: SynthesisRun,
     grip: lease.Lease,
-    answers: Answers,
+    answers: Answers | DatabaseAnswers,
     progress: Progress,
     room: artefacts.Reservation,
 ) -> None:
@@ -286,16 +336,50 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
     failpoints.reach(failpoints.DURING_FIT)
     with watching.watched(lambda share: progress(stages.FIT.name, share)):
         model = plan.fit(answers)
-    progress(stages.PUBLISH.name, 0.0)
-    with transaction.atomic():
-        # The fence first: it locks the row, so that a cancellation comes before or after this.
-        lease.write(grip, states=(State.MEASURED,), progress=1.0)
-        release = releases.publish(
+    release = _finish(
+        run,
+        grip,
+        progress,
+        publish=partial(
+            releases.publish, origin=_origin(run), plan=plan, answers=answers, model=model
+        ),
+    )
+    _ask_for_first_look(release)
+
+
+def _publish_database(
+    run: SynthesisRun, grip: lease.Lease, plan: DatabasePlan, progress: Progress
+) -> None:
+    """The same of a database; its first rows are generated here, because they need no room of their own."""
+    answers = artefacts.get_database(name=run.answers_name, digest=run.answers_digest)
+    progress(stages.FIT.name, 0.0)
+    with watching.watched(lambda share: progress(stages.FIT.name, share)):
+        model = plan.fit(answers)
+    shown = released_databases.first_rows(model)
+    _finish(
+        run,
+        grip,
+        progress,
+        publish=partial(
+            released_databases.publish,
             origin=_origin(run),
             plan=plan,
             answers=answers,
             model=model,
-        )
+            shown=shown,
+        ),
+    )
+
+
+def _finish(
+    run: SynthesisRun, grip: lease.Lease, progress: Progress, *, publish: Callable[[], Release]
+) -> Release:
+    """Publish the release, and end its run, in one fenced transaction."""
+    progress(stages.PUBLISH.name, 0.0)
+    with transaction.atomic():
+        # The fence first: it locks the row, so that a cancellation comes before or after this.
+        lease.write(grip, states=(State.MEASURED,), progress=1.0)
+        release = publish()
         lease.write(
             grip,
             states=(State.MEASURED,),
@@ -308,7 +392,7 @@ def _publish(run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progres
             run=run, stage=stages.PUBLISH.name, text="The release is ready."
         )
         services.notify_end(run, Event.RUN_FINISHED)
-    _ask_for_first_look(release)
+    return release
 
 
 def _publish_check(
@@ -437,6 +521,10 @@ def table_errand(*, code: str) -> None:
                 _end_errand(errand, grip, failure=GAVE_UP)
             elif errand.kind == TableErrand.Kind.INGEST:
                 _ingest(errand, grip)
+            elif errand.kind == TableErrand.Kind.KEYS:
+                _check_keys(errand, grip)
+            elif errand.release is not None and errand.release.mechanism == MECHANISM:
+                _report_database(errand, errand.release, grip)
             else:
                 _report(errand, grip)
         except errors.LeaseLost:
@@ -506,6 +594,47 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
             )
     progress.check()
     preview_store.put(dataset, Preview.Kind.REPORT, release.code, report)
+    _end_errand(errand, grip)
+
+
+def _check_keys(errand: TableErrand, grip: lease.Lease) -> None:
+    """What is wrong with the keys of a database, for its steward alone; the errand fails of what a run would refuse."""
+    root, progress = errand.dataset, Progress(grip)
+    progress(stages.OPEN.name, 0.0)
+    version = DatabaseVersion.objects.get(root=root, number=errand.extras["version"])
+    database = Database.from_json(version.document)
+    with _opened_tables(version) as files:
+        pipeline.require_database(files, database=database)
+        faults = pipeline.key_faults(files, database=database, progress=progress)
+    progress.check()
+    counted = {name: asdict(each) for name, each in faults.items()}
+    preview_store.put(root, Preview.Kind.KEYS, "", {"tables": counted})
+    repeated = next((name for name, each in faults.items() if each.repeated), None)
+    if repeated is None:
+        return _end_errand(errand, grip)
+    error = TableError(
+        f"table {repeated!r} has a key more than once, or rows without one",
+        repair="give each row a key of its own, or name the column of the table's unique keys",
+        column=database.table(repeated).key,
+    )
+    return _end_errand(errand, grip, failure={"code": "input", "text": error.text})
+
+
+def _report_database(errand: TableErrand, release: Release, grip: lease.Lease) -> None:
+    """A released database compared with the real one over joins: not private, for stewards alone, short-lived."""
+    root, progress = errand.dataset, Progress(grip)
+    progress(stages.OPEN.name, 0.0)
+    version = databases.version_of(release.run)
+    model = released_databases.model_of(release)
+    frames = model.tables(
+        released_databases.units_of(release, None), seed=f"report/{release.code}"
+    )
+    with tempfile.TemporaryDirectory() as folder, _opened_tables(version) as files:
+        generated = Path(folder) / "generated"
+        database_files.write(model.database, frames, generated)
+        report = pipeline.compare_databases(files, generated, database=model.database)
+    progress.check()
+    preview_store.put(root, Preview.Kind.REPORT, release.code, report)
     _end_errand(errand, grip)
 
 

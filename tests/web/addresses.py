@@ -86,6 +86,8 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "sample_code": scene.sample.code,
         "grant": ReleaseGrant.objects.get(release=scene.release, analyst=scene.reader).pk,
         "kind": "csv",
+        "form": "csv",
+        "table": scene.fresh.code,
         "sheet": "commutes-all",
         "edition": _edition(scene),
         "token": PUBLIC_TOKEN,

@@ -27,6 +27,10 @@ POST   datasets/                                     spend
 DELETE datasets/<slug:code>/                         spend
 GET    datasets/<slug:code>/                         read
 PATCH  datasets/<slug:code>/                         spend
+GET    datasets/<slug:code>/tables/                  read
+POST   datasets/<slug:code>/tables/                  spend
+PUT    datasets/<slug:code>/tables/document/         spend
+POST   datasets/<slug:code>/tables/runs/             spend
 GET    datasets/<slug:code>/domain/                  read
 PUT    datasets/<slug:code>/domain/                  spend
 GET    datasets/<slug:code>/domain/<int:number>/     read
@@ -86,6 +90,8 @@ POST   releases/<slug:code>/grants/                  share
 DELETE releases/<slug:code>/grants/<str:username>/   share
 PUT    releases/<slug:code>/licence/                 share
 GET    releases/<slug:code>/marginals/               read
+GET    releases/<slug:code>/tables/                  read
+GET    releases/<slug:code>/tables.zip               read
 GET    releases/<slug:code>/bundle.zip               read
 GET    releases/<slug:code>/datacite.json            read
 GET    releases/<slug:code>/marginals.csv            read

@@ -137,6 +137,9 @@ GET    releases/side-by-side/                                        302    200 
 GET    releases/<slug:code>/                                         302    404    404    200    200    200    200    200
 POST   releases/<slug:code>/                                         302    404    404    403    200    403    403    403
 GET    releases/<slug:code>/look/                                    302    404    404    200    200    403    403    403
+GET    releases/<slug:code>/database/                                302    404    404    404    404    403    403    403
+GET    releases/<slug:code>/database/schema.sql                      302    404    404    404    404    403    403    403
+GET    releases/<slug:code>/database/tables.<slug:form>              302    404    404    404    404    403    403    403
 GET    releases/<slug:code>/recreate.py                              302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/network/                                 302    404    404    200    200    200    200    200
 GET    releases/<slug:code>/measured/                                302    404    404    200    200    200    200    200
@@ -213,6 +216,16 @@ GET    datasets/<slug:code>/releases/new/                            302    404 
 POST   datasets/<slug:code>/releases/new/                            302    404    404    404    200    403    403    403
 GET    datasets/<slug:code>/releases/new/estimate/                   302    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/releases/new/estimate/                   302    404    404    404    200    403    403    403
+GET    datasets/<slug:code>/tables/                                  302    404    404    404    200    403    403    403
+POST   datasets/<slug:code>/tables/                                  302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/tables/document/                         302    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/tables/document/                         302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/tables/check/                            302    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/tables/check/                            302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/tables/<slug:table>/remove/              302    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/tables/<slug:table>/remove/              302    404    404    404    404    403    403    403
+GET    datasets/<slug:code>/tables/release/                          302    404    404    404    200    403    403    403
+POST   datasets/<slug:code>/tables/release/                          302    404    404    404    200    403    403    403
 GET    releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 POST   releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/marginals.csv                             302    404    404    200    200    403    403    403
@@ -258,6 +271,12 @@ GET    api/v1/mechanisms/                                            401    200 
 GET    api/v1/datasets/                                              401    200    403    403    200    200    200    200
 POST   api/v1/datasets/                                              401    400    403    403    400    403    403    403
 GET    api/v1/datasets/<slug:code>/                                  401    404    404    404    200    200    200    200
+GET    api/v1/datasets/<slug:code>/tables/                           401    404    404    404    200    403    403    403
+POST   api/v1/datasets/<slug:code>/tables/                           401    404    404    404    409    403    403    403
+GET    api/v1/datasets/<slug:code>/tables/document/                  401    405    405    405    405    405    405    405
+PUT    api/v1/datasets/<slug:code>/tables/document/                  401    404    404    404    422    403    403    403
+GET    api/v1/datasets/<slug:code>/tables/runs/                      401    405    405    405    405    405    405    405
+POST   api/v1/datasets/<slug:code>/tables/runs/                      401    404    404    404    409    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/                           401    404    404    404    200    200    200    200
 PUT    api/v1/datasets/<slug:code>/domain/                           401    404    404    404    201    403    403    403
 GET    api/v1/datasets/<slug:code>/domain/draft/                     401    404    404    404    200    403    403    403
@@ -326,6 +345,8 @@ GET    api/v1/releases/<slug:code>/marginals.parquet                 401    404 
 GET    api/v1/releases/<slug:code>/report.html                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/report.json                       401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/datacite.json                     401    404    404    200    200    403    403    403
+GET    api/v1/releases/<slug:code>/tables/                           401    404    404    404    404    403    403    403
+GET    api/v1/releases/<slug:code>/tables.zip                        401    404    404    404    404    403    403    403
 GET    api/v1/releases/<slug:code>/bundle.zip                        401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/criteria/                         401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/paid/                             401    404    404    200    200    403    403    403
@@ -409,6 +430,12 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "reference": played.reference.code,
         "column": "region",
     },
+    # The dataset that asks for itself is in no database.
+    "POST api/v1/datasets/<slug:code>/tables/": lambda played, _: {
+        "dataset": played.dataset.code
+    },
+    "PUT api/v1/datasets/<slug:code>/tables/document/": lambda *_: scene.DOMAIN,
+    "POST api/v1/datasets/<slug:code>/tables/runs/": lambda *_: {"epsilon": "0.1"},
     "POST api/v1/releases/<slug:code>/paid/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/paid/price/": lambda *_: CHECK,
     "POST api/v1/releases/<slug:code>/validations/": lambda *_: CHECK,
@@ -424,7 +451,10 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     },
 }
 CHECK = {"figures": [{"kind": "distance", "columns": ["age"]}], "epsilon": "0.1"}
-QUERIES = {"PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook."}
+QUERIES = {
+    "PUT api/v1/datasets/<slug:code>/domain/": "?because=The+codebook.",
+    "PUT api/v1/datasets/<slug:code>/tables/document/": "?because=The+codebook.",
+}
 UNWATCHED = {
     "accounts.user",
     "sessions.session",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from synthweb.datasets.services import databases
 from synthweb.datasets.services.describing import (
     DraftChanges,
     Imported,
@@ -45,6 +46,7 @@ __all__ = [
     "check_columns",
     "confirm_domain",
     "constrain",
+    "databases",
     "declare_domain",
     "delete",
     "delete_template",

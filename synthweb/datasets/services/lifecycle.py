@@ -187,7 +187,9 @@ def _check_free(dataset: Dataset) -> None:
 
 
 def _refuse_open_runs(dataset: Dataset) -> None:
-    if dataset.runs.filter(state__in=dataset.runs.model.OPEN).exists():
+    # A run of a database reads the files of all of its tables.
+    paying = selectors.root_above(dataset) or dataset
+    if paying.runs.filter(state__in=paying.runs.model.OPEN).exists():
         raise Conflict(
             "a run of this dataset is not over", repair="wait for it or cancel it first"
         )

@@ -53,7 +53,8 @@ def in_force(dataset: Dataset) -> TableVersion:
 
 @transaction.atomic
 def take(*, dataset: Dataset, run_code: str) -> TableVersion:
-    """Note which version a run is submitted for, and see that it is there: called in the submission's transaction."""
+    """Note which version a run is submitted for, and see that it is there: called in the submission's transaction, for each table of
+    a database once."""
     held = locked(dataset)
     if held.is_deleted:
         raise Conflict("this dataset was deleted", repair="submit the run for another one")
