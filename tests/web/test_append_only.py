@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, models, transaction
 
 from synthweb.audit import services as audit
 from synthweb.audit.models import AuditEntry
-from synthweb.datasets.models import DomainBasis, DomainVersion
+from synthweb.datasets.models import DatabaseVersion, DomainBasis, DomainVersion
 from synthweb.ledger.models import (
     BudgetApproval,
     BudgetRequest,
@@ -31,6 +31,7 @@ TABLES = [
     LedgerEntry,
     DomainVersion,
     DomainBasis,
+    DatabaseVersion,
     Coverage,
     BudgetApproval,
     GrantPolicy,
@@ -55,6 +56,9 @@ def written(db):
     EarmarkEnd.objects.create(earmark=earmark, actor="system")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
+    DatabaseVersion.objects.create(
+        root=version.dataset, number=1, document={}, datasets={}, confirmed_by=who.steward
+    )
     release = Release.objects.create(
         dataset=version.dataset,
         account=Coverage.objects.get().account,
