@@ -7,6 +7,10 @@ RUN python -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir --disab
 FROM python:3.12-slim
 ARG UID=1000
 ARG GID=1000
+# pg_dump and pg_restore, for backups.
+RUN apt-get update -qq \
+    && apt-get install -y -qq --no-install-recommends postgresql-client \
+    && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid "$GID" synthweb \
     && useradd --uid "$UID" --gid "$GID" --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin synthweb \
     && install -d -o synthweb -g synthweb -m 0700 /data /data/vault /data/previews /data/artefacts /data/run /data/spool

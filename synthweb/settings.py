@@ -50,6 +50,10 @@ CONTENT_KEY_FILE = Path(
 SIGNING_PRIVATE_KEY_FILE = Path(
     env.str("SYNTHWEB_SIGNING_PRIVATE_KEY_FILE", default=str(KEY_DIR / "web" / "signing.key"))
 )
+# The public key, age1…, that `manage.py backup` encrypts to; its private half is kept elsewhere.
+BACKUP_RECIPIENT = env.str("SYNTHWEB_BACKUP_RECIPIENT", default="")
+# Where signed checkpoints are kept that the database must hold before an account spends; none: not looked at.
+CHECKPOINT_DIR = env.str("SYNTHWEB_CHECKPOINTS", default="")
 
 
 # --- Django -----------------------------------------------------------------------------------------------------
@@ -87,6 +91,7 @@ INSTALLED_APPS = [
     "synthweb.ledger",
     "synthweb.releases",
     "synthweb.runs",
+    "synthweb.backups",
     "synthweb.pages",
     "synthweb.api",
 ]

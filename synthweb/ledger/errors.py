@@ -5,6 +5,7 @@ Conflict
     ├── Overspend          the account has less left than asked; `remaining` and `requested` are exact
     ├── Earmarked          what is left is set aside for a purpose
     ├── YearlyLimitReached the account has a limit for this calendar year
+    ├── OlderThanCheckpoint  a signed checkpoint is ahead of the account: its database was set back
     ├── AlreadyResolved    the hold was charged or released before, the other way
     ├── NothingHeld        there is no hold of that run
     ├── DifferentHold      the run holds something else already
@@ -58,6 +59,12 @@ class YearlyLimitReached(LedgerConflict):
     """The account has a limit for this calendar year."""
 
     code = "yearly-limit-reached"
+
+
+class OlderThanCheckpoint(LedgerConflict):
+    """A signed checkpoint that was kept elsewhere names an entry that the account does not have."""
+
+    code = "older-than-checkpoint"
 
 
 class AlreadyResolved(LedgerConflict):

@@ -19,7 +19,7 @@ from synthweb.accounts.models import Organisation, Role, User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
-from synthweb.ledger import lapses, movements, selectors, yearly_limits
+from synthweb.ledger import lapses, movements, selectors, stored_checkpoints, yearly_limits
 from synthweb.ledger.amounts import ATTO, MAX_COLUMN_VALUE, Amount, short_text
 from synthweb.ledger.errors import (
     AlreadyApproved,
@@ -307,6 +307,7 @@ def hold(
             )
         return before
     yearly_limits.require(locked, price)
+    stored_checkpoints.require(locked)
     if not movements.move(locked, held=price):
         raise Overspend(
             remaining=selectors.balance(locked).free, requested=price, rule=locked.rule

@@ -28,6 +28,10 @@ MAY_KNOW = {
     "beat": set(),
     "migrate": set(),
 }
+# It copies all of an installation, and writes nothing that is not encrypted.
+MAY_KNOW["backup"] = set().union(*MAY_KNOW.values())
+OWNERS = ("migrate", "backup")
+"""Who connects as the owner of the tables: whoever changes them, and whoever copies all of them."""
 
 
 def _local(name: str) -> list[str]:
@@ -66,7 +70,7 @@ def test_nobody_knows_more_keys_than_they_must(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(MAY_KNOW))
 def test_a_service_lacks_exactly_the_private_keys_that_are_withheld_locally(name: str) -> None:
-    if name == "migrate":
+    if name in OWNERS:
         return
     local = {
         process.name: process
@@ -79,7 +83,7 @@ def test_a_service_lacks_exactly_the_private_keys_that_are_withheld_locally(name
 def test_only_the_web_has_djangos_secret() -> None:
     for name in MAY_KNOW:
         environment = SERVICES[name]["environment"]
-        assert ("SYNTHWEB_SECRET_KEY_FILE" in environment) == (name == "web")
+        assert ("SYNTHWEB_SECRET_KEY_FILE" in environment) == (name in ("web", "backup"))
         assert ("SYNTHWEB_SECRET_KEY" in environment) == (name != "web")
 
 
@@ -91,14 +95,14 @@ def test_every_service_of_ours_speaks_to_postgres_and_redis() -> None:
         assert environment["SYNTHWEB_DEMO_USERS"].endswith(":-false}")
 
 
-def test_only_migrations_connect_as_the_owner_of_the_tables() -> None:
+def test_only_migrations_and_backups_connect_as_the_owner_of_the_tables() -> None:
     for name in MAY_KNOW:
         environment = SERVICES[name]["environment"]
-        owns = name == "migrate"
+        owns = name in OWNERS
         role = "synthweb" if owns else environment["DATABASE_URL"].split("//")[1].split(":")[0]
         assert environment["DATABASE_URL"].startswith(f"postgres://{role}:")
         assert (role == SERVICES["postgres"]["environment"]["POSTGRES_USER"]) is owns
-        assert ("SYNTHWEB_APPLICATION_PASSWORD" in environment) is owns
+        assert ("SYNTHWEB_APPLICATION_PASSWORD" in environment) is (name == "migrate")
         assert ("POSTGRES_PASSWORD" in str(environment)) is owns
     assert SERVICES["web"]["environment"]["DATABASE_URL"].startswith(
         f"postgres://{SERVICES['migrate']['environment']['SYNTHWEB_APPLICATION_ROLE']}:"
@@ -168,8 +172,20 @@ def test_every_service_that_stays_says_whether_it_is_well(name: str) -> None:
 
 def test_what_the_web_writes_has_a_volume() -> None:
     mounted = {volume.split(":")[1] for volume in SERVICES["web"]["volumes"]}
+    checkpoints = "${SYNTHWEB_CHECKPOINTS_FOLDER:-./checkpoints}:/checkpoints:ro"
+    mounted.discard(checkpoints.split(":")[1])
+    assert checkpoints in SERVICES["web"]["volumes"]
     assert mounted == {"/data/vault", "/data/previews", "/data/spool"}
     assert all(f" {folder}" in DOCKERFILE for folder in mounted)
+
+
+def test_the_service_of_backups_reads_and_changes_nothing() -> None:
+    service = SERVICES["backup"]
+    data = [volume for volume in service["volumes"] if "/data/" in volume]
+    assert len(data) == 3
+    assert all(volume.endswith(":ro") for volume in data)
+    assert service["profiles"] == ["backup"]
+    assert "postgresql-client" in DOCKERFILE
 
 
 def test_redis_keeps_nothing_and_evicts_nothing() -> None:

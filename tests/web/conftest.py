@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
 from tests.cast import Cast
+from tests.environment import WORKER
 from tests.web.desk import Desk, ready
 
 
@@ -23,3 +27,19 @@ def places(settings: Settings, tmp_path: Path) -> None:
 def desk(browser: Callable[..., Client], cast: Cast) -> Desk:
     """The describe page of a table that was read, as its steward works it."""
     return Desk(browser(cast.steward), ready(cast))
+
+
+@pytest.fixture
+def empty_database(tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database beside that of the tests, on the same kind of server, and of this worker alone."""
+    if connection.vendor == "sqlite":
+        yield f"sqlite:///{tmp_path / 'old.sqlite3'}"
+        return
+    name = f"upgraded_{WORKER}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+    try:
+        yield os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
+    finally:
+        with contextlib.suppress(Exception), connection.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")

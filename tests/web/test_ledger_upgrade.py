@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from synthweb.local.paths import REPOSITORY
-from tests.environment import WORKER
 from tests.web import old_database_rows as rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database beside that of the tests, on the same kind of server, and of this worker alone."""
-    if connection.vendor == "sqlite":
-        yield f"sqlite:///{tmp_path / 'old.sqlite3'}"
-        return
-    name = f"upgraded_{WORKER}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-    try:
-        yield os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{name}"
-    finally:
-        with contextlib.suppress(Exception), connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def upgraded(address: str, *, rows_file: Path | None = None) -> dict[str, Any]:
@@ -62,9 +42,9 @@ def upgraded(address: str, *, rows_file: Path | None = None) -> dict[str, Any]:
 
 
 def test_a_database_of_the_version_before_keeps_its_chains_its_triggers_and_goes_on(
-    empty: str,
+    empty_database: str,
 ) -> None:
-    found = upgraded(empty)
+    found = upgraded(empty_database)
     assert found["version"] == (
         "sqlite"
         if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
@@ -88,10 +68,13 @@ def test_a_database_of_the_version_before_keeps_its_chains_its_triggers_and_goes
 
 
 def test_an_entry_changed_before_the_upgrade_is_found_after_it(
-    empty: str, tmp_path: Path
+    empty_database: str, tmp_path: Path
 ) -> None:
     changed = tmp_path / "rows.json"
     changed.write_text(
         rows.PATH.read_text().replace('"reason": "Agreed."', '"reason": "Agreed!"')
     )
-    assert any("was changed" in fault for fault in upgraded(empty, rows_file=changed)["faults"])
+    assert any(
+        "was changed" in fault
+        for fault in upgraded(empty_database, rows_file=changed)["faults"]
+    )

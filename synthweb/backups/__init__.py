@@ -1,0 +1,1 @@
+"""One encrypted file that holds all of an installation: database, tables, answers and keys, together."""

@@ -1,0 +1,48 @@
+"""`manage.py restore FILE --key KEYFILE`: put a backup into an installation that has nothing yet, and check the result.
+
+Afterwards every hash chain and every key is tried. With --against, signed checkpoints that were kept elsewhere are looked for:
+an account whose checkpoint is missing was spent from after the backup, and must not spend.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import pyrage
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from synthweb.backups import services
+from synthweb.backups.errors import BackupError
+from synthweb.datasets import files
+
+
+class Command(BaseCommand):
+    help = "Restore a backup to an empty database and empty folders, and verify it."
+    # There are no tables yet that checks could look at.
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--key", type=Path, required=True, help="the file of the private key"
+        )
+        parser.add_argument("--against", type=Path, nargs="+", default=[], metavar="CHECKPOINT")
+
+    def handle(
+        self, *_args: Any, file: Path, key: Path, against: list[Path], **_options: Any
+    ) -> None:
+        try:
+            identity = pyrage.x25519.Identity.from_str(files.read_key(key))
+        except (files.StorageError, pyrage.IdentityError):
+            raise CommandError(f"{key} is no file of a private key", returncode=2) from None
+        try:
+            manifest = services.restore(file, identity=identity)
+        except (BackupError, OSError) as problem:
+            raise CommandError(str(problem), returncode=1) from None
+        self.stdout.write(f"Restored: the backup of {manifest['at']}.")
+        verification = ["--against", *map(str, against)] if against else []
+        call_command("verify_ledger", *verification, stdout=self.stdout)
+        call_command("check_keys", stdout=self.stdout)

@@ -1,0 +1,233 @@
+"""A backup is restored to an installation that has nothing, and the result proves itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyrage
+import pytest
+from django.core.management import CommandError, call_command
+
+from synthweb.backups import archive, services
+from synthweb.backups.errors import BackupError
+from synthweb.ledger import checkpoints as checkpoint_documents
+from synthweb.ledger.errors import OlderThanCheckpoint
+from synthweb.ledger.models import LedgerEntry
+from synthweb.lib import signatures
+from synthweb.local import keys
+from synthweb.local.paths import REPOSITORY
+from synthweb.runs import worker
+from tests.cast import Cast
+from tests.web import scene
+from tests.web.ledger_setup import dataset, granted, hold, people
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PLACES = ("vault", "artefacts", "previews")
+
+
+@pytest.fixture
+def installation(tmp_path: Path, settings: Any) -> Path:
+    """Folders and keys of this test's own."""
+    here = tmp_path / "before"
+    keys.make(here / "keys")
+    settings.VAR_DIR, settings.KEY_DIR = here, here / "keys"
+    settings.VAULT_DIR, settings.ARTEFACT_DIR, settings.PREVIEW_DIR = (
+        here / name for name in PLACES
+    )
+    for name, file in services.KEYS.items():
+        setattr(settings, file, here / name)
+    return here
+
+
+@pytest.fixture
+def identity(tmp_path: Path) -> pyrage.x25519.Identity:
+    """The private half, in `KEY` as well."""
+    made = pyrage.x25519.Identity.generate()
+    (tmp_path / "KEY").write_text(f"# made by age-keygen\n{made}\n")
+    return made
+
+
+@pytest.fixture
+def backup(installation: Path, cast: Cast, identity: pyrage.x25519.Identity) -> Iterator[Path]:
+    """Of an installation with a table, a charge, stored answers and a release."""
+    made = scene.funded(cast)
+    worker.synthesize(code=scene.submit(steward=cast.steward, dataset=made).code)
+    file = installation.parent / "copy.age"
+    call_command("backup", str(file), to=str(identity.to_public()))
+    yield file
+
+
+def restored(backup: Path, address: str, *, key: Path, place: str = "after") -> Any:
+    """What the command says that restores to folders which are not there yet."""
+    names = ("DATABASE_URL", "SYNTHWEB_VAR", "DJANGO_SETTINGS_MODULE", "SYNTHWEB_SECRET_KEY")
+    given = (address, str(backup.parent / place), "synthweb.settings", "x" * 60)
+    # The folders of the tests must not be those of what is restored.
+    own = {name: text for name, text in os.environ.items() if not name.startswith("SYNTHWEB_")}
+    command = [sys.executable, "manage.py", "restore", str(backup), "--key", str(key)]
+    return subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env=own | dict(zip(names, given, strict=True)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_a_restored_installation_verifies_its_chains_and_opens_its_tables(
+    backup: Path, installation: Path, empty_database: str
+) -> None:
+    done = restored(backup, empty_database, key=backup.parent / "KEY")
+    assert done.returncode == 0, done.stderr
+    assert "BROKEN" not in done.stdout and "LOST" not in done.stdout
+    assert f"{LedgerEntry.objects.count():>8} entries" in done.stdout
+    after = backup.parent / "after"
+    for part in (*PLACES, "keys"):
+        before = {path.name: path.read_bytes() for path in _files(installation / part)}
+        assert before
+        assert before == {path.name: path.read_bytes() for path in _files(after / part)}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in _files(after))
+    # A second time the database is not empty, and nothing is touched.
+    again = restored(backup, empty_database, key=backup.parent / "KEY")
+    assert again.returncode == 1
+    assert "the database is not empty" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_restore_that_cannot_be_whole_changes_nothing(
+    backup: Path, empty_database: str
+) -> None:
+    other = backup.parent / "OTHER"
+    other.write_text(f"{pyrage.x25519.Identity.generate()}\n")
+    damaged = backup.with_name("damaged.age")
+    content = bytearray(backup.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    short = backup.with_name("short.age")
+    short.write_bytes(backup.read_bytes()[:-1000])
+    for file, key in (
+        (backup, other),
+        (damaged, backup.parent / "KEY"),
+        (short, backup.parent / "KEY"),
+    ):
+        done = restored(file, empty_database, key=key)
+        assert done.returncode == 1
+        assert "damaged or incomplete, or was made for another key" in done.stderr
+    assert not _files(backup.parent / "after")
+    # Keys of another installation are there.
+    keys.make(backup.parent / "taken" / "keys")
+    done = restored(backup, empty_database, key=backup.parent / "KEY", place="taken")
+    assert done.returncode == 1
+    assert "belongs to another installation" in done.stderr
+    assert not _files(backup.parent / "taken" / "vault")
+
+
+def test_a_backup_needs_a_public_key_and_overwrites_nothing(
+    installation: Path, identity: pyrage.x25519.Identity
+) -> None:
+    file = installation.parent / "copy.age"
+    with pytest.raises(CommandError, match="no public key"):
+        call_command("backup", str(file), to="age1nonsense")
+    assert not file.exists()
+    call_command("backup", str(file), to=str(identity.to_public()))
+    assert file.stat().st_mode & 0o077 == 0
+    with pytest.raises(CommandError, match="never overwritten"):
+        call_command("backup", str(file), to=str(identity.to_public()))
+
+
+def test_a_failure_while_a_backup_is_written_leaves_no_file(
+    installation: Path, identity: pyrage.x25519.Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_path: Path) -> None:
+        raise BackupError("pg_dump failed: no connection")
+
+    monkeypatch.setattr("synthweb.backups.database.dump", fail)
+    with pytest.raises(CommandError, match="no connection"):
+        call_command("backup", str(installation.parent), to=str(identity.to_public()))
+    assert [path.name for path in installation.parent.glob("*.age*")] == []
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../beside", "keys/../../beside"])
+def test_names_that_lead_elsewhere_are_refused(
+    tmp_path: Path, identity: pyrage.x25519.Identity, name: str
+) -> None:
+    sealed = tmp_path / "sealed.age"
+    with sealed.open("wb") as out:
+        archive.write(
+            out, recipient=identity.to_public(), fill=lambda writer: writer.add(name, b"x")
+        )
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with sealed.open("rb") as file, pytest.raises(BackupError, match="no part of a backup"):
+        archive.read(file, identity=identity, folder=folder)
+    assert not _files(folder)
+
+
+def test_a_file_larger_than_a_pipe_comes_back(
+    tmp_path: Path, identity: pyrage.x25519.Identity
+) -> None:
+    content = os.urandom(3 << 20)
+    (tmp_path / "large").write_bytes(content)
+
+    def fill(writer: archive.Writer) -> None:
+        writer.add_file("vault/large", tmp_path / "large")
+        writer.finish({"at": "now"})
+
+    sealed, folder = tmp_path / "sealed.age", tmp_path / "folder"
+    folder.mkdir()
+    with sealed.open("wb") as out:
+        archive.write(out, recipient=identity.to_public(), fill=fill)
+    with sealed.open("rb") as file:
+        assert archive.read(file, identity=identity, folder=folder)["at"] == "now"
+    assert (folder / "vault" / "large").read_bytes() == content
+
+
+# --- a database that is older than what is kept outside -------------------------------------------------------------------
+@pytest.fixture
+def checkpoints(tmp_path: Path, settings: Any) -> Path:
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    settings.CHECKPOINT_DIR = str(folder)
+    return folder
+
+
+def test_an_account_that_was_set_back_does_not_spend(
+    checkpoints: Path, tmp_path: Path, settings: Any
+) -> None:
+    who = people()
+    account = granted(who, dataset(who))
+    call_command("sign_heads", str(checkpoints))
+    hold(account, "first")
+    assert LedgerEntry.objects.filter(kind="HOLD").count() == 1
+    # The same folder as somebody keeps it who saw one entry more than this database has.
+    [newest] = checkpoints.glob(f"head-{account.code}-*.json")
+    _signed_head(newest, settings, length=99)
+    with pytest.raises(OlderThanCheckpoint, match="set back to an older copy"):
+        hold(account, "second")
+    newest.write_text("{}")
+    with pytest.raises(OlderThanCheckpoint, match="is damaged"):
+        hold(account, "second")
+    settings.CHECKPOINT_DIR = str(tmp_path / "gone")
+    with pytest.raises(OlderThanCheckpoint, match="cannot be read"):
+        hold(account, "second")
+    settings.CHECKPOINT_DIR = ""
+    hold(account, "second")
+
+
+def _signed_head(path: Path, settings: Any, *, length: int) -> None:
+    statement = dict(json.loads(path.read_text())["statement"]) | {"length": length}
+    key = signatures.load(Path(settings.SIGNING_PRIVATE_KEY_FILE))
+    path.write_text(
+        json.dumps(signatures.sign(statement, schema=checkpoint_documents.SCHEMA, key=key))
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
