@@ -20,13 +20,14 @@ from typing import IO, Any, BinaryIO, cast
 import pyrage
 
 from synthweb.backups.errors import BackupError
+from synthweb.lib.hashed_files import HashedFile
 
 MANIFEST = "manifest.json"
 SCHEMA = "synthweb/backup/1"
 _BLOCK = 1 << 20
 
 
-class Writer:
+class ArchiveWriter:
     """The members of an archive that is being written, with their hashes."""
 
     def __init__(self, archive: tarfile.TarFile) -> None:
@@ -47,33 +48,17 @@ class Writer:
         with path.open("rb") as file:
             member = tarfile.TarInfo(name)
             member.size, member.mode = os.fstat(file.fileno()).st_size, 0o600
-            hashed = _Hashed(file)
+            hashed = HashedFile(file)
             self._archive.addfile(member, hashed)  # type: ignore[arg-type]  # it reads, and nothing else
-        self._hashes[name] = hashed.digest
+        self._hashes[name] = hashed.digest.hexdigest()
 
     def finish(self, facts: dict[str, Any]) -> None:
         manifest = {"schema": SCHEMA, **facts, "sha256": self._hashes}
         self.add(MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
-class _Hashed:
-    """A file that is hashed while it is read."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._hash = file, hashlib.sha256()
-
-    def read(self, size: int) -> bytes:
-        piece = self._file.read(size)
-        self._hash.update(piece)
-        return piece
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
-
-
 def write(
-    out: BinaryIO, *, recipient: pyrage.x25519.Recipient, fill: Callable[[Writer], None]
+    out: BinaryIO, *, recipient: pyrage.x25519.Recipient, fill: Callable[[ArchiveWriter], None]
 ) -> None:
     """Encrypt to `out` what `fill` adds. Nothing unencrypted is on a disk, and memory does not depend on the size."""
     reading, writing = _pipe()
@@ -82,7 +67,7 @@ def write(
         writing,
         tarfile.open(fileobj=writing, mode="w|", bufsize=_BLOCK) as archive,
     ):
-        fill(Writer(archive))
+        fill(ArchiveWriter(archive))
 
 
 def read(file: BinaryIO, *, identity: pyrage.x25519.Identity, folder: Path) -> dict[str, Any]:
@@ -100,7 +85,7 @@ def read(file: BinaryIO, *, identity: pyrage.x25519.Identity, folder: Path) -> d
 
     try:
         with _concurrently(decrypt, closes=writing), reading:
-            found = _unpack(reading, folder)
+            members = _unpack(reading, folder)
             # What follows is padding: the other thread must not wait for a reader of it.
             while reading.read(_BLOCK):
                 pass
@@ -108,7 +93,7 @@ def read(file: BinaryIO, *, identity: pyrage.x25519.Identity, folder: Path) -> d
         raise BackupError(
             "the file cannot be opened: it is damaged or incomplete, or was made for another key"
         ) from problem
-    return _checked(found, folder)
+    return _checked(members, folder)
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:
@@ -119,7 +104,7 @@ def _pipe() -> tuple[BinaryIO, BinaryIO]:
 
 def _unpack(stream: BinaryIO, folder: Path) -> dict[str, str]:
     """The SHA-256 of each member."""
-    found: dict[str, str] = {}
+    members: dict[str, str] = {}
     with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
         for member in archive:
             name = PurePosixPath(member.name)
@@ -129,24 +114,24 @@ def _unpack(stream: BinaryIO, folder: Path) -> dict[str, str]:
             place = folder / name
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             content = cast("IO[bytes]", archive.extractfile(member))  # None of no regular file
-            hashed = _Hashed(content)
+            hashed = HashedFile(content)
             descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as out:
                 while piece := hashed.read(_BLOCK):
                     out.write(piece)
-            found[str(name)] = hashed.digest
-    return found
+            members[str(name)] = hashed.digest.hexdigest()
+    return members
 
 
-def _checked(found: dict[str, str], folder: Path) -> dict[str, Any]:
-    found.pop(MANIFEST, None)
+def _checked(members: dict[str, str], folder: Path) -> dict[str, Any]:
+    members.pop(MANIFEST, None)
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
         raise BackupError("the file is incomplete: it has no list of its contents") from None
     if manifest.get("schema") != SCHEMA:
         raise BackupError("the file was made by another version; restore it with that version")
-    if manifest["sha256"] != found:
+    if manifest["sha256"] != members:
         raise BackupError("the file is damaged: its contents do not fit their list")
     return manifest
 

@@ -58,18 +58,18 @@ def restore(path: Path) -> None:
 
 
 def _run(program: str, *arguments: str) -> None:
-    found = connection.settings_dict
+    settings = connection.settings_dict
     # In the environment: arguments can be read by every user of the machine.
     environment = {
         **os.environ,
         **{
             name: str(value)
             for name, value in (
-                ("PGHOST", found["HOST"]),
-                ("PGPORT", found["PORT"]),
-                ("PGUSER", found["USER"]),
-                ("PGPASSWORD", found["PASSWORD"]),
-                ("PGDATABASE", found["NAME"]),
+                ("PGHOST", settings["HOST"]),
+                ("PGPORT", settings["PORT"]),
+                ("PGUSER", settings["USER"]),
+                ("PGPASSWORD", settings["PASSWORD"]),
+                ("PGDATABASE", settings["NAME"]),
             )
             if value
         },

@@ -51,7 +51,7 @@ def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> dict[str, int]:
     return counts
 
 
-def _fill(writer: archive.Writer, counts: dict[str, int]) -> None:
+def _fill(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
     keys = {name: path for name, path in _key_files() if path.is_file()}
     if not keys:
         raise BackupError("no key can be read: run this where all keys of the installation are")
@@ -75,7 +75,7 @@ def _fill(writer: archive.Writer, counts: dict[str, int]) -> None:
     )
 
 
-def _add_folders(writer: archive.Writer, counts: dict[str, int]) -> None:
+def _add_folders(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
     for part, setting in FOLDERS.items():
         folder = Path(getattr(settings, setting))
         for path in sorted(folder.rglob("*")):

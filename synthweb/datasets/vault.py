@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import hmac
 import os
 import queue
@@ -31,6 +30,7 @@ from django.conf import settings
 
 from synthweb.datasets import files, opened_tables
 from synthweb.lib import dumps
+from synthweb.lib.hashed_files import HashedFile
 
 NAME = re.compile(r"[0-9a-f]{64}")
 PART = ".part"  # what is still being received; swept when its writer is gone
@@ -68,7 +68,7 @@ class Writer:
         )
         # In the same folder as its final name, so that `keep` is one atomic rename.
         self._part = folder / (secrets.token_hex(16) + PART)
-        self._file = _Hashed(
+        self._file = HashedFile(
             os.fdopen(os.open(self._part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
         )
         # Held as long as this writer lives: `sweep_parts` removes only parts that it can lock.
@@ -175,26 +175,6 @@ class _Pipe:
         return taken
 
 
-class _Hashed:
-    """A binary file that hashes what passes through it, either way."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self.raw = raw
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return self.raw.write(data)
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.raw.read(size)
-        self.digest.update(data)
-        return data
-
-    def flush(self) -> None:
-        self.raw.flush()
-
-
 @contextlib.contextmanager
 def open_table(name: str) -> Iterator[Path]:
     """Decrypt a stored table for the time of the block; yields its path only after all of it was authenticated.
@@ -212,7 +192,7 @@ def open_table(name: str) -> Iterator[Path]:
     except FileNotFoundError:
         raise VaultError("the table is not in the vault any more") from None
     with stored, _room(source.stat().st_size) as plain:
-        cipher, filled = _Hashed(stored), _Filled(plain)
+        cipher, filled = HashedFile(stored), _Filled(plain)
         try:
             pyrage.decrypt_io(cipher, filled, [identity])
         except (OSError, pyrage.DecryptError) as error:

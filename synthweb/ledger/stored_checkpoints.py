@@ -46,7 +46,7 @@ def _newest(folder: Path, code: str) -> Path | None:
     """The checkpoint of the account's longest chain. Errors: OlderThanCheckpoint if the folder cannot be read."""
     pattern = re.compile(rf"head-{re.escape(code)}-([0-9]+)\.json")
     try:
-        found = [
+        numbered = [
             (int(match[1]), path)
             for path in folder.iterdir()
             if (match := pattern.fullmatch(path.name))
@@ -56,7 +56,7 @@ def _newest(folder: Path, code: str) -> Path | None:
             "The folder of signed checkpoints cannot be read, so nobody knows whether the database is the newest one",
             repair=REPAIR,
         ) from None
-    return max(found)[1] if found else None
+    return max(numbered)[1] if numbered else None
 
 
 def _statement(path: Path, code: str) -> tuple[int, str]:

@@ -176,7 +176,7 @@ def test_a_file_larger_than_a_pipe_comes_back(
     content = os.urandom(3 << 20)
     (tmp_path / "large").write_bytes(content)
 
-    def fill(writer: archive.Writer) -> None:
+    def fill(writer: archive.ArchiveWriter) -> None:
         writer.add_file("vault/large", tmp_path / "large")
         writer.finish({"at": "now"})
 

@@ -36,7 +36,9 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help="a new file, or a folder")
         parser.add_argument("--to", metavar="KEY", help="the public key, age1…")
         parser.add_argument("--checkpoints", type=Path, metavar="FOLDER")
-        parser.add_argument("--every", type=float, metavar="HOURS", help="go on; FILE is a folder")
+        parser.add_argument(
+            "--every", type=float, metavar="HOURS", help="go on; FILE is a folder"
+        )
         parser.add_argument(
             "--retain", type=int, metavar="NUMBER", help="delete older backups in the folder"
         )
