@@ -49,7 +49,7 @@ class ArchiveWriter:
             member = tarfile.TarInfo(name)
             member.size, member.mode = os.fstat(file.fileno()).st_size, 0o600
             hashed = HashedFile(file)
-            self._archive.addfile(member, hashed)  # type: ignore[arg-type]  # it reads, and nothing else
+            self._archive.addfile(member, hashed)
         self._hashes[name] = hashed.digest.hexdigest()
 
     def finish(self, facts: dict[str, Any]) -> None:
