@@ -7,7 +7,7 @@ released with delta = 1e-9 and fresh noise; of each release so many implicates a
 (1 + 1/m) b and Student's t with m - 1 degrees of freedom (docs/implicates.md). Printed for each method: the share of 95 %
 intervals that hold the real figure, for counts of one and of two columns that answers count and that are at least three
 standard deviations of the noise in the real table, for counts of two columns of at least 100 that no answer counts, and for means
-of the codes of numeric columns; and the mean ratio of widths to the intervals of "Counts".
+of the codes of numeric columns; and the mean ratio of widths to the plain Gaussian interval of one answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.interval_coverage import DELTA, DEVIATIONS, GAUSSIAN, Codes, real_codes
+from bench.interval_coverage import (
+    DELTA,
+    DEVIATIONS,
+    GAUSSIAN,
+    Codes,
+    plain_deviation,
+    real_codes,
+)
 from bench.values import described, load
 from synth_engine import pipeline
 from synth_engine.domain import Domain
@@ -47,7 +54,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Held:
-    """Intervals that hold the real figure, of so many, and their widths as a ratio to those of Counts."""
+    """Intervals that hold the real figure, of so many, and their widths as a ratio to the plain Gaussian interval."""
 
     held: int = 0
     number: int = 0
@@ -81,6 +88,9 @@ def release(method: str, path: Path, domain: Domain, table: Any, given: argparse
     made = pipeline.synthesize(path, domain=domain, spec=spec)
     published = marginals.publish(made.model, made.plan, made.answers)
     real = real_codes(table, published.domain)
+    oneway = {
+        name: plain_deviation(published.tables, (name,), {}) for name in published.domain.sizes
+    }
     digest = made.plan.receipt(made.answers)["digest"]
     samples = []
     for number in range(1, given.implicates + 1):
@@ -96,11 +106,12 @@ def release(method: str, path: Path, domain: Domain, table: Any, given: argparse
                 np.stack([counts(each, clique, published.domain) for each in samples])
             )
             inside = np.abs(middle - exact) <= half
-            widths = known.upper - known.lower
-            chosen = (
-                known.measured & (exact >= DEVIATIONS * widths / (2 * GAUSSIAN)) & (widths > 0)
-            )
-            held[SHOWN[way - 1]].add(inside[chosen], 2 * half[chosen] / widths[chosen])
+            # By the public deviation of the noise and not by the width of an interval: intervals are cut off at 0, so that
+            # those of answers that are too low by chance are narrow.
+            deviation = plain_deviation(published.tables, clique, oneway)
+            if np.isfinite(deviation):
+                chosen = known.measured & (exact >= DEVIATIONS * deviation)
+                held[SHOWN[way - 1]].add(inside[chosen], half[chosen] / (GAUSSIAN * deviation))
             if way == 2:
                 held[SHOWN[2]].add(inside[~known.measured & (exact >= LEAST_UNMEASURED)])
     for name in MEANS:
@@ -132,7 +143,7 @@ def main() -> int:
             for shown, each in held.items():
                 if each.number:
                     ratio = (
-                        f"; width {np.mean(each.ratios):.2f} of that of Counts"
+                        f"; width {np.mean(each.ratios):.2f} of the plain interval"
                         if each.ratios
                         else ""
                     )
