@@ -135,6 +135,12 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "references/"): 400,
     ("POST", "references/<slug:code>/versions/"): 400,
     ("POST", "runs/<slug:code>/resume/"): 409,
+    # The dataset of the scene is in no database, and its release has one table.
+    ("POST", "datasets/<slug:code>/tables/"): 409,
+    ("PUT", "datasets/<slug:code>/tables/document/"): 422,
+    ("POST", "datasets/<slug:code>/tables/runs/"): 409,
+    ("GET", "releases/<slug:code>/tables/"): 404,
+    ("GET", "releases/<slug:code>/tables.zip"): 404,
     ("GET", "releases/<slug:code>/marginals/"): 422,
     ("GET", "releases/<slug:code>/network/"): 404,
 }
