@@ -293,9 +293,9 @@ def _sample_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--sampler",
         type=int,
-        choices=(1, 2),
+        choices=(1, 2, 3),
         default=1,
-        help="the version that draws, as the sample's receipt names it; 2 draws in blocks",
+        help="the version that draws, as the sample's receipt names it; 2 draws in blocks, 3 is for very large tables",
     )
     sub.add_argument(
         "--selection",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from synth_engine.codec.baskets import Bags, bags, resolved_items
 from synth_engine.codec.csv_lines import csv_lines
 from synth_engine.codec.declared_form import DeclaredFormWriter
-from synth_engine.codec.decoding import as_text, decode
+from synth_engine.codec.decoding import as_text, decode, values_of_codes
 from synth_engine.codec.derived import with_derived
 from synth_engine.codec.encoding import encode, encode_column, positions
 from synth_engine.codec.fitting import Fit, fit
@@ -36,9 +36,45 @@ from synth_engine.codec.workbook import require_rows, workbook_pieces, write_wor
 from synth_engine.kinds.reading import Codes
 
 __all__ = [
-    "WORKBOOK_MEDIA_TYPE", "Bags", "Codes", "DeclaredFormWriter", "Fit", "GroupSums", "RankCorrelation", "Ranking", "RawColumn", "RawCounter", "RawPairCounter", "RawPairs", "RawTable",
-    "as_text", "bags", "cells_of_places", "count_generated", "csv_lines", "decode", "encode",
-    "encode_column", "encode_public", "fit", "is_counted", "normal", "positions",
-    "repeat_rows", "repetitions", "require_rows",
-    "resolved_cells", "resolved_codes", "resolved_items", "resolved_positions", "value_kind", "with_derived", "with_identifiers", "with_markers", "without_markers", "workbook_pieces", "write_workbook",
+    "WORKBOOK_MEDIA_TYPE",
+    "Bags",
+    "Codes",
+    "DeclaredFormWriter",
+    "Fit",
+    "GroupSums",
+    "RankCorrelation",
+    "Ranking",
+    "RawColumn",
+    "RawCounter",
+    "RawPairCounter",
+    "RawPairs",
+    "RawTable",
+    "as_text",
+    "bags",
+    "cells_of_places",
+    "count_generated",
+    "csv_lines",
+    "decode",
+    "encode",
+    "encode_column",
+    "encode_public",
+    "fit",
+    "is_counted",
+    "normal",
+    "positions",
+    "repeat_rows",
+    "repetitions",
+    "require_rows",
+    "resolved_cells",
+    "resolved_codes",
+    "resolved_items",
+    "resolved_positions",
+    "value_kind",
+    "values_of_codes",
+    "with_derived",
+    "with_identifiers",
+    "with_markers",
+    "without_markers",
+    "workbook_pieces",
+    "write_workbook",
 ]  # fmt: skip

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from synth_engine.codec import baskets
 from synth_engine.codec.markers import write_markers
-from synth_engine.domain import Basket, Derived, Domain, Identifier
+from synth_engine.domain import (
+    Basket,
+    Boolean,
+    Categorical,
+    Derived,
+    Domain,
+    Identifier,
+    Integer,
+)
+from synth_engine.kinds.attribute import Attribute
+from synth_engine.kinds.missing_markers import marker_column
 
 
 def decode(
@@ -29,6 +39,23 @@ def decode(
             if not isinstance(a, Identifier | Derived)
         }
     )
+
+
+def values_of_codes(domain: Domain) -> dict[str, pd.Series] | None:
+    """Of each column of the table, the values of its codes in order; None where a value is more than its code tells."""
+    if domain.constraints or not all(map(_is_plain, domain.table_columns)):
+        return None
+    rng = np.random.default_rng(0)  # values of one code each leave nothing to chance
+    return {a.name: a.sample(np.arange(a.size), rng) for a in domain.table_columns}
+
+
+def _is_plain(attribute: Attribute) -> bool:
+    """Whether each code stands for one value."""
+    if marker_column(attribute) is not None:
+        return False
+    if isinstance(attribute, Integer):
+        return bool(np.all(np.diff(attribute.cuts) == 1))
+    return isinstance(attribute, Boolean | Categorical)
 
 
 def as_text(domain: Domain, frame: pd.DataFrame) -> pd.DataFrame:

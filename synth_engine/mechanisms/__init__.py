@@ -63,10 +63,13 @@ BLOCK = 1 << 16
 FIRST_SAMPLER = 1
 """The sampler that draws the codes of all rows at once: of tables on the command line and of samples without a version."""
 SAMPLER = 2
-"""The newest sampler, which draws rows in blocks while they are written (`Model.sample_blocks`)."""
+"""The sampler of samples on the web, which draws rows in blocks while they are written (`Model.sample_blocks`)."""
+FAST_SAMPLER = 3
+"""The sampler of very large tables, whose rows are independent of one another (`Model.sample_by_counter`)."""
 
 __all__ = [
     "BLOCK",
+    "FAST_SAMPLER",
     "FIRST_SAMPLER",
     "REGISTRY",
     "SAMPLER",
@@ -190,7 +193,7 @@ def draw_blocks(
     codes: Codes | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 or 2; each gives other rows for a seed, the same
+    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 3; each gives other rows for a seed, the same
     for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: those that `model.sample` gave for these rows and this
     seed, so that the first sampler does not draw them again."""
     texts = model.written(rows, seed=seed)
@@ -199,7 +202,7 @@ def draw_blocks(
     # Each block has generators of its own, so that a block can be made again without those
     # before it.
     blocks = (
-        _code_blocks(model, rows, seed=seed, sampler=sampler)
+        draw_codes(model, rows, seed=seed, sampler=sampler)
         if codes is None
         else _split(codes, rows)
     )
@@ -225,15 +228,18 @@ def draw_blocks(
         start += len(frame)
 
 
-def _code_blocks(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[Codes]:
+def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[Codes]:
     """The codes that `draw_blocks` decodes. Errors: SpecError where there is no such sampler."""
     if sampler == SAMPLER:
         yield from model.sample_blocks(rows, seed=seed)
         return
+    if sampler == FAST_SAMPLER:
+        yield from model.sample_by_counter(rows, seed=seed)
+        return
     if sampler != FIRST_SAMPLER:
         raise SpecError(
             "there is no sampler of this version",
-            repair=f"ask for one of {FIRST_SAMPLER} to {SAMPLER}",
+            repair=f"ask for one of {FIRST_SAMPLER} to {FAST_SAMPLER}",
         )
     yield from _split(model.sample(rows, seed=seed), rows)
 

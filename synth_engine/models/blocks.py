@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -17,6 +18,17 @@ FIRST = 1 << 13
 """Rows of the first block: enough for refinement, and drawn in well under a second."""
 LARGEST = 1 << 16
 """Rows of a block from the fourth on. A change of either gives other rows for the same seed."""
+
+BASE = 1 << 15
+"""Rows that sampler 3 refines, of which further ones are copies. A change of it gives other rows for the same seed."""
+_THREADS = 2
+
+
+def in_threads(draw: Callable[[int], Codes], starts: Sequence[int]) -> Iterator[Codes]:
+    """The blocks that begin at these rows, in order; a few are drawn at a time, each by itself."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for first in range(0, len(starts), 2 * _THREADS):
+            yield from pool.map(draw, starts[first : first + 2 * _THREADS])
 
 
 def sizes(rows: int) -> list[int]:

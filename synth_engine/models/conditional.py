@@ -19,7 +19,7 @@ def draw(weights: Weights, given: list[Codes], *, rows: int, rng: np.random.Gene
     by the golden ratio, so that the errors of many small groups cancel. Groups without weight follow the table's sums.
     """
     size = weights.shape[-1]
-    table = _with_sums(weights).reshape(-1, size)
+    table = with_sums(weights).reshape(-1, size)
     groups = np.zeros(rows, dtype=np.int64)
     for axis, codes in enumerate(given):
         groups = groups * weights.shape[axis] + codes
@@ -55,12 +55,12 @@ def draw(weights: Weights, given: list[Codes], *, rows: int, rng: np.random.Gene
 
 def shares(weights: Weights) -> npt.NDArray[np.float64]:
     """The distribution of the last attribute given the others, as `draw` follows it."""
-    table = _with_sums(weights).astype(np.float64)
+    table = with_sums(weights).astype(np.float64)
     rows: npt.NDArray[np.float64] = table / table.sum(axis=-1, keepdims=True)
     return rows
 
 
-def _with_sums(weights: Weights) -> Weights:
+def with_sums(weights: Weights) -> Weights:
     """The table with its sums in the place of groups without weight."""
     others = tuple(range(weights.ndim - 1))
     return np.where(weights.sum(axis=-1, keepdims=True) > 0, weights, weights.sum(axis=others))

@@ -19,8 +19,15 @@ from synth_engine.domain import Domain
 from synth_engine.domain.relations import Component
 from synth_engine.errors import InputError, SpecError
 from synth_engine.inference import flow, record_refinement, topological
+from synth_engine.models import (
+    alias_tables,
+    blocks,
+    conditional,
+    group_sizes,
+    network,
+    refinement,
+)
 from synth_engine.models import binning as bins
-from synth_engine.models import blocks, conditional, group_sizes, network, refinement
 from synth_engine.models.binning import Binning
 from synth_engine.models.network import Codes as Codes
 from synth_engine.models.network import Node as Node
@@ -258,6 +265,41 @@ class Model:
             codes = self._repaired(codes, seed=seed)
         return {name: codes[name] for name in self.domain.sizes}
 
+    def sample_by_counter(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        """Codes as in `sample`, every constraint kept, by alias tables in blocks that any number of threads may draw, where
+        the tables alone generate the rows. Rows of a model with refinement are copies of at most `blocks.BASE` refined
+        ones, each as often as another. Other models draw as in `sample_blocks`."""
+        require_rows(rows)
+        if self.coded is None and self.refines_in_blocks and rows > blocks.BASE:
+            yield from self._copies_of_base(rows, seed=seed)
+            return
+        if not self._by_tables:
+            yield from self.sample_blocks(rows, seed=seed)
+            return
+        drawn = alias_tables.tables(self.network, self.tables, seed=seed)
+
+        def draw(start: int) -> Codes:
+            codes: Codes = {}
+            for table in drawn:
+                table.draw(codes, start, min(start + blocks.LARGEST, rows))
+            return {name: codes[name] for name in self.domain.sizes}
+
+        yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
+
+    def _copies_of_base(self, rows: int, *, seed: str) -> Iterator[Codes]:
+        base = blocks.Refined(self.domain.sizes, rows=blocks.BASE)
+        self._further_block(base, blocks.BASE, seed=blocks.seed_of(seed, 0))
+        for number, start in enumerate(range(0, rows, blocks.LARGEST)):
+            codes = base.copies(min(blocks.LARGEST, rows - start), seed=seed)
+            yield self._completed(codes, seed=blocks.seed_of(seed, number))
+
+    @property
+    def _by_tables(self) -> bool:
+        """Whether the rows are draws from the tables and nothing else."""
+        others = (self.coded, self.tree, self.cells, self.groups)
+        changed = self.targets or self.merged or self.domain.constraints
+        return not changed and all(each is None for each in others)
+
     def sample_blocks(self, rows: int, *, seed: str) -> Iterator[Codes]:
         """Codes as in `sample`, every constraint kept, in blocks that grow (`blocks.sizes`), each drawn with a seed of its own
         when it is asked for. A block is refined to what the targets of all rows so far still lack, so that the whole
@@ -284,11 +326,15 @@ class Model:
                 )
             else:
                 codes = refined.copies(size, seed=seed)
-            for one in self.merged:
-                rng = generator(own, purpose=("within", one.attribute))
-                codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
-            codes = {name: codes[name][:size] for name in self.domain.sizes}
-            yield self._repaired(codes, seed=own) if self.domain.constraints else codes
+            yield self._completed(codes, seed=own, rows=size)
+
+    def _completed(self, codes: Codes, *, seed: str, rows: int | None = None) -> Codes:
+        """The first rows of a refined block, with codes within their bins and every constraint kept."""
+        for one in self.merged:
+            rng = generator(seed, purpose=("within", one.attribute))
+            codes[one.attribute] = one.draw_codes(codes[one.attribute], rng=rng)
+        codes = {name: codes[name][:rows] for name in self.domain.sizes}
+        return self._repaired(codes, seed=seed) if self.domain.constraints else codes
 
     def _further_block(self, refined: blocks.Refined, rows: int, *, seed: str) -> Codes:
         """So many rows more, refined beside those of the blocks before."""
