@@ -86,9 +86,9 @@ class AliasTable:
             shape = self.shape[: len(self.parents)]
             groups = np.ravel_multi_index([codes[name] for name in self.parents], shape)
         if len(self.columns) == 1:
-            drawn = np.empty(stop - start, dtype=code_dtype(self.size))
-            self._fill(groups, start, drawn)
-            codes[self.columns[0]] = drawn
+            column = np.empty(stop - start, dtype=code_dtype(self.size))
+            self._fill(groups, start, column)
+            codes[self.columns[0]] = column
             return
         cells = np.empty(stop - start, dtype=np.uint32)
         self._fill(groups, start, cells)

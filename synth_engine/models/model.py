@@ -276,11 +276,11 @@ class Model:
         if not self._by_tables:
             yield from self.sample_blocks(rows, seed=seed)
             return
-        drawn = alias_tables.tables(self.network, self.tables, seed=seed)
+        columns = alias_tables.tables(self.network, self.tables, seed=seed)
 
         def draw(start: int) -> Codes:
             codes: Codes = {}
-            for table in drawn:
+            for table in columns:
                 table.draw(codes, start, min(start + blocks.LARGEST, rows))
             return {name: codes[name] for name in self.domain.sizes}
 
