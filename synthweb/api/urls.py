@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from django.urls import path, re_path
+from django.http import HttpResponseBase
+from django.urls import include, path, re_path
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 from synthweb.api import problems
 from synthweb.api.renderers import (
@@ -37,6 +40,201 @@ ONE: dict[str, Any] = {"get": "retrieve"}
 # For a list that is given whole, and not narrowed.
 WHOLE: dict[str, object] = {"pagination_class": None, "query": None}
 
+
+def _whole(action: str) -> Callable[..., HttpResponseBase]:
+    return releases.ReleaseViewSet.as_view({"get": action}, **WHOLE)
+
+
+def _carried(
+    action: str, renderer: type[BaseRenderer] = JSONRenderer
+) -> Callable[..., HttpResponseBase]:
+    return carried.CarriedViewSet.as_view({"get": action}, renderer_classes=[renderer])
+
+
+def _table(action: str, renderer: type[BaseRenderer]) -> Callable[..., HttpResponseBase]:
+    return releases.TableViewSet.as_view({"get": action}, renderer_classes=[renderer])
+
+
+OF_DATASET = [
+    path(
+        "",
+        datasets.DatasetViewSet.as_view({**ONE, "patch": "rename", "delete": "destroy"}),
+        name="dataset-detail",
+    ),
+    path("file/", datasets.FileViewSet.as_view({"put": "replace"}), name="dataset-file"),
+    path("form/", datasets.DatasetViewSet.as_view({"put": "form"}), name="dataset-form"),
+    path(
+        "go-back/", datasets.DatasetViewSet.as_view({"post": "go_back"}), name="dataset-go-back"
+    ),
+    path(
+        "read-again/",
+        datasets.DatasetViewSet.as_view({"post": "read_again"}),
+        name="dataset-read-again",
+    ),
+    path("history/", audit.AuditViewSet.as_view(LIST, part="dataset"), name="dataset-history"),
+    path("tables/", databases.DatabaseView.as_view(), name="database"),
+    path(
+        "tables/document/", databases.DatabaseDocumentView.as_view(), name="database-document"
+    ),
+    path("tables/runs/", databases.DatabaseRunsView.as_view(), name="database-runs"),
+    path("domain/", datasets.DomainView.as_view(), name="dataset-domain"),
+    path("domain/draft/", datasets.DraftView.as_view(), name="dataset-draft"),
+    path(
+        "domain/<int:number>/",
+        datasets.DomainVersionView.as_view(),
+        name="dataset-domain-version",
+    ),
+    path(
+        "domain/<int:number>/table-schema/",
+        datasets.TableSchemaView.as_view(),
+        name="dataset-table-schema",
+    ),
+    path(
+        "domain/draft/template/", templates.ApplyTemplateView.as_view(), name="apply-template"
+    ),
+    path("domain/draft/reference/", references.UseView.as_view(), name="use-reference"),
+]
+OF_REFERENCE = [
+    path("", references.ReferenceView.as_view(), name="reference-detail"),
+    path("versions/", references.VersionsView.as_view(), name="reference-versions"),
+    path("versions/<int:number>/", references.ContentView.as_view(), name="reference-content"),
+]
+OF_BUDGET_REQUEST = [
+    path("", budget.RequestViewSet.as_view(ONE), name="budget-request-detail"),
+    path(
+        "grant/", budget.RequestViewSet.as_view({"post": "grant"}), name="budget-request-grant"
+    ),
+    path(
+        "refuse/",
+        budget.RequestViewSet.as_view({"post": "refuse"}),
+        name="budget-request-refuse",
+    ),
+]
+OF_ACCOUNT = [
+    path("", budget.AccountViewSet.as_view(ONE), name="account-detail"),
+    path("entries/", budget.EntryViewSet.as_view(LIST), name="account-entries"),
+    path(
+        "entries.json",
+        audit.EntriesFileView.as_view({"get": "json"}),
+        name="account-entries-json",
+    ),
+    path(
+        "entries.csv", audit.EntriesCsvView.as_view({"get": "csv"}), name="account-entries-csv"
+    ),
+    path("head/", audit.HeadView.as_view(), name="account-head"),
+]
+OF_RUN = [
+    path("", runs.RunViewSet.as_view(ONE), name="run-detail"),
+    path("cancel/", runs.RunViewSet.as_view({"post": "cancel"}), name="run-cancel"),
+    path("resume/", runs.RunViewSet.as_view({"post": "resume"}), name="run-resume"),
+    path("log/", runs.LogViewSet.as_view(LIST), name="run-log"),
+]
+OF_RELEASE = [
+    path(
+        "", releases.ReleaseViewSet.as_view({**ONE, "patch": "describe"}), name="release-detail"
+    ),
+    path(
+        "licence/", releases.ReleaseViewSet.as_view({"put": "license"}), name="release-licence"
+    ),
+    path("expected/", _whole("expected"), name="release-expected"),
+    path("expected-errors/", _whole("expected_errors"), name="release-expected-errors"),
+    path("first-rows/", _whole("first_rows"), name="release-first-rows"),
+    path("model/", releases.ReleaseViewSet.as_view({"get": "model"}), name="release-model"),
+    path(
+        "recreate.py",
+        releases.ReleaseViewSet.as_view(
+            {"get": "recreate"}, renderer_classes=[PythonRenderer], **WHOLE
+        ),
+        name="release-recreate",
+    ),
+    path("marginals/", marginals.MarginalsView.as_view(), name="release-marginals"),
+    path("marginals.csv", _carried("noisy_csv", CsvRenderer), name="release-noisy-csv"),
+    path(
+        "marginals.parquet",
+        _carried("noisy_parquet", ParquetRenderer),
+        name="release-noisy-parquet",
+    ),
+    path("report.html", _carried("report_html", HtmlRenderer), name="release-report-html"),
+    path("report.json", _carried("report_json"), name="release-report-json"),
+    path("datacite.json", _carried("datacite"), name="release-datacite"),
+    path("tables/", databases.ReleasedTablesView.as_view(), name="release-tables"),
+    path("tables.zip", databases.ReleasedFileView.as_view(), name="release-tables-zip"),
+    path("bundle.zip", _carried("bundle_zip", ZipRenderer), name="release-bundle"),
+    path("implicates.zip", _carried("implicates_zip", ZipRenderer), name="release-implicates"),
+    path("criteria/", paid.CriteriaView.as_view(), name="release-criteria"),
+    path("paid/", paid.PaidChecksView.as_view(), name="release-paid"),
+    path("paid/price/", paid.PriceView.as_view(), name="release-paid-price"),
+    path(
+        "paid/<slug:check_code>/receipt/",
+        paid.CheckReceiptView.as_view(),
+        name="release-paid-receipt",
+    ),
+    path("allowances/", validations.AllowancesView.as_view(), name="release-allowances"),
+    path(
+        "allowances/<slug:allowance>/",
+        validations.AllowanceView.as_view(),
+        name="release-allowance",
+    ),
+    path("validations/", validations.ValidationsView.as_view(), name="release-validations"),
+    path(
+        "validations/price/",
+        validations.ValidationPriceView.as_view(),
+        name="release-validations-price",
+    ),
+    path(
+        "validations/<slug:validation>/",
+        validations.ValidationView.as_view(),
+        name="release-validation",
+    ),
+    path(
+        "validations/<slug:validation>/receipt/",
+        validations.ValidationReceiptView.as_view(),
+        name="release-validation-receipt",
+    ),
+    path("network/", _whole("network"), name="release-network"),
+    path(
+        "verification/",
+        releases.ReleaseViewSet.as_view({"get": "verification"}),
+        name="release-verification",
+    ),
+    path(
+        "receipt/", releases.ReleaseViewSet.as_view({"get": "receipt"}), name="release-receipt"
+    ),
+    path("marks/", releases.ReleaseViewSet.as_view({"get": "marks"}), name="release-marks"),
+    path("dictionary/", releases.DictionaryView.as_view(), name="release-dictionary"),
+    path("description/", releases.DescriptionView.as_view(), name="release-description"),
+    path(
+        "editions/",
+        releases.EditionViewSet.as_view({**LIST, "post": "create"}),
+        name="release-editions",
+    ),
+    path(
+        "editions/<slug:edition>/", releases.EditionViewSet.as_view(ONE), name="release-edition"
+    ),
+    path(
+        "samples/",
+        releases.SampleViewSet.as_view({**LIST, "post": "create"}),
+        name="release-samples",
+    ),
+    path(
+        "grants/",
+        releases.GrantViewSet.as_view({**LIST, "post": "create"}),
+        name="release-grants",
+    ),
+    path(
+        "grants/<str:username>/",
+        releases.GrantViewSet.as_view({"delete": "destroy"}),
+        name="release-grant",
+    ),
+]
+OF_SAMPLE = [
+    path("", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
+    path("receipt/", releases.SampleViewSet.as_view({"get": "receipt"}), name="sample-receipt"),
+    path("table.csv", _table("csv", CsvRenderer), name="sample-csv"),
+    path("table.parquet", _table("parquet", ParquetRenderer), name="sample-parquet"),
+    path("table.xlsx", _table("xlsx", WorkbookRenderer), name="sample-xlsx"),
+]
+
 app_name = "api"
 urlpatterns = [
     path("me/", people.MeView.as_view(), name="me"),
@@ -47,89 +245,13 @@ urlpatterns = [
         datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}),
         name="dataset-list",
     ),
-    path(
-        "datasets/<slug:code>/",
-        datasets.DatasetViewSet.as_view({**ONE, "patch": "rename", "delete": "destroy"}),
-        name="dataset-detail",
-    ),
-    path(
-        "datasets/<slug:code>/file/",
-        datasets.FileViewSet.as_view({"put": "replace"}),
-        name="dataset-file",
-    ),
-    path(
-        "datasets/<slug:code>/form/",
-        datasets.DatasetViewSet.as_view({"put": "form"}),
-        name="dataset-form",
-    ),
-    path(
-        "datasets/<slug:code>/go-back/",
-        datasets.DatasetViewSet.as_view({"post": "go_back"}),
-        name="dataset-go-back",
-    ),
-    path(
-        "datasets/<slug:code>/read-again/",
-        datasets.DatasetViewSet.as_view({"post": "read_again"}),
-        name="dataset-read-again",
-    ),
-    path(
-        "datasets/<slug:code>/history/",
-        audit.AuditViewSet.as_view(LIST, part="dataset"),
-        name="dataset-history",
-    ),
-    path("datasets/<slug:code>/tables/", databases.DatabaseView.as_view(), name="database"),
-    path(
-        "datasets/<slug:code>/tables/document/",
-        databases.DatabaseDocumentView.as_view(),
-        name="database-document",
-    ),
-    path(
-        "datasets/<slug:code>/tables/runs/",
-        databases.DatabaseRunsView.as_view(),
-        name="database-runs",
-    ),
-    path("datasets/<slug:code>/domain/", datasets.DomainView.as_view(), name="dataset-domain"),
-    path(
-        "datasets/<slug:code>/domain/draft/", datasets.DraftView.as_view(), name="dataset-draft"
-    ),
-    path(
-        "datasets/<slug:code>/domain/<int:number>/",
-        datasets.DomainVersionView.as_view(),
-        name="dataset-domain-version",
-    ),
-    path(
-        "datasets/<slug:code>/domain/<int:number>/table-schema/",
-        datasets.TableSchemaView.as_view(),
-        name="dataset-table-schema",
-    ),
-    path(
-        "datasets/<slug:code>/domain/draft/template/",
-        templates.ApplyTemplateView.as_view(),
-        name="apply-template",
-    ),
-    path(
-        "datasets/<slug:code>/domain/draft/reference/",
-        references.UseView.as_view(),
-        name="use-reference",
-    ),
+    path("datasets/<slug:code>/", include(OF_DATASET)),
     path(
         "references/",
         references.ReferencesViewSet.as_view({**LIST, "post": "create"}),
         name="reference-list",
     ),
-    path(
-        "references/<slug:code>/", references.ReferenceView.as_view(), name="reference-detail"
-    ),
-    path(
-        "references/<slug:code>/versions/",
-        references.VersionsView.as_view(),
-        name="reference-versions",
-    ),
-    path(
-        "references/<slug:code>/versions/<int:number>/",
-        references.ContentView.as_view(),
-        name="reference-content",
-    ),
+    path("references/<slug:code>/", include(OF_REFERENCE)),
     path(
         "description-templates/",
         templates.TemplatesViewSet.as_view({**LIST, "post": "create"}),
@@ -140,39 +262,9 @@ urlpatterns = [
         budget.RequestViewSet.as_view({**LIST, "post": "create"}),
         name="budget-request-list",
     ),
-    path(
-        "budget-requests/<slug:code>/",
-        budget.RequestViewSet.as_view(ONE),
-        name="budget-request-detail",
-    ),
-    path(
-        "budget-requests/<slug:code>/grant/",
-        budget.RequestViewSet.as_view({"post": "grant"}),
-        name="budget-request-grant",
-    ),
-    path(
-        "budget-requests/<slug:code>/refuse/",
-        budget.RequestViewSet.as_view({"post": "refuse"}),
-        name="budget-request-refuse",
-    ),
+    path("budget-requests/<slug:code>/", include(OF_BUDGET_REQUEST)),
     path("accounts/", budget.AccountViewSet.as_view(LIST), name="account-list"),
-    path("accounts/<slug:code>/", budget.AccountViewSet.as_view(ONE), name="account-detail"),
-    path(
-        "accounts/<slug:code>/entries/",
-        budget.EntryViewSet.as_view(LIST),
-        name="account-entries",
-    ),
-    path(
-        "accounts/<slug:code>/entries.json",
-        audit.EntriesFileView.as_view({"get": "json"}),
-        name="account-entries-json",
-    ),
-    path(
-        "accounts/<slug:code>/entries.csv",
-        audit.EntriesCsvView.as_view({"get": "csv"}),
-        name="account-entries-csv",
-    ),
-    path("accounts/<slug:code>/head/", audit.HeadView.as_view(), name="account-head"),
+    path("accounts/<slug:code>/", include(OF_ACCOUNT)),
     path("audit/", audit.AuditViewSet.as_view(LIST), name="audit-list"),
     path(
         "audit/real-rows/",
@@ -183,236 +275,10 @@ urlpatterns = [
     path("signing.pub", audit.KeyView.as_view(), name="signing-key"),
     path("verify_ledger.py", audit.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
-    path("runs/<slug:code>/", runs.RunViewSet.as_view(ONE), name="run-detail"),
-    path(
-        "runs/<slug:code>/cancel/",
-        runs.RunViewSet.as_view({"post": "cancel"}),
-        name="run-cancel",
-    ),
-    path(
-        "runs/<slug:code>/resume/",
-        runs.RunViewSet.as_view({"post": "resume"}),
-        name="run-resume",
-    ),
-    path("runs/<slug:code>/log/", runs.LogViewSet.as_view(LIST), name="run-log"),
+    path("runs/<slug:code>/", include(OF_RUN)),
     path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
-    path(
-        "releases/<slug:code>/",
-        releases.ReleaseViewSet.as_view({**ONE, "patch": "describe"}),
-        name="release-detail",
-    ),
-    path(
-        "releases/<slug:code>/licence/",
-        releases.ReleaseViewSet.as_view({"put": "license"}),
-        name="release-licence",
-    ),
-    path(
-        "releases/<slug:code>/expected/",
-        releases.ReleaseViewSet.as_view({"get": "expected"}, **WHOLE),
-        name="release-expected",
-    ),
-    path(
-        "releases/<slug:code>/expected-errors/",
-        releases.ReleaseViewSet.as_view({"get": "expected_errors"}, **WHOLE),
-        name="release-expected-errors",
-    ),
-    path(
-        "releases/<slug:code>/first-rows/",
-        releases.ReleaseViewSet.as_view({"get": "first_rows"}, **WHOLE),
-        name="release-first-rows",
-    ),
-    path(
-        "releases/<slug:code>/model/",
-        releases.ReleaseViewSet.as_view({"get": "model"}),
-        name="release-model",
-    ),
-    path(
-        "releases/<slug:code>/recreate.py",
-        releases.ReleaseViewSet.as_view(
-            {"get": "recreate"}, renderer_classes=[PythonRenderer], **WHOLE
-        ),
-        name="release-recreate",
-    ),
-    path(
-        "releases/<slug:code>/marginals/",
-        marginals.MarginalsView.as_view(),
-        name="release-marginals",
-    ),
-    path(
-        "releases/<slug:code>/marginals.csv",
-        carried.CarriedViewSet.as_view({"get": "noisy_csv"}, renderer_classes=[CsvRenderer]),
-        name="release-noisy-csv",
-    ),
-    path(
-        "releases/<slug:code>/marginals.parquet",
-        carried.CarriedViewSet.as_view(
-            {"get": "noisy_parquet"}, renderer_classes=[ParquetRenderer]
-        ),
-        name="release-noisy-parquet",
-    ),
-    path(
-        "releases/<slug:code>/report.html",
-        carried.CarriedViewSet.as_view({"get": "report_html"}, renderer_classes=[HtmlRenderer]),
-        name="release-report-html",
-    ),
-    path(
-        "releases/<slug:code>/report.json",
-        carried.CarriedViewSet.as_view({"get": "report_json"}),
-        name="release-report-json",
-    ),
-    path(
-        "releases/<slug:code>/datacite.json",
-        carried.CarriedViewSet.as_view({"get": "datacite"}),
-        name="release-datacite",
-    ),
-    path(
-        "releases/<slug:code>/tables/",
-        databases.ReleasedTablesView.as_view(),
-        name="release-tables",
-    ),
-    path(
-        "releases/<slug:code>/tables.zip",
-        databases.ReleasedFileView.as_view(),
-        name="release-tables-zip",
-    ),
-    path(
-        "releases/<slug:code>/bundle.zip",
-        carried.CarriedViewSet.as_view({"get": "bundle_zip"}, renderer_classes=[ZipRenderer]),
-        name="release-bundle",
-    ),
-    path(
-        "releases/<slug:code>/implicates.zip",
-        carried.CarriedViewSet.as_view(
-            {"get": "implicates_zip"}, renderer_classes=[ZipRenderer]
-        ),
-        name="release-implicates",
-    ),
-    path(
-        "releases/<slug:code>/criteria/",
-        paid.CriteriaView.as_view(),
-        name="release-criteria",
-    ),
-    path(
-        "releases/<slug:code>/paid/",
-        paid.PaidChecksView.as_view(),
-        name="release-paid",
-    ),
-    path(
-        "releases/<slug:code>/paid/price/",
-        paid.PriceView.as_view(),
-        name="release-paid-price",
-    ),
-    path(
-        "releases/<slug:code>/paid/<slug:check_code>/receipt/",
-        paid.CheckReceiptView.as_view(),
-        name="release-paid-receipt",
-    ),
-    path(
-        "releases/<slug:code>/allowances/",
-        validations.AllowancesView.as_view(),
-        name="release-allowances",
-    ),
-    path(
-        "releases/<slug:code>/allowances/<slug:allowance>/",
-        validations.AllowanceView.as_view(),
-        name="release-allowance",
-    ),
-    path(
-        "releases/<slug:code>/validations/",
-        validations.ValidationsView.as_view(),
-        name="release-validations",
-    ),
-    path(
-        "releases/<slug:code>/validations/price/",
-        validations.ValidationPriceView.as_view(),
-        name="release-validations-price",
-    ),
-    path(
-        "releases/<slug:code>/validations/<slug:validation>/",
-        validations.ValidationView.as_view(),
-        name="release-validation",
-    ),
-    path(
-        "releases/<slug:code>/validations/<slug:validation>/receipt/",
-        validations.ValidationReceiptView.as_view(),
-        name="release-validation-receipt",
-    ),
-    path(
-        "releases/<slug:code>/network/",
-        releases.ReleaseViewSet.as_view({"get": "network"}, **WHOLE),
-        name="release-network",
-    ),
-    path(
-        "releases/<slug:code>/verification/",
-        releases.ReleaseViewSet.as_view({"get": "verification"}),
-        name="release-verification",
-    ),
-    path(
-        "releases/<slug:code>/receipt/",
-        releases.ReleaseViewSet.as_view({"get": "receipt"}),
-        name="release-receipt",
-    ),
-    path(
-        "releases/<slug:code>/marks/",
-        releases.ReleaseViewSet.as_view({"get": "marks"}),
-        name="release-marks",
-    ),
-    path(
-        "releases/<slug:code>/dictionary/",
-        releases.DictionaryView.as_view(),
-        name="release-dictionary",
-    ),
-    path(
-        "releases/<slug:code>/description/",
-        releases.DescriptionView.as_view(),
-        name="release-description",
-    ),
-    path(
-        "releases/<slug:code>/editions/",
-        releases.EditionViewSet.as_view({**LIST, "post": "create"}),
-        name="release-editions",
-    ),
-    path(
-        "releases/<slug:code>/editions/<slug:edition>/",
-        releases.EditionViewSet.as_view(ONE),
-        name="release-edition",
-    ),
-    path(
-        "releases/<slug:code>/samples/",
-        releases.SampleViewSet.as_view({**LIST, "post": "create"}),
-        name="release-samples",
-    ),
-    path(
-        "releases/<slug:code>/grants/",
-        releases.GrantViewSet.as_view({**LIST, "post": "create"}),
-        name="release-grants",
-    ),
-    path(
-        "releases/<slug:code>/grants/<str:username>/",
-        releases.GrantViewSet.as_view({"delete": "destroy"}),
-        name="release-grant",
-    ),
-    path("samples/<slug:code>/", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
-    path(
-        "samples/<slug:code>/receipt/",
-        releases.SampleViewSet.as_view({"get": "receipt"}),
-        name="sample-receipt",
-    ),
-    path(
-        "samples/<slug:code>/table.csv",
-        releases.TableViewSet.as_view({"get": "csv"}, renderer_classes=[CsvRenderer]),
-        name="sample-csv",
-    ),
-    path(
-        "samples/<slug:code>/table.parquet",
-        releases.TableViewSet.as_view({"get": "parquet"}, renderer_classes=[ParquetRenderer]),
-        name="sample-parquet",
-    ),
-    path(
-        "samples/<slug:code>/table.xlsx",
-        releases.TableViewSet.as_view({"get": "xlsx"}, renderer_classes=[WorkbookRenderer]),
-        name="sample-xlsx",
-    ),
+    path("releases/<slug:code>/", include(OF_RELEASE)),
+    path("samples/<slug:code>/", include(OF_SAMPLE)),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
     # Last, because it matches everything, line breaks in an address included.

@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 
 from synth_engine.errors import InputError
 from synthweb.runs import errors, lease
-from synthweb.runs.models import CountsErrand, ImplicatesErrand, RangesErrand
+from synthweb.runs.models import ReleaseErrand
 
 logger = logging.getLogger(__name__)
 
-Derivation = TypeVar("Derivation", RangesErrand, CountsErrand, ImplicatesErrand)
+Derivation = TypeVar("Derivation", bound=ReleaseErrand)
 
 MAX_ATTEMPTS = 3
 GAVE_UP = {
@@ -63,14 +63,14 @@ def attempt(
             )
 
 
-def finish(errand: RangesErrand | CountsErrand | ImplicatesErrand, grip: lease.Lease) -> None:
+def finish(errand: ReleaseErrand, grip: lease.Lease) -> None:
     """Record that an errand is done, first in the transaction that stores its result: a worker that was overtaken stores
     nothing. Errors: LeaseLost."""
     _end(errand, grip, state=errand.State.FINISHED, progress=1.0)
 
 
 def _fail(
-    errand: RangesErrand | CountsErrand | ImplicatesErrand,
+    errand: ReleaseErrand,
     grip: lease.Lease,
     failure: dict[str, str],
 ) -> None:
@@ -80,7 +80,5 @@ def _fail(
         logger.info("%s: taken over; the failure is not recorded", errand.code)
 
 
-def _end(
-    errand: RangesErrand | CountsErrand | ImplicatesErrand, grip: lease.Lease, **changes: Any
-) -> None:
+def _end(errand: ReleaseErrand, grip: lease.Lease, **changes: Any) -> None:
     lease.write(grip, states=errand.OPEN, finished_at=Now(), lease_held=False, **changes)

@@ -239,8 +239,9 @@ class TableErrand(Leased):
         return f"{self.get_kind_display()}: {self.dataset}"
 
 
-class RangesErrand(Leased):
-    """The computation of a release's expected ranges. It opens no table and has no key: model and receipt are released."""
+class ReleaseErrand(Leased):
+    """Something that a worker derives from what is stored of a release: it opens no table. One at most waits a release, which
+    a constraint of each kind says."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting for a worker")
@@ -249,86 +250,45 @@ class RangesErrand(Leased):
 
     OPEN = (State.WAITING,)
 
-    release = models.ForeignKey(
-        Release, on_delete=models.PROTECT, related_name="ranges_errands"
-    )
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=12, choices=State, default=State.WAITING)
 
     class Meta:
+        abstract = True
         indexes = [models.Index(fields=["state", "lease_held"])]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["release"],
-                condition=Q(state="waiting"),
-                name="one_waiting_ranges_errand",
-            )
-        ]
 
     def __str__(self) -> str:
-        return f"Expected ranges: {self.release}"
+        return f"{self._meta.verbose_name}: {self.release}"
 
 
-class CountsErrand(Leased):
-    """Bringing together what tables of counts of a release are computed from. It opens no table: it reads the stored noisy
-    answers, which the confidential worker alone has, and the model."""
-
-    class State(models.TextChoices):
-        WAITING = "waiting", _("Waiting for a worker")
-        FINISHED = "finished", _("Finished")
-        FAILED = "failed", _("Failed")
-
-    OPEN = (State.WAITING,)
-
-    release = models.ForeignKey(
-        Release, on_delete=models.PROTECT, related_name="counts_errands"
-    )
-    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
-
-    class Meta:
-        indexes = [models.Index(fields=["state", "lease_held"])]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["release"],
-                condition=Q(state="waiting"),
-                name="one_waiting_counts_errand",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"Counts: {self.release}"
+def _one_waiting(name: str) -> models.UniqueConstraint:
+    return models.UniqueConstraint(fields=["release"], condition=Q(state="waiting"), name=name)
 
 
-class ImplicatesErrand(Leased):
-    """Making several plausible tables of a release. It opens no table: it reads the stored noisy answers, which the confidential
-    worker alone has, and fits the model again."""
+class RangesErrand(ReleaseErrand):
+    """The computation of a release's expected ranges. It has no key: model and receipt are released."""
 
-    class State(models.TextChoices):
-        WAITING = "waiting", _("Waiting for a worker")
-        FINISHED = "finished", _("Finished")
-        FAILED = "failed", _("Failed")
-
-    OPEN = (State.WAITING,)
-
-    release = models.ForeignKey(
-        Release, on_delete=models.PROTECT, related_name="implicates_errands"
-    )
-    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
-
-    class Meta:
-        indexes = [models.Index(fields=["state", "lease_held"])]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["release"],
-                condition=Q(state="waiting"),
-                name="one_waiting_implicates_errand",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"Plausible tables: {self.release}"
+    class Meta(ReleaseErrand.Meta):
+        constraints = [_one_waiting("one_waiting_ranges_errand")]
 
 
-Subject = SynthesisRun | TableErrand | RangesErrand | CountsErrand | ImplicatesErrand
+class CountsErrand(ReleaseErrand):
+    """Bringing together what tables of counts of a release are computed from: the stored noisy answers, which the confidential
+    worker alone has, and the model."""
+
+    class Meta(ReleaseErrand.Meta):
+        constraints = [_one_waiting("one_waiting_counts_errand")]
+
+
+class ImplicatesErrand(ReleaseErrand):
+    """Making several plausible tables of a release: the model is fitted again to the stored noisy answers, which the confidential
+    worker alone has."""
+
+    class Meta(ReleaseErrand.Meta):
+        constraints = [_one_waiting("one_waiting_implicates_errand")]
+
+
+Subject = SynthesisRun | TableErrand | ReleaseErrand
 """What a message rings for."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied
@@ -13,16 +14,12 @@ from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import can, organisation_of, roles_of
 from synthweb.datasets.models import Dataset
 from synthweb.releases.models import Release
-from synthweb.runs.models import (
-    CountsErrand,
-    ImplicatesErrand,
-    RangesErrand,
-    SynthesisRun,
-    TableErrand,
-)
+from synthweb.runs.models import ReleaseErrand, SynthesisRun, TableErrand
+
+Errand = TypeVar("Errand", bound=ReleaseErrand)
 
 MOST_FAILURES = 3
-"""Failures to gather the counts of a release, after which nobody but the operator has it tried again."""
+"""Failures of one kind of errand for a release, after which nobody but the operator has it tried again."""
 
 
 def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
@@ -74,37 +71,17 @@ def latest_errand(
     )
 
 
-def latest_ranges_errand(release: Release) -> RangesErrand | None:
-    """The newest computation of a release's expected ranges; the caller authorised."""
-    errands = RangesErrand.objects.filter(release=release)
+def latest_of_release(kind: type[Errand], release: Release) -> Errand | None:
+    """The newest errand of a kind for a release; the caller authorised."""
+    errands = kind._default_manager.filter(release=release)
     return errands.order_by("-created_at", "-pk").first()
 
 
-def latest_counts_errand(release: Release) -> CountsErrand | None:
-    """The newest errand for the counts of a release; the caller authorised."""
-    errands = CountsErrand.objects.filter(release=release)
-    return errands.order_by("-created_at", "-pk").first()
-
-
-def latest_implicates_errand(release: Release) -> ImplicatesErrand | None:
-    """The newest errand for plausible tables of a release; the caller authorised."""
-    errands = ImplicatesErrand.objects.filter(release=release)
-    return errands.order_by("-created_at", "-pk").first()
-
-
-def may_make_again(release: Release) -> bool:
-    """Whether plausible tables may be made once more: not while that waits, nor after it failed a few times."""
-    errands = ImplicatesErrand.objects.filter(release=release)
-    failed = errands.filter(state=ImplicatesErrand.State.FAILED).count()
-    waits = errands.filter(state__in=ImplicatesErrand.OPEN).exists()
-    return not waits and failed < MOST_FAILURES
-
-
-def may_gather_again(release: Release) -> bool:
-    """Whether the counts of a release may be gathered once more: not while that waits, nor after it failed a few times."""
-    errands = CountsErrand.objects.filter(release=release)
-    failed = errands.filter(state=CountsErrand.State.FAILED).count()
-    waits = errands.filter(state__in=CountsErrand.OPEN).exists()
+def may_try_again(kind: type[ReleaseErrand], release: Release) -> bool:
+    """Whether an errand of a kind may be asked for once more: not while one waits, nor after it failed a few times."""
+    errands = kind._default_manager.filter(release=release)
+    failed = errands.filter(state=ReleaseErrand.State.FAILED).count()
+    waits = errands.filter(state__in=ReleaseErrand.OPEN).exists()
     return not waits and failed < MOST_FAILURES
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TypeVar
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -34,6 +35,7 @@ from synthweb.runs.models import (
     CountsErrand,
     ImplicatesErrand,
     RangesErrand,
+    ReleaseErrand,
     RunEvent,
     SynthesisRun,
     TableErrand,
@@ -49,6 +51,7 @@ _REQUESTED: dict[str, str] = {
     TableErrand.Kind.KEYS: "keys.requested",
 }
 """What the audit log calls an errand that is asked for."""
+Errand = TypeVar("Errand", bound=ReleaseErrand)
 
 
 def submit(
@@ -406,31 +409,32 @@ def _errand(
     return errand
 
 
-@transaction.atomic
 def request_ranges(*, release: Release) -> RangesErrand:
-    """Have the expected ranges of a release computed; asking again while it waits gives the one that waits. Not in the audit
-    log: nothing but released documents is read, and whoever may open them has been authorised."""
-    errand, created = RangesErrand.objects.get_or_create(
-        release=release,
-        state=RangesErrand.State.WAITING,
-        defaults={"stage": stages.WAIT.name},
-    )
-    if created:
-        queue.ring(queue.EXPECTED_RANGES, errand.code, queue.DEFAULT)
-    return errand
+    """Have the expected ranges of a release computed."""
+    return _of_release(RangesErrand, release, queue.EXPECTED_RANGES, queue.DEFAULT)
+
+
+def request_counts(*, release: Release) -> CountsErrand:
+    """Have what tables of counts of a release are computed from brought together."""
+    return _of_release(CountsErrand, release, queue.COUNTS, queue.CONFIDENTIAL)
+
+
+def request_implicates(*, release: Release) -> ImplicatesErrand:
+    """Have several plausible tables of a release made."""
+    return _of_release(ImplicatesErrand, release, queue.IMPLICATES, queue.CONFIDENTIAL)
 
 
 @transaction.atomic
-def request_counts(*, release: Release) -> CountsErrand:
-    """Have what tables of counts of a release are computed from brought together; asking again while it waits gives the one that
-    waits. Not in the audit log, as `request_ranges`."""
-    errand, created = CountsErrand.objects.get_or_create(
+def _of_release(kind: type[Errand], release: Release, task: str, to: str) -> Errand:
+    """Asking again while an errand waits gives the one that waits. Not in the audit log: no table is opened, and whoever may
+    see the result has been authorised."""
+    errand, created = kind._default_manager.get_or_create(
         release=release,
-        state=CountsErrand.State.WAITING,
+        state=kind.State.WAITING,
         defaults={"stage": stages.WAIT.name},
     )
     if created:
-        queue.ring(queue.COUNTS, errand.code)
+        queue.ring(task, errand.code, to)
     return errand
 
 
@@ -444,20 +448,6 @@ def notify_end(run: SynthesisRun, event: Event) -> None:
         subject=notifications.NotificationSubject(kind="run", code=run.code, name=run.name),
         key=f"{run.code} {run.lease_token}",
     )
-
-
-@transaction.atomic
-def request_implicates(*, release: Release) -> ImplicatesErrand:
-    """Have several plausible tables of a release made; asking again while it waits gives the one that waits. Not in the audit log,
-    as `request_ranges`."""
-    errand, created = ImplicatesErrand.objects.get_or_create(
-        release=release,
-        state=ImplicatesErrand.State.WAITING,
-        defaults={"stage": stages.WAIT.name},
-    )
-    if created:
-        queue.ring(queue.IMPLICATES, errand.code)
-    return errand
 
 
 def note(run: SynthesisRun, stage: str, text: str) -> None:

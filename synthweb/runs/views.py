@@ -44,7 +44,13 @@ from synthweb.runs import (
 from synthweb.runs.estimate import Estimate, estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import TABLE_FIELDS, ReleaseForm
-from synthweb.runs.models import CountsErrand, RangesErrand, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    CountsErrand,
+    ImplicatesErrand,
+    RangesErrand,
+    SynthesisRun,
+    TableErrand,
+)
 
 STOP_POLLING = 286  # htmx: swap this answer in and ask no more
 
@@ -326,7 +332,7 @@ def ranges(request: SignedInRequest, code: str) -> HttpResponse:
         return HttpResponseClientRefresh()  # the page is loaded again with what it lacked
     if waits is None and screens.Waiting.whole().has_arrived(release):
         return _go(reverse("releases:expected", args=[code]), by_htmx=asking_again)
-    errand = selectors.latest_ranges_errand(release)
+    errand = selectors.latest_of_release(RangesErrand, release)
     if errand is None or errand.state == RangesErrand.State.FINISHED:
         errand = services.request_ranges(release=release)
     if asking_again and not errand.is_open and waits is None:
@@ -348,14 +354,15 @@ def counts(request: SignedInRequest, code: str) -> HttpResponse:
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     if request.method == "POST":
         # The worker of sensitive tables does it: nobody may have it done over and over.
-        if not marginals.is_ready(release) and selectors.may_gather_again(release):
+        may_gather = selectors.may_try_again(CountsErrand, release)
+        if may_gather and not marginals.is_ready(release):
             services.request_counts(release=release)
         return redirect(f"{reverse('runs:counts', args=[code])}{query}")
     asking_again = bool(request.headers.get("HX-Request"))
     if marginals.is_ready(release):
         address = f"{reverse('releases:marginals', args=[code])}{query}"
         return _go(address, by_htmx=asking_again)
-    errand = selectors.latest_counts_errand(release)
+    errand = selectors.latest_of_release(CountsErrand, release)
     if errand is None or errand.state == CountsErrand.State.FINISHED:
         errand = services.request_counts(release=release)
     if asking_again and not errand.is_open:
@@ -372,18 +379,19 @@ def implicates(request: SignedInRequest, code: str) -> HttpResponse:
     release = releases.release_for(request.user, code, Need.SAMPLE)
     if request.method == "POST":
         # The worker of sensitive tables does it: nobody may have it done over and over.
-        if not plausible.is_ready(release) and selectors.may_make_again(release):
+        may_make = selectors.may_try_again(ImplicatesErrand, release)
+        if may_make and not plausible.is_ready(release):
             services.request_implicates(release=release)
         return redirect("runs:implicates", code)
     asking_again = bool(request.headers.get("HX-Request"))
-    errand = selectors.latest_implicates_errand(release)
+    errand = selectors.latest_of_release(ImplicatesErrand, release)
     if plausible.is_ready(release) or errand is None:
         return _go(reverse("releases:files", args=[code]), by_htmx=asking_again)
     if asking_again and not errand.is_open:
         return _go(request.path, by_htmx=True)
     page = "releases/_waiting.html" if asking_again else "releases/implicates_wait.html"
     context = screens.implicates(request.user, release, errand) | {
-        "may_make_again": selectors.may_make_again(release)
+        "may_make_again": selectors.may_try_again(ImplicatesErrand, release)
     }
     return render(request, page, context)
 

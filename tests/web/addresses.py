@@ -13,6 +13,7 @@ from django.utils import timezone
 from synth_engine.plans.release_check import CheckedFigure
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
+from synthweb.api.urls import urlpatterns
 from synthweb.ledger.models import Earmark
 from synthweb.notifications.models import Webhook
 from synthweb.releases import plausible, public_links, services
@@ -30,19 +31,27 @@ PUBLIC_TOKEN = "a-token-that-only-tests-have"
 
 def routes() -> dict[str, str]:
     """Every route of the resolver → its full name; the admin's own are checked by a rule of their own."""
-    return dict(_walk(get_resolver().url_patterns, prefix="", namespace=""))
+    return {
+        route: namespace + (pattern.name or "")
+        for route, namespace, pattern in _walk(get_resolver().url_patterns)
+    }
+
+
+def rest_routes() -> dict[str, URLPattern]:
+    """Every route below /api/v1/ → what it leads to."""
+    return {route: pattern for route, _, pattern in _walk(urlpatterns)}
 
 
 def _walk(
-    patterns: Iterable[URLPattern | URLResolver], *, prefix: str, namespace: str
-) -> Iterator[tuple[str, str]]:
+    patterns: Iterable[URLPattern | URLResolver], *, prefix: str = "", namespace: str = ""
+) -> Iterator[tuple[str, str, URLPattern]]:
     for pattern in patterns:
         route = prefix + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
             inner = f"{pattern.namespace}:" if pattern.namespace else namespace
             yield from _walk(pattern.url_patterns, prefix=route, namespace=inner)
         else:
-            yield route, namespace + (pattern.name or "")
+            yield route, namespace, pattern
 
 
 def fill(route: str, *, scene: Scene, cast: Cast) -> str:

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 
-from synthweb.api import urls
 from synthweb.datasets import vault
 from synthweb.datasets.models import Dataset
 from tests.cast import Cast
+from tests.web.addresses import rest_routes
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM, Caller, assert_problem
 from tests.web.scene import Scene
@@ -36,10 +36,9 @@ def _addresses(played: Scene) -> Iterator[str]:
         "accounts": played.account.code,
         "references": played.reference.code,
     }
-    for pattern in urls.urlpatterns:
-        if not isinstance(pattern, URLPattern) or pattern.name == "not-found":
+    for route, pattern in rest_routes().items():
+        if pattern.name == "not-found":
             continue
-        route = str(pattern.pattern)
         kind = route.partition("/")[0]
         for code in (codes.get(kind, "0"), "0"):
             named = (

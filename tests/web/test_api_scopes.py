@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 
 from synthweb.accounts import forms, services, tokens
 from synthweb.accounts.models import User
-from synthweb.api.urls import urlpatterns
 from tests.cast import Cast
 from tests.web import addresses, doorbell, scene
+from tests.web.addresses import rest_routes
 from tests.web.html import html_of
 from tests.web.rest import PROBLEM
 from tests.web.test_authorisation_matrix import BODIES, ask, undone
@@ -168,7 +168,7 @@ def table() -> dict[tuple[str, str], str]:
 def routed() -> set[tuple[str, str]]:
     """Every method of every address."""
     found = set()
-    for pattern in urlpatterns:
+    for route, pattern in rest_routes().items():
         if pattern.name not in NO_SCOPE:
             actions = getattr(pattern.callback, "actions", None)
             view = getattr(pattern.callback, "cls", None)
@@ -177,9 +177,7 @@ def routed() -> set[tuple[str, str]]:
                 name for name in view.http_method_names if hasattr(view, name)
             ]
             found |= {
-                (name.upper(), str(pattern.pattern))
-                for name in methods
-                if name not in ("options", "head")
+                (name.upper(), route) for name in methods if name not in ("options", "head")
             }
     return found
 

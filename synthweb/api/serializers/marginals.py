@@ -41,11 +41,3 @@ class MarginalSerializer(serializers.Serializer[Any]):
     cells = MarginalCellSerializer(
         many=True, help_text="In the order of values, the last column fastest."
     )
-
-
-class CountsErrandSerializer(serializers.Serializer[Any]):
-    """How far a worker is with gathering the noisy answers of a release."""
-
-    state = serializers.CharField()
-    stage = serializers.CharField()
-    progress = serializers.FloatField(help_text="Of this stage, 0 to 1.")

@@ -493,14 +493,6 @@ class FirstRowsSerializer(serializers.Serializer[Any]):
     )
 
 
-class RangesErrandSerializer(serializers.Serializer[Any]):
-    """How far a worker is with the expected ranges of a release."""
-
-    state = serializers.CharField()
-    stage = serializers.CharField()
-    progress = serializers.FloatField(help_text="Of this stage, 0 to 1.")
-
-
 class MarksSerializer(serializers.Serializer[Any]):
     """What became known of a release after it was published."""
 

@@ -6,12 +6,11 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
@@ -21,8 +20,8 @@ from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.renderers import ParquetRenderer, ZipRenderer
 from synthweb.api.schema import refuses
-from synthweb.api.serializers.marginals import CountsErrandSerializer
-from synthweb.api.views.marginals import COME_BACK, GATHERED_LATER, counts_in_progress
+from synthweb.api.views.errands import come_back, derived_later
+from synthweb.api.views.marginals import GATHERED_LATER, counts_in_progress
 from synthweb.api.views.releases import IN_PROGRESS, ranges_in_progress
 from synthweb.lib.errors import Conflict
 from synthweb.releases import bundle, marginals, metadata, plausible, report, selectors, tables
@@ -33,10 +32,7 @@ from synthweb.runs import selectors as run_selectors
 from synthweb.runs import services as run_services
 from synthweb.runs.models import ImplicatesErrand
 
-MADE_LATER = OpenApiResponse(
-    CountsErrandSerializer,
-    description="A worker makes the tables, once a release. Ask `Location`, which is this address, again after `Retry-After` seconds.",
-)
+MADE_LATER = derived_later("A worker makes the tables, once a release.")
 
 
 class CarriedViewSet(GenericViewSet[Release]):
@@ -201,18 +197,13 @@ class CarriedViewSet(GenericViewSet[Release]):
 
 def _implicates_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to make plausible tables; 409 if it cannot."""
-    errand = run_selectors.latest_implicates_errand(release)
+    errand = run_selectors.latest_of_release(ImplicatesErrand, release)
     if errand is not None and errand.state == ImplicatesErrand.State.FAILED:
         raise Conflict(
             str((errand.failure or {}).get("text") or "The plausible tables could not be made"),
             repair="ask for them again on the tab Files of the release",
         )
-    errand = run_services.request_implicates(release=release)
-    return Response(
-        CountsErrandSerializer(errand).data,
-        status=HTTPStatus.ACCEPTED,
-        headers={"Location": request.build_absolute_uri(), "Retry-After": str(COME_BACK)},
-    )
+    return come_back(request, run_services.request_implicates(release=release))
 
 
 def repr_digest(content: bytes) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +13,8 @@ from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller
 from synthweb.api.pagination import LIMIT, OFFSET, number_of
 from synthweb.api.schema import refuses
-from synthweb.api.serializers.marginals import CountsErrandSerializer, MarginalSerializer
+from synthweb.api.serializers.marginals import MarginalSerializer
+from synthweb.api.views.errands import come_back, derived_later
 from synthweb.lib.errors import Conflict
 from synthweb.releases import marginals, selectors
 from synthweb.releases.models import Release
@@ -23,7 +22,6 @@ from synthweb.runs import selectors as run_selectors
 from synthweb.runs import services as run_services
 from synthweb.runs.models import CountsErrand
 
-COME_BACK = 2  # seconds
 CELLS, MOST_CELLS = 1_000, 10_000
 COLUMNS = OpenApiParameter(
     "columns",
@@ -40,11 +38,7 @@ WHERE = OpenApiParameter(
     description="A condition, repeated for several that all hold: column=value, column=value|value, or "
     "column=first..last.",
 )
-GATHERED_LATER = OpenApiResponse(
-    CountsErrandSerializer,
-    description="A worker gathers the noisy answers, once a release. Ask `Location`, which is this address, again after "
-    "`Retry-After` seconds.",
-)
+GATHERED_LATER = derived_later("A worker gathers the noisy answers, once a release.")
 PAGES = [
     OpenApiParameter(
         LIMIT, int, description=f"Cells; {CELLS} unless given, {MOST_CELLS} at most."
@@ -100,15 +94,10 @@ class MarginalsView(APIView):
 
 def counts_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked to gather the answers; 409 if it failed on them."""
-    errand = run_selectors.latest_counts_errand(release)
+    errand = run_selectors.latest_of_release(CountsErrand, release)
     if errand is not None and errand.state == CountsErrand.State.FAILED:
         raise Conflict(
             "The noisy answers of this release could not be gathered",
             repair="ask for them again on the tab Counts of the release",
         )
-    errand = run_services.request_counts(release=release)
-    return Response(
-        CountsErrandSerializer(errand).data,
-        status=HTTPStatus.ACCEPTED,
-        headers={"Location": request.build_absolute_uri(), "Retry-After": str(COME_BACK)},
-    )
+    return come_back(request, run_services.request_counts(release=release))

@@ -45,11 +45,11 @@ from synthweb.api.serializers.releases import (
     NewSampleSerializer,
     NodeSerializer,
     OneReleaseSerializer,
-    RangesErrandSerializer,
     ReleaseSerializer,
     SampleSerializer,
     VerificationSerializer,
 )
+from synthweb.api.views.errands import come_back, derived_later
 from synthweb.lib.errors import Conflict
 from synthweb.releases import (
     chain,
@@ -84,11 +84,7 @@ AS_DECLARED = OpenApiParameter(
 )
 
 
-IN_PROGRESS = OpenApiResponse(
-    RangesErrandSerializer,
-    description="A worker computes them. Ask `Location`, which is this address, again after `Retry-After` seconds.",
-)
-COME_BACK = 2  # seconds
+IN_PROGRESS = derived_later("A worker computes them.")
 
 
 class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
@@ -250,18 +246,13 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
 
 def ranges_in_progress(request: Request, release: Release) -> Response:
     """202: a worker is asked for the first rows, expected ranges and errors; 409 if it failed on them."""
-    errand = run_selectors.latest_ranges_errand(release)
+    errand = run_selectors.latest_of_release(RangesErrand, release)
     if errand is not None and errand.state == RangesErrand.State.FAILED:
         raise Conflict(
             "The first rows or the expected ranges and errors of this release could not be computed",
             repair="ask for them again on the tab Look or Expected of the release",
         )
-    errand = run_services.request_ranges(release=release)
-    return Response(
-        RangesErrandSerializer(errand).data,
-        status=HTTPStatus.ACCEPTED,
-        headers={"Location": request.build_absolute_uri(), "Retry-After": str(COME_BACK)},
-    )
+    return come_back(request, run_services.request_ranges(release=release))
 
 
 class DictionaryView(APIView):
