@@ -19,7 +19,8 @@
   const csv = (rows) => new Blob([rows.map((row) => `${row.map(field).join(",")}\r\n`).join("")], { type: "text/csv" });
 
   const tableOf = (element) => (element.matches("table") ? element : element.querySelector("table"));
-  const cellText = (cell) => cell.textContent.replace(/\s+/g, " ").trim();
+  // `data-value` has a number in full where the cell shows it rounded.
+  const cellText = (cell) => cell.dataset.value ?? cell.textContent.replace(/\s+/g, " ").trim();
   const tableRows = (table) => [...table.rows].map((row) => [...row.cells].map(cellText));
 
   // An SVG without the page's style sheets: what they say of each element goes with it.

@@ -20,6 +20,7 @@ SCOPES = {
         "Upload, replace, describe and delete tables, ask for budget, submit and cancel runs"
     ),
     "share": _("Share releases, revoke shares, name releases"),
+    "webhooks": _("Register, test and remove webhooks of your own"),
     "grant": _("Grant and refuse budget, for custodians"),
 }
 SEEN_EVERY = timedelta(minutes=1)  # a busy program must not cost a write a request

@@ -33,6 +33,7 @@ from synthweb.api.views import (
     runs,
     templates,
     validations,
+    webhooks,
 )
 
 LIST: dict[str, Any] = {"get": "list"}
@@ -227,6 +228,15 @@ OF_RELEASE = [
         name="release-grant",
     ),
 ]
+OF_WEBHOOK = [
+    path(
+        "",
+        webhooks.WebhookViewSet.as_view({**ONE, "delete": "destroy"}),
+        name="webhook-detail",
+    ),
+    path("test/", webhooks.WebhookViewSet.as_view({"post": "test"}), name="webhook-test"),
+    path("enable/", webhooks.WebhookViewSet.as_view({"post": "enable"}), name="webhook-enable"),
+]
 OF_SAMPLE = [
     path("", releases.SampleViewSet.as_view(ONE), name="sample-detail"),
     path("receipt/", releases.SampleViewSet.as_view({"get": "receipt"}), name="sample-receipt"),
@@ -279,6 +289,12 @@ urlpatterns = [
     path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
     path("releases/<slug:code>/", include(OF_RELEASE)),
     path("samples/<slug:code>/", include(OF_SAMPLE)),
+    path(
+        "webhooks/",
+        webhooks.WebhookViewSet.as_view({**LIST, "post": "create"}),
+        name="webhook-list",
+    ),
+    path("webhooks/<slug:code>/", include(OF_WEBHOOK)),
     path("schema/", reference.SchemaView.as_view(), name="schema"),
     path("docs/", reference.page, name="reference"),
     # Last, because it matches everything, line breaks in an address included.

@@ -14,6 +14,7 @@ from synthweb.ledger.models import (
     BudgetRequest,
     Coverage,
     Earmark,
+    EarmarkUse,
     GrantPolicy,
     LedgerEntry,
     YearlyLimit,
@@ -127,8 +128,26 @@ class YearlyLimitAdmin(ReadOnlyAdmin):
 @admin.register(Earmark)
 class EarmarkAdmin(ReadOnlyAdmin):
     organisation_path = "account__organisation"
-    list_display = ["account", "purpose", "epsilon", "delta", "rho", "actor", "at", "end"]
+    list_display = [
+        "account",
+        "purpose",
+        "use",
+        "ends_on",
+        "epsilon",
+        "delta",
+        "rho",
+        "actor",
+        "at",
+        "end",
+    ]
     list_select_related = ["account", "end"]
+
+
+@admin.register(EarmarkUse)
+class EarmarkUseAdmin(ReadOnlyAdmin):
+    organisation_path = "earmark__account__organisation"
+    list_display = ["earmark", "run_code", "epsilon", "delta", "rho", "at"]
+    list_select_related = ["earmark__account"]
 
 
 @admin.register(Coverage)

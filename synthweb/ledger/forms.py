@@ -15,7 +15,7 @@ from synth_engine.privacy import conversion, loss
 from synthweb.datasets.models import Dataset
 from synthweb.ledger import proposals, selectors
 from synthweb.ledger.amounts import CURRENCIES, LETTERS, NANO, Amount, scale, short_text
-from synthweb.ledger.models import BudgetAccount, BudgetApproval, BudgetRequest, Rule
+from synthweb.ledger.models import BudgetAccount, BudgetApproval, BudgetRequest, Earmark, Rule
 from synthweb.ledger.services import Opening
 from synthweb.lib import guarantee
 from synthweb.lib.errors import Refused
@@ -368,7 +368,17 @@ class EarmarkForm(forms.Form):
         label=_("For"),
         max_length=200,
         validators=[validate_one_line],
-        help_text=_("For example the release of a later year."),
+        help_text=_("For example a project, or the release of a later year."),
+    )
+    use = forms.ChoiceField(label=_("Who can spend it"), choices=Earmark.Use.choices)
+    ends_on = forms.DateField(
+        label=_("Until"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+        help_text=_(
+            "From this day on what is unspent is free again. Left empty: until you free it."
+        ),
     )
 
     def __init__(self, *arguments: Any, account: BudgetAccount, **options: Any) -> None:

@@ -239,13 +239,21 @@ class YearlyLimit(AppendOnly):
 
 
 class Earmark(AppendOnly):
-    """A part of an account that is set aside for a purpose: no run can hold it until a custodian frees it."""
+    """A part of an account that is set aside for a purpose. What is unspent of it is free again once a custodian frees it, or on
+    its last day."""
+
+    class Use(models.TextChoices):
+        NOBODY = "nobody", _("Nobody, until it is freed")
+        PROJECT = "project", _("Runs of this project, as far as it goes")
+        RELEASE = "release", _("One release; what it leaves is free again")
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     account = models.ForeignKey(
         BudgetAccount, on_delete=models.PROTECT, related_name="earmarks"
     )
     purpose = models.CharField(max_length=200)
+    use = models.CharField(max_length=7, choices=Use, default=Use.NOBODY)
+    ends_on = models.DateField(null=True, blank=True)  # from this day on it is free, in UTC
     epsilon = models.BigIntegerField(default=0)
     delta = models.BigIntegerField(default=0)
     rho = models.BigIntegerField(default=0)
@@ -274,6 +282,28 @@ class EarmarkEnd(AppendOnly):
 
     def __str__(self) -> str:
         return f"End of {self.earmark}"
+
+
+class EarmarkUse(AppendOnly):
+    """What a run held of an earmark. It counts unless the run gave its hold back."""
+
+    earmark = models.ForeignKey(Earmark, on_delete=models.PROTECT, related_name="uses")
+    run_code = models.CharField(max_length=16, unique=True)  # as in a LedgerEntry
+    epsilon = models.BigIntegerField(default=0)
+    delta = models.BigIntegerField(default=0)
+    rho = models.BigIntegerField(default=0)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(epsilon__gte=0) & Q(delta__gte=0) & Q(rho__gte=0),
+                name="earmark_use_amounts_positive",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_code} of {self.earmark}"
 
 
 class LedgerEntry(AppendOnly):

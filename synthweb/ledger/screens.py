@@ -131,8 +131,9 @@ def limits_of(
         "taken_this_year": yearly_limits.taken_this_year(account),
         "earmarks": [
             {
-                "earmark": part,
-                "amounts": amounts(selectors.amount_of(part), rule=account.rule),
+                "earmark": part.earmark,
+                "amounts": amounts(selectors.amount_of(part.earmark), rule=account.rule),
+                "left": amounts(part.left, rule=account.rule),
             }
             for part in yearly_limits.open_earmarks(account)
         ],

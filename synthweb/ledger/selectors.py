@@ -28,6 +28,7 @@ from synthweb.ledger.models import (
     BudgetRequest,
     Coverage,
     Earmark,
+    EarmarkUse,
     GrantPolicy,
     LedgerEntry,
     Rule,
@@ -76,8 +77,10 @@ def counted(rule: str) -> tuple[str, ...]:
     return COUNTED[Rule(rule)]
 
 
-def amount_of(row: LedgerEntry | BudgetRequest | BudgetApproval | Earmark) -> Amount:
-    """The amount that an entry, a request, an approval or an earmark states."""
+def amount_of(
+    row: LedgerEntry | BudgetRequest | BudgetApproval | Earmark | EarmarkUse,
+) -> Amount:
+    """The amount that an entry, a request, an approval, an earmark or a use of one states."""
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
 
 

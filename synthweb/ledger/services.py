@@ -275,10 +275,11 @@ def hold(
     run: PlannedRun,
     price: Amount,
     actor: User | str,
+    earmark: str = "",
 ) -> LedgerEntry:
-    """Reserve what a run will cost, as its plan says for the account's rule.
+    """Reserve what a run will cost, as its plan says for the account's rule. earmark: the code of what was set aside for it.
 
-    Raises Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
+    Raises Earmarked, YearlyLimitReached, Overspend if less is left, UnitMismatch, RuleMismatch, NotCovered, DifferentHold."""
     locked = movements.lock(account.pk)
     # What expired is gone before anything is reserved of it.
     _settle(locked)
@@ -306,12 +307,14 @@ def hold(
                 "This run holds another amount, or for another plan", repair="submit a new run"
             )
         return before
-    yearly_limits.require(locked, price)
+    chosen = yearly_limits.require(locked, price, earmark=earmark)
     stored_checkpoints.require(locked)
     if not movements.move(locked, held=price):
         raise Overspend(
             remaining=selectors.balance(locked).free, requested=price, rule=locked.rule
         )
+    if chosen is not None:
+        yearly_limits.use_earmark(chosen, run_code=run.code, price=price)
     return movements.append(
         locked,
         Kind.HOLD,

@@ -103,10 +103,10 @@ def earmark(request: SignedInRequest, code: str) -> HttpResponse:
                 account=account,
                 amount=form.amount,
                 purpose=form.cleaned_data["purpose"],
+                use=form.cleaned_data["use"],
+                ends_on=form.cleaned_data["ends_on"],
             )
-            messages.success(
-                request, _("It is set aside: no run can hold it until you free it.")
-            )
+            messages.success(request, _("It is set aside."))
             return redirect("ledger:account", code)
         except Refused as refusal:
             forms.add_refusal(form, refusal)

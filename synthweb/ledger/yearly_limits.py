@@ -1,12 +1,16 @@
 """What limits the runs of an account besides its cap: a limit for each calendar year, and parts that are set aside.
 
 Both are refusals before a hold, and nothing else: sums, entries and the privacy loss of what is held are as without them. A
-limit that is lifted or a part that is freed can therefore never make an account spend more than its cap.
+limit that is lifted or a part that is freed can therefore never make an account spend more than its cap. A part that is set
+aside for a project or for one release can be held by runs that name it, and by no other; what is unspent of it is free again
+once it ends, without a movement.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from django.db import transaction
 from django.db.models import Sum
@@ -22,6 +26,7 @@ from synthweb.ledger.models import (
     BudgetAccount,
     Earmark,
     EarmarkEnd,
+    EarmarkUse,
     LedgerEntry,
     YearlyLimit,
 )
@@ -51,19 +56,62 @@ def taken_this_year(account: BudgetAccount) -> int:
     return int(holds.aggregate(sum=Sum(main))["sum"] or 0)
 
 
-def open_earmarks(account: BudgetAccount) -> list[Earmark]:
-    """What is set aside, the oldest first."""
-    return list(Earmark.objects.filter(account=account, end=None))
+@dataclass(frozen=True)
+class EarmarkBalance:
+    """An earmark that has not ended, and what is left of it."""
+
+    earmark: Earmark
+    left: Amount
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a run may name it."""
+        return self.earmark.use != Earmark.Use.NOBODY and any(self.left.as_dict.values())
+
+
+def open_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
+    """What is set aside, the oldest first: neither freed by hand nor past its last day."""
+    today = timezone.now().astimezone(UTC).date()
+    earmarks = Earmark.objects.filter(account=account, end=None).exclude(ends_on__lte=today)
+    uses = list(EarmarkUse.objects.filter(earmark__in=earmarks))
+    ends = LedgerEntry.objects.filter(
+        account=account,
+        run_code__in=[use.run_code for use in uses],
+        kind__in=[Kind.RELEASE, Kind.CHARGE],
+    )
+    how_ended = dict(ends.values_list("run_code", "kind"))
+    return [
+        EarmarkBalance(
+            earmark,
+            _left(earmark, [each for each in uses if each.earmark_id == earmark.pk], how_ended),
+        )
+        for earmark in earmarks
+    ]
+
+
+def _left(earmark: Earmark, uses: list[EarmarkUse], how_ended: Mapping[str, str]) -> Amount:
+    """how_ended: the kind of the last entry of each run that no longer holds its price."""
+    if earmark.use == Earmark.Use.RELEASE and any(
+        how_ended.get(use.run_code) == Kind.CHARGE for use in uses
+    ):
+        return Amount()  # its one release is made: what it left is free
+    counted = [use for use in uses if how_ended.get(use.run_code) != Kind.RELEASE]
+    return selectors.amount_of(earmark) - sum(map(selectors.amount_of, counted), start=Amount())
+
+
+def usable_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
+    """Those that a run may name."""
+    return [each for each in open_earmarks(account) if each.is_usable]
 
 
 def earmarked(account: BudgetAccount) -> Amount:
-    """All that is set aside."""
-    return sum(map(selectors.amount_of, open_earmarks(account)), start=Amount())
+    """All that is set aside and not used yet."""
+    return sum((each.left for each in open_earmarks(account)), start=Amount())
 
 
-def require(account: BudgetAccount, price: Amount) -> None:
+def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earmark | None:
     """Raise YearlyLimitReached or Earmarked if a run of this price may not be held. The account is locked, so that of two runs the
-    second one counts the first."""
+    second one counts the first. earmark: the code of the one that it is paid from, which is returned; empty: from what is free."""
     main = selectors.counted(account.rule)[0]
     most = yearly_limit(account)
     if most is not None:
@@ -75,17 +123,43 @@ def require(account: BudgetAccount, price: Amount) -> None:
                 repair="spend less, wait for the next year, or ask a custodian to raise the limit",
                 field=main,
             )
+    if earmark:
+        return _require_of(account, price, code=earmark)
     set_aside = earmarked(account)
     free = selectors.balance(account).free
     # Without what is set aside it would be refused all the same: the ledger says how much is missing.
-    if not _covers(free, price, rule=account.rule):
-        return
-    if not _covers(free - set_aside, price, rule=account.rule):
+    if _covers(free, price, rule=account.rule) and not _covers(
+        free - set_aside, price, rule=account.rule
+    ):
         raise Earmarked(
             f"Of what is left {set_aside.text(account.rule)} is set aside",
-            repair="spend less, or ask a custodian to free it",
+            repair="spend less, name what it is set aside for, or ask a custodian to free it",
             field=main,
         )
+    return None
+
+
+def _require_of(account: BudgetAccount, price: Amount, *, code: str) -> Earmark:
+    usable = {each.earmark.code: each for each in usable_earmarks(account)}
+    chosen = usable.get(codes.of_text(code))
+    if chosen is None:
+        raise Earmarked(
+            "There is no such part of the budget, or nothing of it is left",
+            repair="choose another, or pay from what is free",
+            field="earmark",
+        )
+    if not _covers(chosen.left, price, rule=account.rule):
+        raise Earmarked(
+            f"Of what is set aside for this, {chosen.left.text(account.rule)} is left",
+            repair="spend less, pay from what is free, or ask a custodian to set more aside",
+            field="earmark",
+        )
+    return chosen.earmark
+
+
+def use_earmark(earmark: Earmark, *, run_code: str, price: Amount) -> None:
+    """Record what a run holds of an earmark, in the transaction of its hold."""
+    EarmarkUse.objects.create(earmark=earmark, run_code=run_code, **price.as_dict)
 
 
 def set_yearly_limit(*, custodian: User, account: BudgetAccount, most: int | None) -> None:
@@ -111,9 +185,16 @@ def set_yearly_limit(*, custodian: User, account: BudgetAccount, most: int | Non
 
 @transaction.atomic
 def earmark(
-    *, custodian: User, account: BudgetAccount, amount: Amount, purpose: str
+    *,
+    custodian: User,
+    account: BudgetAccount,
+    amount: Amount,
+    purpose: str,
+    use: str = Earmark.Use.NOBODY,
+    ends_on: date | None = None,
 ) -> Earmark:
-    """Set aside a part of what is free. Raises Earmarked if less is free."""
+    """Set aside a part of what is free. use: who may spend it. ends_on: the day from which on it is free again. Raises Earmarked if
+    less is free."""
     locked = movements.lock(account.pk)
     if (
         not amount.fits(locked.rule)
@@ -124,6 +205,10 @@ def earmark(
             "The amount must be above zero, in what the account counts",
             repair="give a positive privacy loss",
         )
+    if ends_on is not None and ends_on <= timezone.now().astimezone(UTC).date():
+        raise LedgerConflict(
+            "The last day is not in the future", repair="give a later day", field="ends_on"
+        )
     free = selectors.balance(locked).free - earmarked(locked)
     if not _covers(free, amount, rule=locked.rule):
         raise Earmarked(
@@ -132,6 +217,8 @@ def earmark(
     earmark = Earmark.objects.create(
         account=locked,
         purpose=names.one_line(purpose, field="purpose"),
+        use=use,
+        ends_on=ends_on,
         actor=custodian.get_username(),
         **amount.as_dict,
     )
@@ -144,6 +231,8 @@ def earmark(
             "earmark": earmark.code,
             "amount": amount.text(locked.rule),
             "purpose": earmark.purpose,
+            "use": earmark.use,
+            "ends_on": str(ends_on or ""),
         },
     )
     return earmark

@@ -74,6 +74,29 @@ TERMS = {
         _("description"),
         _("What is public about a table: its columns with their values, and who is protected."),
     ),
+    "constraint": (
+        _("constraint"),
+        _("A public rule that every record obeys. Every synthetic table obeys it, too."),
+    ),
+    "undeclared": (
+        _("undeclared"),
+        _("A column whose values are not described yet. A run learns them, and pays for it."),
+    ),
+    "prior": (
+        _("prior"),
+        _("Public pseudo-counts that are added to the records of a group before resampling."),
+    ),
+    "forecast": (
+        _("error forecast"),
+        _("The error that a run is expected to have, computed from public facts alone."),
+    ),
+    "distance": (
+        _("distance"),
+        _(
+            "The total variation between two tables of shares: the share of records that would have to change for both to be "
+            "equal. 0: equal, 1: nothing in common."
+        ),
+    ),
     "answers": (
         _("noisy answer"),
         _(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from synth_engine.evaluation.criteria import Criterion
 from synth_engine.plans.parameters import ParameterRule
 from synth_engine.privacy.loss import parse_decimal, plain
 from synth_engine.spec import MAX_ROWS, Spec
+from synthweb.ledger.yearly_limits import EarmarkBalance
 from synthweb.lib.language import translated, typed_number
 from synthweb.lib.names import validate_one_line
 from synthweb.lib.number_format import delta, grouped, in_letters
@@ -67,6 +68,12 @@ class ReleaseForm(forms.Form):
         error_messages=SHORT,
         validators=[validate_one_line],
     )
+    earmark = forms.ChoiceField(
+        required=False,
+        label=_("Paid from"),
+        help_text=_("A part that was set aside can be spent by runs that name it alone."),
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
     request_key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     confirmed = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     prior = forms.CharField(
@@ -95,9 +102,10 @@ class ReleaseForm(forms.Form):
         *,
         domain: Domain | None = None,
         tables: public_tables.OfferedTables = public_tables.NOTHING,
+        earmarks: Sequence[EarmarkBalance] = (),
         **suggested: Any,
     ) -> None:
-        """`domain`: of the table; methods that are not for it are not offered. `tables`: public tables to choose from.
+        """`domain`: of the table; methods that are not for it are not offered. `tables`: public tables to choose from. `earmarks`: parts of the budget that are set aside for runs.
         `suggested`: what fields begin with, such as the choices of an earlier run."""
         self.domain, described = domain, mechanisms.describe(domain)
         self.first = methods.preferred(described, recommended=mechanisms.recommended(domain))
@@ -125,6 +133,8 @@ class ReleaseForm(forms.Form):
         self._keep_what_is_chosen()
         self.tables = tables
         self._offer_tables()
+        self.earmarks = earmarks
+        self._offer_earmarks()
 
     def _offer_tables(self) -> None:
         select, value = self.fields["prior"].widget, self["prior"].value()
@@ -137,6 +147,13 @@ class ReleaseForm(forms.Form):
             choice = public_tables.TableChoice.parse_or_none(str(value))
             more = [(str(value), choice.label if choice else str(value))]
         select.choices = [*self.tables.choices, *more]
+
+    def _offer_earmarks(self) -> None:
+        select = self.fields["earmark"]
+        if not self.earmarks:
+            del self.fields["earmark"]
+        elif isinstance(select, forms.ChoiceField):
+            select.choices = [("", _("What is free")), *map(_earmark_choice, self.earmarks)]
 
     def _keep_what_is_chosen(self) -> None:
         """A list to choose from shows what was chosen, even if it is no longer there."""
@@ -282,6 +299,7 @@ class ReleaseForm(forms.Form):
             {name: "" if value is None else value for name, value in begun.items()},
             domain=self.domain,
             tables=self.tables,
+            earmarks=self.earmarks,
         )
 
     def picks(self) -> list[tuple[str, str]]:
@@ -399,6 +417,16 @@ def choices_of(spec: Mapping[str, Any]) -> dict[str, Any]:
         "delta": delta(spec.get("delta") or "0"),
     }
     return {"mechanism": spec["mechanism"], "rows": spec.get("rows"), **amounts, **parameters}
+
+
+def _earmark_choice(balance: EarmarkBalance) -> tuple[str, str]:
+    """The code of an earmark, and what a list says of it."""
+    earmark = balance.earmark
+    words = _("%(purpose)s: %(left)s left") % {
+        "purpose": earmark.purpose,
+        "left": balance.left.text(earmark.account.rule),
+    }
+    return earmark.code, words
 
 
 def parameter_field(

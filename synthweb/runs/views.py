@@ -24,6 +24,8 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import domain_of
 from synthweb.datasets.models import Dataset, Preview
 from synthweb.ledger import selectors as ledger
+from synthweb.ledger import yearly_limits
+from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import fragments
 from synthweb.lib.errors import Refused
 from synthweb.releases import marginals, plausible
@@ -77,7 +79,7 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     brought, fault = _brought(request)
     usual = screens.suggested(ledger.balance(account), domain)
     suggested = {**usual, **again.choices, **brought}
-    form = _form(request, again, domain=domain, suggested=suggested)
+    form = _form(request, again, domain=domain, suggested=suggested, account=account)
     estimate = _estimate(request, form, dataset, hasty=not form.is_bound or form.is_pressed)
     if form.is_pressed and estimate and form.nothing_pending():
         # Confirmed is the digest of a plan: what changed after
@@ -96,7 +98,12 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
 
 
 def _form(
-    request: SignedInRequest, again: screens.Again, *, domain: Domain, suggested: dict[str, Any]
+    request: SignedInRequest,
+    again: screens.Again,
+    *,
+    domain: Domain,
+    suggested: dict[str, Any],
+    account: BudgetAccount,
 ) -> ReleaseForm:
     """The form as it was sent, or as it begins; a file of choices begins it, too."""
     is_sent = request.method == "POST" and "choices" not in request.FILES
@@ -104,6 +111,7 @@ def _form(
         request.POST if is_sent else None,
         domain=domain,
         tables=public_tables.offered(request.user, again.table),
+        earmarks=yearly_limits.usable_earmarks(account),
         **suggested,
     )
 
@@ -186,9 +194,12 @@ def _submit(
             name=asked["name"],
             request_key=_request_key(dataset, asked),
             facts=_facts(request, form),
+            earmark=asked.get("earmark", ""),
         )
     except (InputError, PrivacyError, Refused) as error:
-        form.add_error(None, str(error))
+        field = getattr(error, "field", None)
+        shown = field if field == "earmark" and field in form.fields else None
+        form.add_error(shown, str(error))
         return None
 
 
@@ -200,6 +211,7 @@ def _request_key(dataset: Dataset, asked: dict[str, Any]) -> str:
     request = [key, dataset.code, asked["name"], asked["spec"].to_json()]
     request += [] if table is None else [table.value, dict(table.columns)]
     request += [criterion.to_json() for criterion in asked["criteria"]]
+    request += [asked["earmark"]] if asked.get("earmark") else []
     canonical = json.dumps(request, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest() if key else ""
 

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.django_db(tran
 def column(chrome: webdriver.Chrome, place: int) -> list[str]:
     """The cells of one column, read at once."""
     cells: list[str] = chrome.execute_script(
-        "return [...document.querySelectorAll(`#look-rows tbody td:nth-child(${arguments[0]})`)].map(one => one.textContent.trim())",
+        "return [...document.querySelectorAll(`.look-table > table > tbody > tr > td:nth-child(${arguments[0]})`)].map(one => one.textContent.trim())",
         place + 1,
     )
     return cells

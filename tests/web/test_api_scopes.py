@@ -120,6 +120,12 @@ GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read
 POST   releases/<slug:code>/samples/                 read
 GET    releases/<slug:code>/verification/            read
+GET    webhooks/                                     read
+POST   webhooks/                                     webhooks
+GET    webhooks/<slug:code>/                         read
+DELETE webhooks/<slug:code>/                         webhooks
+POST   webhooks/<slug:code>/test/                    webhooks
+POST   webhooks/<slug:code>/enable/                  webhooks
 GET    samples/<slug:code>/                          read
 GET    samples/<slug:code>/receipt/                  read
 GET    samples/<slug:code>/table.csv                 read

@@ -16,6 +16,7 @@ from synthweb.ledger.models import (
     Coverage,
     Earmark,
     EarmarkEnd,
+    EarmarkUse,
     GrantPolicy,
     LedgerEntry,
     YearlyLimit,
@@ -38,6 +39,7 @@ TABLES = [
     YearlyLimit,
     Earmark,
     EarmarkEnd,
+    EarmarkUse,
     ReleaseMark,
 ]
 
@@ -54,6 +56,7 @@ def written(db):
     YearlyLimit.objects.create(account=account, actor="system")
     earmark = Earmark.objects.create(account=account, purpose="Later", actor="system")
     EarmarkEnd.objects.create(earmark=earmark, actor="system")
+    EarmarkUse.objects.create(earmark=earmark, run_code="a")
     version = DomainVersion.objects.get()
     DomainBasis.objects.create(version=version)
     DatabaseVersion.objects.create(

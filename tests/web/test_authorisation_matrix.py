@@ -386,6 +386,14 @@ GET    api/v1/samples/<slug:code>/receipt/                           401    404 
 GET    api/v1/samples/<slug:code>/table.csv                          401    404    404    200    404    404    404    404
 GET    api/v1/samples/<slug:code>/table.parquet                      401    404    404    200    404    404    404    404
 GET    api/v1/samples/<slug:code>/table.xlsx                         401    404    404    200    404    404    404    404
+GET    api/v1/webhooks/                                              401    200    200    200    200    200    200    200
+POST   api/v1/webhooks/                                              401    201    201    201    201    201    201    201
+GET    api/v1/webhooks/<slug:code>/                                  401    404    404    404    200    404    404    404
+DELETE api/v1/webhooks/<slug:code>/                                  401    404    404    404    204    404    404    404
+GET    api/v1/webhooks/<slug:code>/test/                             401    405    405    405    405    405    405    405
+POST   api/v1/webhooks/<slug:code>/test/                             401    404    404    404    202    404    404    404
+GET    api/v1/webhooks/<slug:code>/enable/                           401    405    405    405    405    405    405    405
+POST   api/v1/webhooks/<slug:code>/enable/                           401    404    404    404    200    404    404    404
 GET    api/v1/schema/                                                401    200    200    200    200    200    200    200
 GET    api/v1/docs/                                                  302    200    200    200    200    200    200    200
 GET    api/v1/^(?P<path>(?s:.*))$                                    404    404    404    404    404    404    404    404
@@ -443,6 +451,10 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/releases/<slug:code>/allowances/": lambda *_: {
         "epsilon": "0.1",
         "until": f"{timezone.now().date() + timedelta(days=7):%Y-%m-%d}",
+    },
+    "POST api/v1/webhooks/": lambda *_: {
+        "url": "https://hooks.example.org/here",
+        "events": ["run.finished"],
     },
     "POST api/v1/description-templates/": lambda played, _: {
         "dataset": played.dataset.code,

@@ -19,6 +19,7 @@ from synthweb.audit.models import AuditEntry
 from synthweb.notifications import addresses, delivering, services
 from synthweb.notifications.models import CHOSEN, Delivery, Event, Notification, Webhook
 from tests.web import webhook_server
+from tests.web.rest import Caller
 from tests.web.webhook_server import HOST
 
 pytestmark = pytest.mark.django_db
@@ -438,3 +439,55 @@ def test_somebody_without_an_organisation_registers_none(cast, browser) -> None:
     form = {"url": "https://example.org/x", "events": ["run.failed"]}
     answer = browser(cast.analyst).post(reverse("notifications:webhooks"), form)
     assert answer.status_code == 403
+
+
+# --- by REST ----------------------------------------------------------------------------------------------------
+ADDRESS = "/webhooks/"
+WANTED = {"url": "https://hooks.example.org/here", "events": ["release.shared"]}
+
+
+def test_programs_register_test_and_remove_webhooks(cast) -> None:
+    calls = Caller(cast.analyst, "read", "webhooks")
+    made = calls.send(ADDRESS, WANTED)
+    assert made.status_code == 201
+    assert made.json()["secret"] == Webhook.objects.get().secret
+    one = f"{ADDRESS}{made.json()['code']}/"
+    listed = calls.get(ADDRESS).json()
+    assert listed["count"] == 1 and listed["results"] == [calls.get(one).json()]
+    assert "secret" not in listed["results"][0]
+    assert listed["results"][0]["events"] == ["release.shared"]
+
+    answer = calls.send(f"{one}test/", {})
+    assert (answer.status_code, answer.json()["state"]) == (202, "waiting")
+    assert Delivery.objects.get().notification.code == answer.json()["id"]
+
+    Webhook.objects.update(disabled_at=timezone.now())
+    assert calls.get(one).json()["disabled_at"] is not None
+    assert calls.send(f"{one}enable/", {}).json()["disabled_at"] is None
+
+    assert calls.client.delete(f"/api/v1{one}").status_code == 204
+    assert calls.get(one).status_code == 404 and not Webhook.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"url": "http://hooks.example.org/"}, "/url"),
+        ({"url": "https://127.0.0.1/"}, "/url"),
+        ({"url": 5}, "/url"),
+        ({"events": []}, "/events"),
+        ({"events": ["webhook.test"]}, "/events/0"),
+        ({"secret": "mine"}, "/secret"),
+    ],
+)
+def test_what_cannot_be_registered_is_said_with_its_place(cast, change, pointer) -> None:
+    answer = Caller(cast.analyst, "webhooks").send(ADDRESS, WANTED | change)
+    assert answer.status_code == 400, answer.content
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+    assert not Webhook.objects.exists()
+
+
+def test_a_person_has_at_most_five_by_rest_too(cast) -> None:
+    calls = Caller(cast.analyst, "webhooks")
+    codes = [calls.send(ADDRESS, WANTED).status_code for _number in range(6)]
+    assert codes == [201] * services.WEBHOOKS_PER_PERSON + [409]

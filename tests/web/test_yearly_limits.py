@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -13,8 +13,16 @@ from synthweb.audit.models import AuditEntry
 from synthweb.ledger import chain, errors, selectors, yearly_limits
 from synthweb.ledger import services as ledger
 from synthweb.ledger.amounts import NANO, Amount
-from synthweb.ledger.models import Earmark, EarmarkEnd, LedgerEntry, Rule, YearlyLimit
+from synthweb.ledger.models import (
+    Earmark,
+    EarmarkEnd,
+    EarmarkUse,
+    LedgerEntry,
+    Rule,
+    YearlyLimit,
+)
 from tests.web import ledger_setup as setup
+from tests.web.rest import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -41,17 +49,22 @@ def limit(who, account, most: int | None) -> None:
     yearly_limits.set_yearly_limit(custodian=who.custodian, account=account, most=most)
 
 
-def set_aside(who, account, epsilon: int, delta: int = 0) -> Earmark:
+def set_aside(who, account, epsilon: int, delta: int = 0, **terms: object) -> Earmark:
     return yearly_limits.earmark(
         custodian=who.custodian,
         account=account,
         amount=Amount(epsilon=epsilon, delta=delta),
         purpose="The release of 2032",
+        **terms,
     )
 
 
-def hold(account, run: str, epsilon: int, delta: int = 0) -> LedgerEntry:
-    return setup.hold(account, run, (epsilon, delta, 0))
+def left_of(account) -> list[int]:
+    return [each.left.epsilon for each in yearly_limits.open_earmarks(account)]
+
+
+def hold(account, run: str, epsilon: int, delta: int = 0, earmark: str = "") -> LedgerEntry:
+    return setup.hold(account, run, (epsilon, delta, 0), earmark=earmark)
 
 
 def stand(account) -> tuple[object, int]:
@@ -142,6 +155,77 @@ def test_runs_cannot_hold_what_is_set_aside_until_it_is_freed(who, account) -> N
     assert chain.verify(account).intact
 
 
+def test_runs_of_a_project_spend_its_part_and_no_more(who, account) -> None:
+    part = set_aside(who, account, 4 * NANO, use=Earmark.Use.PROJECT)
+    hold(account, "a", 3 * NANO, earmark=part.code)
+    ledger.charge(run_code="a")
+    assert left_of(account) == [NANO]
+    with pytest.raises(errors.Earmarked) as refused:
+        hold(account, "b", NANO + 1, earmark=part.code)
+    assert refused.value.field == "earmark"
+    # What others can hold is what was free before: the used part counts once.
+    hold(account, "c", 6 * NANO)
+    with pytest.raises(errors.Earmarked):
+        hold(account, "d", 1)
+    hold(account, "e", NANO, earmark=part.code)
+    account.refresh_from_db()
+    assert selectors.balance(account).free.epsilon == 0
+    assert chain.verify(account).intact
+
+
+def test_what_a_run_of_a_project_gives_back_is_the_project_s_again(who, account) -> None:
+    part = set_aside(who, account, 4 * NANO, use=Earmark.Use.PROJECT)
+    hold(account, "a", 4 * NANO, earmark=part.code)
+    assert left_of(account) == [0]
+    ledger.release(run_code="a", reason="Cancelled.")
+    assert left_of(account) == [4 * NANO]
+    with pytest.raises(errors.Earmarked):
+        hold(account, "b", 7 * NANO)
+
+
+def test_what_one_release_leaves_is_free_once_it_is_charged(who, account) -> None:
+    part = set_aside(who, account, 4 * NANO, use=Earmark.Use.RELEASE)
+    hold(account, "a", NANO, earmark=part.code)
+    # Until then the run can still give everything back.
+    with pytest.raises(errors.Earmarked):
+        hold(account, "b", 9 * NANO)
+    ledger.charge(run_code="a")
+    with pytest.raises(errors.Earmarked):
+        hold(account, "c", 1, earmark=part.code)
+    hold(account, "b", 9 * NANO)
+
+
+def test_what_is_unspent_returns_on_the_last_day(clock, who, account) -> None:
+    part = set_aside(who, account, 4 * NANO, use=Earmark.Use.PROJECT, ends_on=date(2032, 1, 1))
+    hold(account, "a", NANO, earmark=part.code)
+    with pytest.raises(errors.Earmarked):
+        hold(account, "b", 9 * NANO)
+    clock[0] = datetime(2032, 1, 1, tzinfo=UTC)
+    assert yearly_limits.open_earmarks(account) == []
+    with pytest.raises(errors.Earmarked):
+        hold(account, "c", 1, earmark=part.code)
+    hold(account, "b", 9 * NANO)
+
+
+def test_a_part_that_nobody_can_spend_or_of_another_account_cannot_be_named(
+    who, account
+) -> None:
+    kept = set_aside(who, account, NANO)
+    other = setup.granted(
+        who, setup.dataset(who, name="Another"), amount=Amount(epsilon=10 * NANO)
+    )
+    elsewhere = set_aside(who, other, NANO, use=Earmark.Use.PROJECT)
+    for code in (kept.code, elsewhere.code, "nonsense"):
+        with pytest.raises(errors.Earmarked):
+            hold(account, "a", 1, earmark=code)
+    assert not EarmarkUse.objects.exists()
+
+
+def test_the_last_day_is_in_the_future(clock, who, account) -> None:
+    with pytest.raises(errors.LedgerConflict):
+        set_aside(who, account, NANO, ends_on=date(2031, 12, 31))
+
+
 def test_delta_is_set_aside_too(who, account) -> None:
     set_aside(who, account, 1, delta=NANO)
     with pytest.raises(errors.Earmarked):
@@ -191,8 +275,10 @@ def test_a_custodian_decides_on_the_page_and_others_read(who, account, browser) 
     assert page.post(year, {"year-most": "2.5"}).status_code == 302
     assert yearly_limits.yearly_limit(account) == 5 * NANO // 2
     form = {"earmark-purpose": "Later", "earmark-epsilon": "3", "earmark-delta": ""}
+    form |= {"earmark-use": "project", "earmark-ends_on": "2999-01-01"}
     assert page.post(reverse("ledger:earmark", args=[account.code]), form).status_code == 302
-    (earmark,) = yearly_limits.open_earmarks(account)
+    earmark = yearly_limits.open_earmarks(account)[0].earmark
+    assert (earmark.use, earmark.ends_on) == ("project", date(2999, 1, 1))
     text = page.get(address).content.decode()
     end = reverse("ledger:end-earmark", args=[account.code, earmark.code])
     assert end in text
@@ -211,10 +297,36 @@ def test_a_custodian_decides_on_the_page_and_others_read(who, account, browser) 
 
 def test_what_is_refused_stays_in_the_form(who, account, browser) -> None:
     page = browser(who.custodian)
-    form = {"earmark-purpose": "Too much", "earmark-epsilon": "11"}
+    form = {"earmark-purpose": "Too much", "earmark-epsilon": "11", "earmark-use": "release"}
     answer = page.post(reverse("ledger:earmark", args=[account.code]), form)
     assert answer.status_code == 422
     assert 'value="Too much"' in answer.content.decode()
     answer = page.post(reverse("ledger:yearly-limit", args=[account.code]), {"year-most": "x"})
     assert answer.status_code == 422
     assert Earmark.objects.count() == YearlyLimit.objects.count() == 0
+
+
+def test_a_run_is_paid_from_what_was_set_aside_for_it(cast, played, browser) -> None:
+    part = yearly_limits.earmark(
+        custodian=cast.custodian,
+        account=played.account,
+        amount=Amount(epsilon=NANO // 10, delta=NANO),
+        purpose="Project Harbour",
+        use=Earmark.Use.PROJECT,
+    )
+    page = browser(cast.steward).get(reverse("runs:new", args=[played.dataset.code]))
+    assert f'<option value="{part.code}">' in page.content.decode()
+    calls = Caller(cast.steward, "spend")
+    wanted = {
+        "dataset": played.dataset.code,
+        "mechanism": "independent",
+        "epsilon": "0.1",
+        "delta": "1e-9",
+        "earmark": part.code,
+    }
+    answer = calls.send("/runs/", wanted)
+    assert answer.status_code == 202, answer.content
+    assert EarmarkUse.objects.get().run_code == answer.json()["code"]
+    again = calls.send("/runs/", wanted)
+    assert again.status_code == 409
+    assert again.json()["type"] == "urn:synthweb:earmarked"

@@ -192,6 +192,13 @@ class NewRunSerializer(StrictSerializer):
         help_text="A public table beside which the answers are read; of methods that take one.",
     )
     criteria = CriterionSerializer(many=True, required=False, default=list)
+    earmark = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=16,
+        help_text="Code of a part of the account that is set aside for a project or a release; empty: what is free.",
+    )
 
     @property
     def criteria_stated(self) -> tuple[Criterion, ...]:
@@ -203,7 +210,8 @@ class NewRunSerializer(StrictSerializer):
     @property
     def parts(self) -> tuple[str, str, TableChoice | None, dict[str, Any]]:
         """Code of the dataset, name of the run, public table, and spec."""
-        spec = {key: value for key, value in self.validated_data.items() if key != "criteria"}
+        apart = ("criteria", "earmark")
+        spec = {key: value for key, value in self.validated_data.items() if key not in apart}
         dataset, name, prior = (spec.pop(key) for key in ("dataset", "name", "prior"))
         return dataset, name, None if prior is None else TableChoice(**prior), spec
 
