@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from synth_engine.codec.workbook import MAX_ROWS
@@ -254,6 +255,7 @@ def compare_map(request: SignedInRequest, code: str) -> HttpResponse:
 @login_required
 @require_GET
 @never_cache
+@gzip_page  # megabytes of numbers and tables; nothing of an address is repeated in them
 def compare(request: SignedInRequest, code: str) -> HttpResponse:
     """Beside the real data, for stewards alone; opening it is written to the audit log."""
     release = selectors.release_for(request.user, code, Need.COMPARE, tables="any")

@@ -119,9 +119,13 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     played = scene.play(
         steward=cast.steward, custodian=cast.custodian, organisation=cast.organisation
     )
-    page = browser(cast.steward).get(f"/releases/{played.release.code}/compare/")
+    client, address = browser(cast.steward), f"/releases/{played.release.code}/compare/"
+    page = client.get(address)
     text = html_of(page)
     assert page.status_code == 200
+    packed = client.get(address, headers={"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert 3 * len(packed.content) < len(page.content)
     assert '<div class="red-bar"' in text
     figures = re.findall(r'data-figure="([\w-]+)"', text)
     # Histograms, last digits, maps of dependence, the map of pairs, means of one number within two categories, scores of larger
