@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+from django.utils.translation import gettext_noop
+
 from synth_engine.domain import Attribute
 from synthweb.datasets import draft as drafts
 from synthweb.datasets.draft import Column
 from synthweb.datasets.list_fields import normalise
 
 MAX_STATEMENT_LENGTH = 500
-STATEMENT = "Where is it written, independent of this table?"
-STATEMENT_NEEDED = "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
+STATEMENT = gettext_noop("Where is it written, independent of this table?")
+STATEMENT_NEEDED = gettext_noop(
+    "Say first where these facts are written: a codebook, a law, an address. Only what is known without this table may be confirmed."
+)
 LEARNED = "Written nowhere: each release learns the bounds privately, within its budget."
 """The statement of a column whose bounds are learned."""
 FOUND = "Written nowhere: each release finds the frequent values privately, within its budget."

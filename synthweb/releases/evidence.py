@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from synthweb.accounts.models import User
 from synthweb.audit.models import AuditEntry
@@ -58,12 +59,14 @@ def _plan(user: User, release: Release) -> Compared:
         else ""
     )
     return Compared(
-        name="Plan",
+        name=_("Plan"),
         ours=databases.plan_digest(release.receipt)
         if databases.is_database(release)
         else release.receipt["plan"]["sha256"],
         theirs=hold.evidence if hold else "",
-        entry=f"entry {hold.sequence}, HOLD" if hold else "no entry HOLD of this run",
+        entry=_("entry %(number)s, HOLD") % {"number": hold.sequence}
+        if hold
+        else _("no entry HOLD of this run"),
         address=f"{account}?run={release.run_code}#entry-{hold.sequence}"
         if account and hold
         else "",
@@ -82,12 +85,12 @@ def _core(user: User, release: Release) -> Compared:
         else ""
     )
     return Compared(
-        name="Core",
+        name=_("Core"),
         ours=release.receipt["digest"],
         theirs=str(published.detail.get("receipt", "")) if published else "",
-        entry=f"entry {published.sequence} of the audit log"
+        entry=_("entry %(number)s of the audit log") % {"number": published.sequence}
         if published
-        else "no entry of its publication",
+        else _("no entry of its publication"),
         address=log if published else "",
     )
 

@@ -33,11 +33,13 @@ ASSUMED = "assumed, because the real number is not public"
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
     """What is given beside a spec. rows: a public guess of the number of records, for forecasts. table: a public table beside
-    which the answers are read. criteria: what has to hold for the release to be used."""
+    which the answers are read. criteria: what has to hold for the release to be used. earmark: the code of the part of the budget that
+    the run is paid from; empty: what is free."""
 
     rows: int | None = None
     table: StatedTable | None = None
     criteria: tuple[Criterion, ...] = ()
+    earmark: str = ""
 
 
 NO_FACTS = PublicFacts()

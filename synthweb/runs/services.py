@@ -62,11 +62,10 @@ def submit(
     name: str = "",
     request_key: str = "",
     facts: PublicFacts = NO_FACTS,
-    earmark: str = "",
 ) -> SynthesisRun:
     """Plan `spec`, hold its price and queue it, in one transaction; the same `request_key` again gives the same run. `facts`: a
-    public guess of the number of records, for the forecast of time that stays with the run, and a public table. earmark: the code of
-    the part of the budget that it is paid from; empty: what is free.
+    public guess of the number of records, for the forecast of time that stays with the run, a public table, and the part
+    of the budget that the run is paid from.
 
     Raises InputError (spec or description), RelationMismatch, NotReady, or the ledger's Overspend; then nothing is kept.
     """
@@ -82,7 +81,6 @@ def submit(
                 name=name,
                 request_key=request_key,
                 expected=_expected(proposal),
-                earmark=earmark,
             )
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
@@ -232,7 +230,6 @@ def _submit(
     request_key: str,
     expected: timing.Band | None,
     allowance: ValidationAllowance | None = None,
-    earmark: str = "",
 ) -> SynthesisRun:
     spec, price = proposal.spec, proposal.price
     run = SynthesisRun.objects.create(
@@ -274,7 +271,7 @@ def _submit(
         ),
         price=price,
         actor=steward,
-        earmark=earmark,
+        earmark=proposal.facts.earmark,
     )
     audit.record(
         actor=steward,

@@ -178,6 +178,7 @@ def _facts(request: SignedInRequest, form: ReleaseForm) -> planning.PublicFacts:
         rows=asked["records"],
         table=public_tables.resolve(request.user, asked["table"]),
         criteria=asked["criteria"],
+        earmark=asked.get("earmark", ""),
     )
 
 
@@ -194,7 +195,6 @@ def _submit(
             name=asked["name"],
             request_key=_request_key(dataset, asked),
             facts=_facts(request, form),
-            earmark=asked.get("earmark", ""),
         )
     except (InputError, PrivacyError, Refused) as error:
         field = getattr(error, "field", None)

@@ -210,8 +210,8 @@ class NewRunSerializer(StrictSerializer):
     @property
     def parts(self) -> tuple[str, str, TableChoice | None, dict[str, Any]]:
         """Code of the dataset, name of the run, public table, and spec."""
-        apart = ("criteria", "earmark")
-        spec = {key: value for key, value in self.validated_data.items() if key not in apart}
+        other = ("criteria", "earmark")
+        spec = {key: value for key, value in self.validated_data.items() if key not in other}
         dataset, name, prior = (spec.pop(key) for key in ("dataset", "name", "prior"))
         return dataset, name, None if prior is None else TableChoice(**prior), spec
 

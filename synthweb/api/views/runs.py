@@ -62,8 +62,8 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
             facts=PublicFacts(
                 table=public_tables.resolve(caller(request), prior),
                 criteria=serializer.criteria_stated,
+                earmark=serializer.validated_data["earmark"],
             ),
-            earmark=serializer.validated_data["earmark"],
             # Stored with the run as well: answers are swept after a while, and a request that
             # comes again even later must not become a second run.
             request_key=key_of(request),
