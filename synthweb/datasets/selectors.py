@@ -264,6 +264,13 @@ def root_above(dataset: Dataset) -> Dataset | None:
     return None if row is None or row.is_root else row.root
 
 
+def database_rests_on_suggestions(root: Dataset) -> bool:
+    """Whether suggestions that were read from the data had been opened before the description of one of its tables was confirmed."""
+    return DomainBasis.objects.filter(
+        version__dataset__database_table__root=root, suggestions_shown=True
+    ).exists()
+
+
 def newest_database(root: Dataset) -> DatabaseVersion | None:
     """The description of its database that was confirmed last."""
     return DatabaseVersion.objects.filter(root=root).order_by("-number").first()

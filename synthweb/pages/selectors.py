@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import F, Q, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from synth_engine import mechanisms
 from synthweb.accounts.models import Role, User
@@ -169,11 +171,13 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
     request = _newest_request(dataset)
     addresses = addresses_of(dataset)
     listed = six_steps(_facts(dataset), addresses)
+    root = datasets.root_above(dataset)
     acts = datasets.may(user, dataset, Need.DESCRIBE)
     return Overview(
         dataset=dataset,
-        steps=strip(listed, acts=acts),
-        next=next_step(listed, addresses),
+        # A further table of a database has no budget and no releases of its own.
+        steps=strip(listed if root is None else listed[:2], acts=acts),
+        next=next_step(listed, addresses) if root is None else _of_further_table(listed, root),
         acts=acts,
         version=version,
         protection=_protection(account, version),
@@ -184,6 +188,18 @@ def overview_of(user: User, dataset: Dataset) -> Overview:
         same_content=datasets.same_content(dataset),
         state=state_of(dataset),
     )
+
+
+def _of_further_table(listed: Sequence[Step], root: Dataset) -> Step:
+    """The one thing to do with a further table of a database: read and described, it is released with the others."""
+    together = Step(
+        name=gettext("Several tables"),
+        state="next",
+        missing=gettext("It is released together with %(name)s.") % {"name": root.name},
+        action=gettext("Go to the tables"),
+        address=reverse("runs:tables", args=[root.code]),
+    )
+    return next((step for step in listed[:2] if step.state != "done"), together)
 
 
 def runs_of(dataset: Dataset) -> list[tuple[SynthesisRun, str]]:

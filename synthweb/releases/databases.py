@@ -32,6 +32,7 @@ from synth_engine.strict_json import JsonObject
 from synth_engine.verifier import Verified
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
+from synthweb.datasets import selectors as datasets
 from synthweb.releases import services
 from synthweb.releases.models import Release
 from synthweb.releases.services import Origin
@@ -55,12 +56,12 @@ def publish(
 ) -> Release:
     """Make the release of a run from its noisy answers; called once a run, under the run's fence. shown: its first rows."""
     document = model.to_json()
-    receipt = database_receipts.build(
-        plan,
-        answers,
-        post_processing={"model_sha256": receipts.digest(document)}
-        | ({"chosen_after_looking": "true"} if origin.chosen_after_looking else {}),
-    )
+    stated = {"model_sha256": receipts.digest(document)}
+    if origin.chosen_after_looking:
+        stated["chosen_after_looking"] = "true"
+    if datasets.database_rests_on_suggestions(origin.dataset):
+        stated["suggestions_shown"] = "true"
+    receipt = database_receipts.build(plan, answers, post_processing=stated)
     release = Release.objects.create(
         dataset=origin.dataset,
         account=origin.account,

@@ -235,9 +235,14 @@ def test_keys_that_do_not_fit_are_told_by_name_and_what_is_typed_stays(
     assert DatabaseVersion.objects.count() == 2
 
 
-def test_a_further_table_has_no_budget_and_no_release_of_its_own(cast: Cast) -> None:
+def test_a_further_table_has_no_budget_and_no_release_of_its_own(
+    cast: Cast, client: Client
+) -> None:
     described(cast)
     people = Dataset.objects.get(name="people")
+    client.force_login(cast.steward)
+    page = client.get(reverse("pages:dataset", args=[people.code])).text
+    assert "Go to the tables" in page and "Ask for budget" not in page
     with pytest.raises(Refused, match="one budget for all of its tables"):
         scene.ask(steward=cast.steward, dataset=people)
     with pytest.raises(NotReady, match="a table of the database of homes"):
