@@ -1,6 +1,7 @@
 """What a statistical audit proves of the claims of whole mechanisms, with their real noise.
 
     python bench/audit.py [RUNS]        runs in each world of an adaptive mechanism, by default 4,000; static ones get 100,000
+    python bench/audit.py [RUNS] relational     of a whole release of a database, from files to the answers about all of its views
     python bench/audit.py [RUNS] triples        of `auto` on four columns, where it selects triples and measures them again; its
                                                 fits between questions are cut short, on which no claim depends
 
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from synth_engine.inference import mixture
 from tests.privacy import likelihood
+from tests.privacy import test_audit_of_relational as audit_of_relational
 from tests.privacy.audit import Change, as_claimed, smaller_by
 from tests.privacy.test_likelihood_audit import CASES, HERE, MICRO, STATIC_RUNS, Case, plan_of
 
@@ -54,9 +56,22 @@ def line(case: Case, *, runs: int, change: Change) -> str:
     )
 
 
+def relational(*, runs: int) -> None:
+    """Prints what is proved of a release of a database, with noise as it is charged and smaller."""
+    for factor in ("1", "2", "8"):
+        found = audit_of_relational.shown(size=runs, change=smaller_by(factor))
+        print(
+            f"noise / {factor}: claimed {found.claimed:.3f}, proved {found.proved:.3f}",
+            flush=True,
+        )
+
+
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     named = set(sys.argv[2:])
+    if named == {"relational"}:
+        relational(runs=runs)
+        return
     cases = [case for case in CASES if not named or case.mechanism in named]
     if TRIPLES in named:
         mixture.STEPS = SHORT_FIT

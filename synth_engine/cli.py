@@ -183,6 +183,12 @@ def _database_commands(commands_of_tables: Any) -> None:
     _database_output(sub)
     sub.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
     sub.add_argument("--model", metavar="MODEL.json", type=Path)
+    sub.add_argument(
+        "--bundle",
+        metavar="BUNDLE.zip",
+        type=Path,
+        help="tables, receipt, model and report in one archive that verify checks as a whole",
+    )
     generating = command(
         "sample",
         commands.sample_database,
@@ -451,7 +457,7 @@ def _prior_arguments(sub: argparse.ArgumentParser) -> None:
         "--prior",
         metavar="PUBLIC.csv",
         type=Path,
-        help="a public table of the same columns, beside which auto reads its answers",
+        help="a public table of the same columns, beside which auto and on-the-map read their answers",
     )
     sub.add_argument(
         "--prior-source", metavar="TEXT", help="where anybody can get the public table"

@@ -571,7 +571,7 @@ def synthesize_database(options: argparse.Namespace) -> None:
     from synth_engine.domain import database as databases
     from synth_engine.privacy import receipt as receipts
     from synth_engine.privacy.loss import parse_decimal
-    from synth_engine.relational import files
+    from synth_engine.relational import bundle, files
     from synth_engine.relational import plan as plans
     from synth_engine.relational import receipt as database_receipts
 
@@ -583,7 +583,12 @@ def synthesize_database(options: argparse.Namespace) -> None:
         delta=parse_decimal(options.delta, name="delta"),
     )
     units = _whole(options.units, name="units") or None
-    named = {"--out": options.out, "--receipt": options.receipt, "--model": options.model}
+    named = {
+        "--out": options.out,
+        "--receipt": options.receipt,
+        "--model": options.model,
+        "--bundle": options.bundle,
+    }
     outputs.require(named, inputs=(options.database,), overwrite=options.overwrite)
     folder = options.database.parent
     pipeline.require_database(folder, database=database)
@@ -616,6 +621,15 @@ def synthesize_database(options: argparse.Namespace) -> None:
         files.write(
             database, frames, options.out, form=options.format, overwrite=options.overwrite
         )
+        if options.bundle is not None:
+            bundle.write(
+                plan,
+                frames,
+                options.bundle,
+                receipt=document,
+                model=model,
+                overwrite=options.overwrite,
+            )
 
 
 def sample_database(options: argparse.Namespace) -> None:

@@ -72,7 +72,8 @@ class ExpectedErrors:
 def plan_of(domain: Domain, receipt: Receipt) -> Plan | None:
     """Return the plan of a release; None if these documents do not determine it, as after a stage
     that learned columns or beside a public table."""
-    if receipt["mechanism"]["parameters"].get("prior") is not None:
+    stated = receipt["mechanism"]["parameters"]
+    if isinstance(stated.get("prior"), Mapping) or stated.get("earlier") is not None:
         return None  # it was fitted beside a public table, which a release does not hold
     target = receipt["target"]
     spec = Spec(

@@ -22,15 +22,44 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 _NEAR = 0.06
 _FINE = 512
 _TABLE = np.exp(-np.arange(64 * _FINE + 1) / _FINE)
+_PSEUDO_RECORDS = 20.0
+"""As how many earlier records of a group the shares by distance count beside them."""
 MAX_CACHED_PAIRS = 1 << 22
 """Pairs of groups and parts of which distances are kept and not found twice."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EarlierRecords:
+    """Records of an earlier public table, by group and part. groups, parts: of each record, shape (records,)."""
+
+    groups: Whole
+    parts: Whole
+
+    @cached_property
+    def _by_group(self) -> tuple[Whole, Whole]:
+        order = np.argsort(self.groups, kind="stable")
+        return self.groups[order], self.parts[order]
+
+    def blend(self, mass: Floats, first: int) -> Floats:
+        """Shares of the parts of groups from `first` on: those of the earlier records, as far as a group has many, and those
+        of `mass`, shape (groups, parts), else. No part without mass gets a share."""
+        groups, parts = self._by_group
+        ends = np.searchsorted(groups, [first, first + len(mass)])
+        here = slice(int(ends[0]), int(ends[1]))
+        cells = (groups[here] - first) * mass.shape[1] + parts[here]
+        counts = np.bincount(cells, minlength=mass.size).reshape(mass.shape) * (mass > 0)
+        total = counts.sum(axis=1, keepdims=True)
+        shares = mass / mass.sum(axis=1, keepdims=True)
+        blended: Floats = (counts + _PSEUDO_RECORDS * shares) / (total + _PSEUDO_RECORDS)
+        return blended
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Geography:
     """`groups`: latitude and longitude of each group; `origins`: of each origin, with its weight in `weights` and its part in
     `part`, the parts being 0 to `parts` - 1. Pairs become rarer by a factor of 2.7 over `scale` miles, and there are none
-    beyond `farthest`."""
+    beyond `farthest`. earlier: records of an earlier table, whose shares stand for those by distance. reached:
+    whether a group has records in a part at all, shape (groups, parts); None: in each."""
 
     groups: Floats
     origins: Floats
@@ -39,6 +68,8 @@ class Geography:
     parts: int
     scale: float
     farthest: float = math.inf
+    earlier: EarlierRecords | None = None
+    reached: npt.NDArray[np.bool_] | None = None
 
     @cached_property
     def vectors(self) -> tuple[Floats, Floats]:
@@ -62,9 +93,12 @@ class Geography:
         group, and the mean distance by those weights. Errors: SpecError where a group has no origin within the farthest
         distance."""
         if len(self.groups) * self.parts > MAX_CACHED_PAIRS:
-            return self.view_from(self.vectors[0][first:last])
-        mass, distance = self._all_rows
-        return mass[first:last], distance[first:last]
+            mass, distance = self.view_from(self.vectors[0][first:last])
+        else:
+            mass, distance = (each[first:last] for each in self._all_rows)
+        if self.reached is not None:
+            mass = mass * self.reached[first:last]
+        return (mass if self.earlier is None else self.earlier.blend(mass, first)), distance
 
     @cached_property
     def _all_rows(self) -> tuple[Floats, Floats]:

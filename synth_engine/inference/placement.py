@@ -23,7 +23,10 @@ Codes = Mapping[str, npt.NDArray[np.integer[Any]]]
 Whole = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 
-TRIES_A_PLACE = 30
+SWEEPS = 30
+"""How often the row of every place is tried at a random other one, at most."""
+LEAST_GAIN = 50
+"""Exchanges end with a sweep that gains less than this part of all that was gained: the rest is mostly what no placement can reach."""
 MAX_TRIES = 20_000_000
 MAX_CELLS = 250_000
 """Cells of the largest table that exchanges keep to; rows are placed by sorting alone for larger ones."""
@@ -120,7 +123,12 @@ class Placement:
             pairs=pairs,
         )
         state = np.array([rng.integers(0, 2**63)], dtype=np.uint64)
-        _exchange(work, state, min(MAX_TRIES, TRIES_A_PLACE * number))
+        gained = 0
+        for _ in range(min(SWEEPS, max(1, MAX_TRIES // number))):
+            gain = _exchange(work, state)
+            gained += gain
+            if gain * LEAST_GAIN <= gained:
+                break
         return assigned
 
     @property
@@ -306,10 +314,18 @@ def _swap(one: int, other: int, work: _Work) -> int:
 
 
 @compiled
-def _exchange(work: _Work, state: State, tries: int) -> None:
-    """Exchanges the rows of two random places wherever that brings the tables no farther from their targets."""
+def _exchange(work: _Work, state: State) -> int:
+    """Exchanges the row of each place with that of a random one wherever that brings the tables no farther from their targets;
+    returns by how much nearer they are."""
     number = work.assigned.size
-    for attempt in range(tries):
-        one, other = attempt % number, below(state, number)
-        if one != other and _swap(one, other, work) > 0:
+    total = 0
+    for one in range(number):
+        other = below(state, number)
+        if one == other:
+            continue
+        delta = _swap(one, other, work)
+        if delta > 0:
             _swap(one, other, work)
+        else:
+            total -= delta
+    return total

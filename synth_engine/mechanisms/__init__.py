@@ -131,7 +131,8 @@ def plan(
         raise SpecError(
             "there is no mechanism of this name", repair=f"known: {', '.join(REGISTRY)}"
         )
-    stated = spec.parameters.get("prior") if mechanism.takes_prior else None
+    key = mechanism.prior_key
+    stated = spec.parameters.get(key) if mechanism.takes_prior else None
     spec = without_prior(spec)
     config = mechanism.from_parameters(spec.parameters)
     if place_stage.needed(config, domain):
@@ -143,7 +144,7 @@ def plan(
     else:
         planned = config.plan(domain, spec, rule=rule)
     planned = planned if prior is None else planned.with_prior(prior)
-    if stated is not None and planned.spec.parameters.get("prior") != stated:
+    if stated is not None and planned.spec.parameters.get(key) != stated:
         raise SpecError(
             "the request states a public table, and the one that is given is another one, or there is none",
             repair="give the file whose SHA-256 the request states, with the same place and names of columns",
@@ -153,10 +154,12 @@ def plan(
 
 def without_prior(spec: Spec) -> Spec:
     """The request as its mechanism reads it, without what it states of a public table: stored requests state theirs."""
+    mechanism = traits(spec.mechanism)
     # Other methods may have a parameter of that name.
-    if not traits(spec.mechanism).takes_prior or spec.parameters.get("prior") is None:
+    if not mechanism.takes_prior or spec.parameters.get(mechanism.prior_key) is None:
         return spec
-    given = {name: value for name, value in spec.parameters.items() if name != "prior"}
+    key = mechanism.prior_key
+    given = {name: value for name, value in spec.parameters.items() if name != key}
     return replace(spec, parameters=given)
 
 

@@ -110,6 +110,8 @@ class Mechanism(ABC):
     """Whether its models are made of columns, one by one; a tree, or one table of all columns, is not."""
     takes_prior: ClassVar[bool] = False
     """Whether its answers can be read beside a public table of the same columns."""
+    prior_key: ClassVar[str] = "prior"
+    """The parameter by which a request states that table."""
     looks_at_all_pairs: ClassVar[bool] = False
     """Whether it scores every pair of columns, so that its models say how dependent all of them are."""
     most_codes: ClassVar[int] = MAX_NARROW_CODES
@@ -239,12 +241,14 @@ class Plan(ABC):
                 f"{len(prior.sheet.names):,} columns have other names, or other values",
                 repair="rename columns of the public table, declare the values that it has, or leave it out",
             )
-        stated = {**self.spec.parameters, "prior": prior.statement(columns=shared)}
+        key = self.config.prior_key
+        stated = {**self.spec.parameters, key: prior.statement(columns=shared)}
         return replace(self, prior=prior, spec=replace(self.spec, parameters=stated))
 
     def _require_stated_prior(self) -> None:
         """The receipt names the public table that the request states: no other one may shape the model."""
-        stated = self.spec.parameters.get("prior") if self.config.takes_prior else None
+        config = self.config
+        stated = self.spec.parameters.get(config.prior_key) if config.takes_prior else None
         if stated is None:
             return
         given = None if self.prior is None else self.prior.source.sha256

@@ -81,7 +81,7 @@ def digest(database: Database, frames: Frames) -> str:
     """SHA-256 over the names of the tables and their digests as CSV."""
     sha = hashlib.sha256()
     for table in database.tables:
-        content = hashlib.sha256(_csv(table, frames[table.name])).hexdigest()
+        content = hashlib.sha256(csv_bytes(table, frames[table.name])).hexdigest()
         sha.update(f"{table.name}\n{content}\n".encode())
     return sha.hexdigest()
 
@@ -131,7 +131,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _csv(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
+def csv_bytes(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
+    """A generated table as CSV: columns of keys first, then the described ones."""
     texts = codec.as_text(table.domain, frame)
     keys = frame[list(table.key_columns)].astype(str)
     written = pd.concat([keys, texts], axis=1)
@@ -155,7 +156,7 @@ def _parquet(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
 def _files(database: Database, frames: Frames, *, form: Format) -> Iterator[tuple[str, bytes]]:
     for table in database.tables:
         frame = frames[table.name]
-        content = _csv(table, frame) if form == "csv" else _parquet(table, frame)
+        content = csv_bytes(table, frame) if form == "csv" else _parquet(table, frame)
         yield file_name(table, form=form), content
     yield SQL_FILE, ddl(database).encode()
 

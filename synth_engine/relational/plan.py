@@ -34,20 +34,23 @@ from synth_engine.strict_json import JsonObject
 MECHANISM = "relational"
 _ROOT_WEIGHT = 9
 _WEIGHTS: Mapping[Kind, int] = {"table": 10, "pairs": 2}
-"""Weights of the parts of the budget that views get: of the root, and of others by their kind."""
+_FACTOR_A_LEVEL = 3
+"""Weights of the parts of the budget that views get: of the root, and of others by their kind. Those of tables are as many times as
+large with every further level: the product of the maxima grows with it, and so does their noise."""
 _KNOWN_WEIGHT = 0.05
 """Factor on the share of a column that is known from another view: it is measured only so that pairs can be read against it."""
 _ROOT_COLUMNS, _PAIRS_COLUMNS = Fraction(8, 5), Fraction(1, 4)
 _MOST_COLUMNS = Fraction(4, 5)
 """Factors on the share of a view that single columns get, and the largest share: of the root, whose columns decide those of all
-tables below it, more; of a view of pairs, all of whose columns are known, less."""
+tables below it, and of tables from the second level below it on, where noise is largest, more; of a view of pairs, all of whose
+columns are known, less."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewConfig(Auto):
     """`auto` on one view. view: its name; database: the digest of the description of all tables; context: the columns that are
     known of a row beforehand, whose relations with each other are not asked for; pairs: whether it is a view of pairs of siblings, in which no
-    relation within one row is asked for either."""
+    relation within one row is asked for either; depth: how many levels its table is below the root."""
 
     id: ClassVar[str] = MECHANISM
 
@@ -55,6 +58,7 @@ class ViewConfig(Auto):
     database: str
     context: tuple[str, ...] = ()
     pairs: bool = False
+    depth: int = 0
 
     def calibrate(
         self, domain: Domain, spec: Spec, *, within: Budget | None = None
@@ -87,7 +91,7 @@ class ViewPlan(AutoPlan):
             return share
         if self.config.pairs:
             return share * _PAIRS_COLUMNS
-        if not self.config.context:
+        if self.config.depth != 1:
             return min(share * _ROOT_COLUMNS, _MOST_COLUMNS)
         return share
 
@@ -209,7 +213,7 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
     whole = Spec(mechanism=MECHANISM, epsilon=epsilon, delta=delta)
     cap = conversion.budget_for(whole.epsilon, whole.delta, adds_up="gdp")
     views = database_views.views(database)
-    weights = [_ROOT_WEIGHT, *(_WEIGHTS[view.kind] for view in views[1:])]
+    weights = [_weight(database, view) for view in views]
     plans = []
     for view, weight in zip(views, weights, strict=True):
         part = cap.of(cap.amount * weight / sum(weights))
@@ -224,6 +228,14 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
     )
 
 
+def _weight(database: Database, view: DatabaseView) -> int:
+    depth = len(database.ancestors(database.table(view.table)))
+    if not depth:
+        return _ROOT_WEIGHT
+    further = depth - 1 if view.kind == "table" else 0
+    return _WEIGHTS[view.kind] * int(_FACTOR_A_LEVEL**further)
+
+
 def _view_plan(
     database: Database, view: DatabaseView, *, part: Budget, whole: Spec
 ) -> ViewPlan:
@@ -232,6 +244,7 @@ def _view_plan(
         database=database.digest,
         context=view.context,
         pairs=view.kind == "pairs",
+        depth=len(database.ancestors(database.table(view.table))),
     )
     # The receipt of a view claims what its own part of the budget buys.
     spec = replace(whole, epsilon=conversion.epsilon_of(part, whole.delta))

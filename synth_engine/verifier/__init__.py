@@ -5,8 +5,8 @@ error, and shares no code with what writes receipts. `standalone` writes all of 
 """
 
 from synth_engine.verifier.bundle import is_bundle, verify_bundle
-from synth_engine.verifier.database import is_database, verify_database
-from synth_engine.verifier.program import read, read_key, report, verify_any
+from synth_engine.verifier.database import is_database, verify_any, verify_database
+from synth_engine.verifier.program import read, read_key, report
 from synth_engine.verifier.receipt import KINDS, Verified, verify
 
 __all__ = [

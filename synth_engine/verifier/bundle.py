@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from synth_engine.verifier.calls import SHA256, refuse
+from synth_engine.verifier.database import is_database, verify_any
 from synth_engine.verifier.marks import statement_of
-from synth_engine.verifier.receipt import Verified, verify
+from synth_engine.verifier.receipt import Verified
 
 BUNDLE = "synthweb/bundle/1"
 BUNDLE_LIST, BUNDLE_RECEIPT, BUNDLE_TABLES = "bundle.json", "receipt.json", "tables/"
@@ -78,7 +79,7 @@ def verify_bundle(
         refuse("the bundle cannot be read")
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError):
         refuse("the file is no zip archive, or its directory was changed: download it again")
-    verified = verify(receipt, head=head, key=key, core=core)
+    verified = verify_any(receipt, head=head, key=key, core=core)
     if statement["core"] != verified.core:
         refuse(f"{BUNDLE_RECEIPT} is the receipt of another release than {BUNDLE_LIST} names")
     tables = _check_tables(receipt, statement["files"])
@@ -305,6 +306,8 @@ def _pieces_before_comment(file: IO[bytes]) -> Iterator[bytes]:
 def _check_tables(receipt: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> list[str]:
     """Whether the tables are those of the receipt, by the digest that it holds of one."""
     tables = [entry for entry in files if entry["name"].startswith(BUNDLE_TABLES)]
+    if is_database(receipt):
+        return _check_tables_of_database(receipt, tables)
     if not tables:
         return ["The bundle has no table."]
     stated = (receipt["sample"] or {}).get("table_sha256")
@@ -313,3 +316,22 @@ def _check_tables(receipt: Mapping[str, Any], files: Sequence[Mapping[str, Any]]
     if tables[0]["sha256"] != stated:
         refuse(f"{tables[0]['name']} is not the table of {BUNDLE_RECEIPT}")
     return [f"{tables[0]['name']} is the table that the receipt names."]
+
+
+def _check_tables_of_database(
+    receipt: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Whether the tables, in the order of the list, are those of the receipt, by the digest that it holds of all of them."""
+    names = [table["name"] for table in receipt["tables"]]
+    if len(tables) != len(names):
+        refuse(
+            f"the receipt is of {len(names)} tables, and the bundle has {len(tables)}: one of them proves nothing about the others"
+        )
+    sha = hashlib.sha256()
+    for name, entry in zip(names, tables, strict=True):
+        sha.update(f"{name}\n{entry['sha256']}\n".encode())
+    if sha.hexdigest() != (receipt["sample"] or {}).get("tables_sha256"):
+        refuse(
+            f"the tables of the bundle are not those of {BUNDLE_RECEIPT}, or are in another order"
+        )
+    return [f"The {len(names)} tables are those that the receipt names."]

@@ -41,6 +41,21 @@ def is_database(receipt: Mapping[str, object]) -> bool:
     return receipt.get("schema") == DATABASE_SCHEMA
 
 
+def verify_any(
+    receipt: Mapping[str, Any],
+    *,
+    head: Mapping[str, object] | None = None,
+    key: bytes | None = None,
+    core: str | None = None,
+) -> Verified:
+    """Verify a receipt of one table or of a database, whichever it says that it is. Errors: VerificationError."""
+    if not is_database(receipt):
+        return verify(receipt, head=head, key=key, core=core)
+    if head is not None or key is not None:
+        refuse("receipts of databases have no marks and no signature yet")
+    return verify_database(receipt, core=core)
+
+
 def verify_database(
     receipt: Mapping[str, Any], *, tables: str | None = None, core: str | None = None
 ) -> Verified:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from synth_engine.errors import VerificationError
 from synth_engine.verifier.bundle import is_bundle, verify_bundle
 from synth_engine.verifier.calls import refuse
-from synth_engine.verifier.database import is_database, verify_database
-from synth_engine.verifier.receipt import Verified, verify
+from synth_engine.verifier.database import verify_any
+from synth_engine.verifier.receipt import Verified
 from synth_engine.verifier.signature import key_of_pem
 
 MAX_RECEIPT_BYTES = 2**28
@@ -69,21 +69,6 @@ def _parse_arguments(arguments: Sequence[str]) -> dict[str, str] | None:
         else:
             options["receipt"] = word
     return options if "receipt" in options else None
-
-
-def verify_any(
-    receipt: Mapping[str, Any],
-    *,
-    head: Mapping[str, object] | None = None,
-    key: bytes | None = None,
-    core: str | None = None,
-) -> Verified:
-    """Verify a receipt of one table or of a database, whichever it says that it is. Errors: VerificationError."""
-    if not is_database(receipt):
-        return verify(receipt, head=head, key=key, core=core)
-    if head is not None or key is not None:
-        refuse("receipts of databases have no marks and no signature yet")
-    return verify_database(receipt, core=core)
 
 
 def read_key(path: Path) -> bytes:

@@ -57,11 +57,16 @@ def _check_premise(receipt: Mapping[str, Any]) -> None:
         refuse("the privacy unit is malformed")
 
 
+_PUBLIC_TABLES = {"auto": "prior", "on-the-map": "earlier"}
+"""The methods that read answers beside a public table, and the parameter that states it."""
+
+
 def _prior_of(receipt: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The public table beside which answers were read. Other methods may have a parameter of that name."""
     mechanism = receipt["mechanism"]
-    prior: Mapping[str, Any] | None = mechanism["parameters"].get("prior")
-    return prior if mechanism["id"] == "auto" else None
+    key = _PUBLIC_TABLES.get(mechanism["id"])
+    prior: Mapping[str, Any] | None = None if key is None else mechanism["parameters"].get(key)
+    return prior
 
 
 def _check_prior(prior: Mapping[str, Any] | None) -> None:

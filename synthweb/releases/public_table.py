@@ -25,9 +25,10 @@ class PublicTableSummary:
 def stated(document: receipts.Receipt) -> PublicTableSummary | None:
     """None where answers were read by themselves."""
     mechanism = document["mechanism"]
-    prior = mechanism["parameters"].get("prior")
+    traits = mechanisms.traits(mechanism["id"])
+    prior = mechanism["parameters"].get(traits.prior_key)
     # Another method has a parameter of that name.
-    if not mechanisms.traits(mechanism["id"]).takes_prior or not isinstance(prior, dict):
+    if not traits.takes_prior or not isinstance(prior, dict):
         return None
     release = prior.get("release") or {"core": "", "guarantee": ""}
     return PublicTableSummary(

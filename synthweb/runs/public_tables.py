@@ -289,7 +289,7 @@ def shared_columns(stated: StatedTable | None, plan: Plan) -> SharedColumns | No
     table = plan.prior
     if stated is None or table is None:
         return None
-    shared = tuple(plan.spec.parameters["prior"]["columns"])
+    shared = tuple(plan.spec.parameters[plan.config.prior_key]["columns"])
     others = [name for name in plan.domain.names if name not in shared]
     return SharedColumns(
         label=stated.label,

@@ -14,7 +14,13 @@ from synth_engine.confidential import counts
 from synth_engine.confidential.count_cache import CountCache
 from synth_engine.confidential.question import PublicFacts, Question
 from synth_engine.confidential.samplers import Sampler
-from synth_engine.domain.resolution import VALUES, parting_of, partings_by_size
+from synth_engine.domain.resolution import (
+    VALUES,
+    near_parts,
+    parting_of,
+    partings_by_size,
+    split_within,
+)
 from synth_engine.domain.resolution import parting as public_parting
 from synth_engine.errors import PrivacyError
 from synth_engine.measurement import Query
@@ -44,9 +50,18 @@ def question(
     # How coarsely the origins of each group are counted follows from the description and its public total alone.
     by_size = partings_by_size(domain, origin, parting or VALUES)
     part_of_origin = {
-        name: np.array(public_parting(domain, origin, name)) for _, name in by_size
+        name: np.array(public_parting(domain, origin, split_within(name)[0]))
+        for _, name in by_size
     }
-    part_counts = {name: int(parts.max()) + 1 for name, parts in part_of_origin.items()}
+    near = {
+        name: near_parts(domain, *clique, name)
+        for _, name in by_size
+        if split_within(name)[1] is not None
+    }
+    part_counts = {
+        name: near[name].number if name in near else int(parts.max()) + 1
+        for name, parts in part_of_origin.items()
+    }
     group_partings = np.array(
         [parting_of(size, by_size) for size in group_totals], dtype=object
     )
@@ -70,9 +85,13 @@ def question(
         for name in sorted(set(group_partings[order])):
             # The groups of one parting have tables of one width, so they are drawn together.
             members = group_partings[groups] == name
+            parts = part_of_origin[name][origins[members]]
+            if name in near:
+                # Which number a part has may differ between groups, and never between neighbours: the group of a record stays.
+                parts = near[name].numbers()[groups[members], parts]
             drawn_origins[group_partings[order] == name] = dirichlet_multinomial.draw_origins(
                 groups[members],
-                part_of_origin[name][origins[members]],
+                parts,
                 parts=prior,
                 shape=(shape[0], part_counts[name]),
                 urn=Urn(unit=event.unit, copies=event.copies),

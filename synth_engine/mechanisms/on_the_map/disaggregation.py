@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from synth_engine.domain import Domain, PointSet
-from synth_engine.domain.resolution import VALUES, cells_named, parting
+from synth_engine.domain.resolution import (
+    VALUES,
+    NearParts,
+    cells_named,
+    near_parts,
+    parting,
+    split_within,
+)
 from synth_engine.inference import gravity
-from synth_engine.inference.geography import Floats, Geography, Whole
+from synth_engine.inference.geography import GOLDEN, EarlierRecords, Floats, Geography, Whole
 from synth_engine.privacy.dirichlet_multinomial import Resampled
 
 _SAMPLED_GROUPS = 256
@@ -20,7 +29,8 @@ _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 
 @dataclass(frozen=True, kw_only=True)
 class Disaggregation:
-    """decay: "fitted" to the draw, "public", or "" for no filter. Errors of use: SpecError."""
+    """decay: "fitted" to the draw, "public", or "" for no filter. earlier: codes of the group and of the origin of each record
+    of an earlier table, whose shares stand for any decay. Errors of use: SpecError."""
 
     domain: Domain
     clique: tuple[str, str]
@@ -28,11 +38,65 @@ class Disaggregation:
     decay: str
     scale: float
     farthest: float
+    earlier: tuple[Whole, Whole] | None = None
 
     def origins(self, resampled: Resampled, *, alpha: Floats) -> tuple[Whole, Whole]:
         """Of each record the code of its group and that of its origin; groups keep their sizes. alpha: of each group, the prior
         of a part in records."""
         groups, parts, counts = resampled.groups, resampled.origins, resampled.counts
+        if self._near is not None:
+            return self._near_and_far(groups, parts, counts, self._near, alpha=alpha)
+        return self._placed(groups, parts, counts, alpha=alpha)
+
+    def _near_and_far(
+        self, groups: Whole, numbers: Whole, counts: Whole, near: NearParts, *, alpha: Floats
+    ) -> tuple[Whole, Whole]:
+        """Near parts as any others; records of the far part, and of numbers that no part of their group has, by public weight and
+        distance among far parts, and among near ones."""
+        amounts = near.near.sum(axis=1)
+        is_near, is_far = numbers < amounts[groups], numbers == near.number - 1
+        # The near parts of a group have their numbers in increasing order.
+        order = np.argsort(~near.near, axis=1, kind="stable")
+        parts = order[groups[is_near], numbers[is_near]].astype(np.int64)
+        placed = [self._placed(groups[is_near], parts, counts[is_near], alpha=alpha)]
+        for chosen, wanted in ((is_far, False), (~is_near & ~is_far, True)):
+            spread = self._spread(groups[chosen], counts[chosen], near.near == wanted)
+            placed.append((np.repeat(spread[0], spread[2]), self._on_origins(*spread)))
+        merged_groups, origins = (np.concatenate(codes) for codes in zip(*placed, strict=True))
+        return merged_groups, origins
+
+    def _spread(
+        self, groups: Whole, counts: Whole, allowed: npt.NDArray[np.bool_]
+    ) -> tuple[Whole, Whole, Whole]:
+        """So many records of each group over the parts that it is allowed, by public weight and distance; over all parts where
+        none of these can be reached."""
+        totals = np.bincount(groups, counts, minlength=len(allowed)).astype(np.int64)
+        weights = self._geography(located=False).rows(0, 1)[0][0]
+        spread: list[tuple[Whole, Whole, Whole]] = []
+        for group in np.flatnonzero(totals):
+            mass, distance = weights, np.zeros(weights.size)
+            if group < self._placed_groups:
+                rows = self._anywhere.rows(int(group), int(group) + 1)
+                mass, distance = rows[0][0], rows[1][0]
+            reached = mass * allowed[group, : mass.size]
+            shares = reached if reached.sum() > 0 else mass
+            whole = gravity.round_in_order(
+                shares * (totals[group] / shares.sum()),
+                by=distance,
+                total=int(totals[group]),
+                start=(int(group) * GOLDEN) % 1.0,
+            )
+            parts = np.flatnonzero(whole)
+            spread.append((np.full(parts.size, group), parts, whole[parts]))
+        empty = np.zeros(0, dtype=np.int64)
+        columns = list(zip(*spread, strict=True)) or [(empty,)] * 3
+        merged = [np.concatenate(column).astype(np.int64) for column in columns]
+        return merged[0], merged[1], merged[2]
+
+    def _placed(
+        self, groups: Whole, parts: Whole, counts: Whole, *, alpha: Floats
+    ) -> tuple[Whole, Whole]:
+        """Of each record the codes of its group and its origin, from records by part."""
         here = groups < self._placed_groups
         if self.located and here.any() and (self.decay or self.farthest):
             weighed = self._weighed(groups[here], parts[here], counts[here], alpha)
@@ -57,6 +121,9 @@ class Disaggregation:
             beyond=beyond,
         )
         geography = self._geography(located=True)
+        if self.earlier is not None:
+            shape = gravity.Gravity.public(draw, geography)
+            return gravity.posterior_counts(draw, geography, shape, filtered=True, shrunk=True)
         # The public decay needs no fit and has nothing to shrink groups to.
         if self.decay != "fitted":
             model = gravity.Gravity.public(draw, geography)
@@ -130,6 +197,7 @@ class Disaggregation:
         """Of what lies somewhere. Without it: one place from which nothing is nearer than anything else."""
         origin = self._points.get(self.clique[1])
         values = self.domain.attribute(self.clique[1]).value_count
+        near = None if self._near is None else self._near.near
         at = (
             np.array(origin.at)
             if origin
@@ -138,17 +206,48 @@ class Disaggregation:
         groups = (
             np.array(self._points[self.clique[0]].at)[:, :2] if located else np.zeros((1, 2))
         )
+        part = np.array(parting(self.domain, self.clique[1], self._base), dtype=np.int64)[
+            :values
+        ]
         return Geography(
             groups=groups,
             origins=at[:, :2],
             weights=at[:, 2],
-            part=np.array(
-                parting(self.domain, self.clique[1], self.parting or VALUES), dtype=np.int64
-            )[:values],
+            part=part,
             parts=self._placed_parts,
             scale=self.scale if located else math.inf,
             farthest=self.farthest or math.inf if located else math.inf,
+            earlier=self._flows(part) if located else None,
+            reached=near[: len(groups), : self._placed_parts]
+            if near is not None and located
+            else None,
         )
+
+    @cached_property
+    def _anywhere(self) -> Geography:
+        """The geography of all parts, near and far."""
+        return replace(self._geography(located=True), reached=None)
+
+    @cached_property
+    def _near(self) -> NearParts | None:
+        """Which parts groups count by themselves; None where they count all."""
+        if split_within(self.parting)[1] is None:
+            return None
+        return near_parts(self.domain, *self.clique, self.parting)
+
+    @property
+    def _base(self) -> str:
+        """The parting without its distance."""
+        return split_within(self.parting or VALUES)[0]
+
+    def _flows(self, part: Whole) -> EarlierRecords | None:
+        """The earlier records that have a group and an origin with points."""
+        if self.earlier is None:
+            return None
+        groups, origins = self.earlier
+        known = (groups >= 0) & (groups < self._placed_groups)
+        known &= (origins >= 0) & (origins < part.size)
+        return EarlierRecords(groups=groups[known], parts=part[origins[known]])
 
     @property
     def _points(self) -> dict[str, PointSet]:
@@ -166,7 +265,7 @@ class Disaggregation:
 
     @property
     def _parts(self) -> int:
-        return max(parting(self.domain, self.clique[1], self.parting or VALUES)) + 1
+        return max(parting(self.domain, self.clique[1], self._base)) + 1
 
     @property
     def _placed_parts(self) -> int:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from synth_engine import codec
 from synth_engine.domain import MAX_PLACED_CODES, Domain
 from synth_engine.domain.partitions import MAX_NAME_LENGTH
-from synth_engine.domain.resolution import VALUES, named, parting, parting_of, partings_by_size
+from synth_engine.domain.resolution import (
+    VALUES,
+    named,
+    part_count,
+    parting_of,
+    partings_by_size,
+    split_within,
+)
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.inference import error_forecast
 from synth_engine.inference.error_forecast import ErrorForecast
@@ -31,6 +40,7 @@ from synth_engine.privacy.dirichlet_multinomial import MAX_URN_BALLS, Resampled
 from synth_engine.privacy.events import DirichletMultinomial
 from synth_engine.privacy.loss import Basic, Price, Pure
 from synth_engine.privacy.unit import Relation
+from synth_engine.references import PublicTable
 from synth_engine.spec import Spec
 
 MIN_EPSILON_WITH_DELTA = Fraction(1, 2)
@@ -77,8 +87,8 @@ class OnTheMap(Mechanism):
                 "default": AUTO,
                 "title": "Parts of origins",
                 "description": "How finely origins are counted: auto, values, a partition of the description by its name, "
-                'cells of public points such as "64 cells", or two of these by public size of group, such as "town; tract '
-                'from 100". Fewer parts need less prior; within a part records are placed by public weight and distance.',
+                'cells of public points such as "64 cells", either of them near a group alone, such as "tract within 30 miles", or two of '
+                'these by public size of group, such as "town; tract from 100". Fewer parts need less prior; within a part records are placed by public weight and distance.',
             },
             "prior": {
                 "type": "string",
@@ -144,6 +154,8 @@ class OnTheMap(Mechanism):
     most_codes: ClassVar[int] = MAX_PLACED_CODES
     losses: ClassVar[tuple[str, ...]] = ("pure", "approximate")
     kind: ClassVar[Literal["static", "adaptive"]] = "static"
+    takes_prior: ClassVar[bool] = True
+    prior_key: ClassVar[str] = "earlier"
     takes_open: ClassVar[bool] = (
         True  # by refusing them: groups and origins have to be known beforehand
     )
@@ -216,7 +228,7 @@ class OnTheMap(Mechanism):
         try:
             by_size = partings_by_size(domain, clique[1], name)
             numbers = {
-                resolution_name: max(parting(domain, clique[1], resolution_name)) + 1
+                resolution_name: part_count(domain, *clique, resolution_name)
                 for _, resolution_name in by_size
             }
         except DomainError as error:
@@ -303,6 +315,30 @@ class OnTheMapPlan(Plan):
 
     config: OnTheMap
     event: DirichletMultinomial
+
+    def with_prior(self, prior: PublicTable) -> Self:
+        """With an earlier table of the same columns, by whose shares the filter tells records from prior. Errors: SpecError."""
+        planned = super().with_prior(prior)
+        if len(codec.encode_public(self.domain, prior)) < len(self.clique):
+            raise SpecError(
+                "the earlier table has not both columns of this one",
+                repair="name a table of records with both, or leave it out",
+            )
+        if not self.config.filter or not self._disaggregation(VALUES).located:
+            raise SpecError(
+                "an earlier table shapes the filter, and there is none without public points of both columns",
+                repair="describe points of both columns and leave the filter on, or leave the table out",
+            )
+        return planned
+
+    @cached_property
+    def _earlier(self) -> tuple[Whole, Whole] | None:
+        """The codes of both columns in the earlier table, if there is one."""
+        if self.prior is None:
+            return None
+        codes = codec.encode_public(self.domain, self.prior)
+        group, origin = self.clique
+        return codes[group], codes[origin]
 
     @property
     def _totals(self) -> tuple[int, ...]:
@@ -396,7 +432,8 @@ class OnTheMapPlan(Plan):
                 [n if parting_of(n, by_size) == name else 0 for n in totals], dtype=np.int64
             )
             disaggregated = self._disaggregation(name)
-            if not disaggregated.located:
+            # The forecast takes every part to have a prior, which far ones have together.
+            if not disaggregated.located or split_within(name)[1] is not None:
                 return ""
             off = off + sizes.sum() * np.array(
                 disaggregated.distance_errors(sizes, alpha=self._alpha / self.event.copies)
@@ -417,6 +454,7 @@ class OnTheMapPlan(Plan):
             decay=config.decay if config.filter else "",
             scale=config.decay_miles,
             farthest=config.farthest_miles,
+            earlier=self._earlier,
         )
 
     @property
