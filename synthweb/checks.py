@@ -2,6 +2,7 @@
 
 synthweb.E001   a private key can be read by others on this machine
 synthweb.E002   DEBUG is on while the application answers to other machines
+synthweb.E003   the list of breached passwords cannot be read
 synthweb.W001   other machines are served without HTTPS
 synthweb.W002   demo users may sign in while other machines are served
 synthweb.W003   a test's failure points are switched on
@@ -9,6 +10,7 @@ synthweb.W003   a test's failure points are switched on
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from synthweb.lib.env import LOCAL
 @register(Tags.security)
 def check_installation(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:  # noqa: ARG001 - Django's signature
     """All of the above."""
-    return [*_keys(), *_exposure()]
+    return [*_keys(), *_passwords(), *_exposure()]
 
 
 def _keys() -> Iterator[CheckMessage]:
@@ -38,6 +40,16 @@ def _keys() -> Iterator[CheckMessage]:
                 hint=f"chmod 600 {path}",
                 id="synthweb.E001",
             )
+
+
+def _passwords() -> Iterator[CheckMessage]:
+    path = settings.BREACHED_PASSWORDS_FILE
+    if path and not os.access(path, os.R_OK):
+        yield Error(
+            f"SYNTHWEB_BREACHED_PASSWORDS_FILE: {path} cannot be read.",
+            hint="Without it nobody can choose a password; correct the path, or unset it.",
+            id="synthweb.E003",
+        )
 
 
 def _mode(path: Path) -> int:

@@ -13,7 +13,14 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from synthweb.lib import logs
-from synthweb.lib.env import flag, refuse_debug_for_others, secret
+from synthweb.lib.env import (
+    LOCAL,
+    flag,
+    refuse_debug_for_others,
+    refuse_demo_users_for_others,
+    refuse_plain_issuer,
+    secret,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -66,7 +73,9 @@ HTTPS = flag("SYNTHWEB_HTTPS", default=False)
 PROXIES = env.int(
     "SYNTHWEB_PROXIES", default=0
 )  # how many of our own proxies add to X-Forwarded-For
-DEMO_USERS = flag("SYNTHWEB_DEMO_USERS", default=True)  # demo users may sign in
+# Demo users may sign in where this machine alone is served.
+DEMO_USERS = flag("SYNTHWEB_DEMO_USERS", default=set(ALLOWED_HOSTS) <= LOCAL)
+refuse_demo_users_for_others(demo_users=DEMO_USERS, hosts=ALLOWED_HOSTS)
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
@@ -99,6 +108,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "synthweb.lib.permissions_policy.state_policy",
     "synthweb.api.version.state_version",  # before whatever refuses, because refusals state it, too
     "synthweb.lib.request_guards.refuse_nul",
     "synthweb.lib.bodies.refuse_too_large",
@@ -107,8 +117,10 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "synthweb.accounts.middleware.change_password_first",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "synthweb.accounts.middleware.end_idle_sessions",
+    "synthweb.accounts.middleware.change_password_first",
+    "synthweb.accounts.middleware.set_up_second_factor_first",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -168,8 +180,34 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "synthweb.accounts.known_passwords.Guessable"},
+    {"NAME": "synthweb.accounts.known_passwords.Breached"},
     {"NAME": "synthweb.accounts.passwords.RevokesTokens"},
 ]
+
+# Sign-in at an identity provider by OpenID Connect; without an issuer there is none (docs/security.md).
+OIDC_ISSUER = env.str("SYNTHWEB_OIDC_ISSUER", default="")
+refuse_plain_issuer(OIDC_ISSUER)
+OIDC_NAME = env.str("SYNTHWEB_OIDC_NAME", default="")
+OIDC_CLIENT_ID = env.str("SYNTHWEB_OIDC_CLIENT_ID", default="")
+OIDC_CLIENT_SECRET = (
+    secret("SYNTHWEB_OIDC_CLIENT_SECRET", file=KEY_DIR / "web" / "oidc.secret")
+    if OIDC_ISSUER
+    else ""
+)
+OIDC_SCOPES = env.str("SYNTHWEB_OIDC_SCOPES", default="openid profile email")
+OIDC_USERNAME_CLAIM = env.str("SYNTHWEB_OIDC_USERNAME_CLAIM", default="preferred_username")
+OIDC_ROLES_CLAIM = env.str("SYNTHWEB_OIDC_ROLES_CLAIM", default="groups")
+OIDC_ROLES = env.list("SYNTHWEB_OIDC_ROLES", default=[])  # value=role
+OIDC_ORGANISATION = env.str("SYNTHWEB_OIDC_ORGANISATION", default="")
+LOCAL_USERS = env.list("SYNTHWEB_LOCAL_USERS", default=[])  # who may use a password besides it
+# Roles that need a second factor, and "staff" for those who manage people; demo users never do.
+SECOND_FACTOR_ROLES = env.list(
+    "SYNTHWEB_SECOND_FACTOR_ROLES", default=["custodian", "staff"] if HTTPS else []
+)
+# SHA-1 hashes of passwords that were found in breaches, in order; "" has none (docs/security.md).
+BREACHED_PASSWORDS_FILE = env.str("SYNTHWEB_BREACHED_PASSWORDS_FILE", default="")
+PASSWORD_RESET_TIMEOUT = env.int("SYNTHWEB_PASSWORD_RESET_MINUTES", default=30) * 60
 
 # --- Celery: the broker is a doorbell; the truth is in the database (ARCHITECTURE.md) ------------------------------
 CELERY_BROKER_URL = env.str(
@@ -371,7 +409,12 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "synthweb_session"
-SESSION_COOKIE_AGE = 12 * 3600
+SESSION_ENGINE = "synthweb.accounts.session_store"
+SESSION_HOURS = env.int("SYNTHWEB_SESSION_HOURS", default=12)
+SESSION_COOKIE_AGE = SESSION_HOURS * 3600
+IDLE_MINUTES = env.int("SYNTHWEB_IDLE_MINUTES", default=60)
+REAUTHENTICATION_MINUTES = env.int("SYNTHWEB_REAUTHENTICATION_MINUTES", default=15)
+REAUTHENTICATION_SHARE = env.float("SYNTHWEB_REAUTHENTICATION_SHARE", default=0.25)
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = (
     True  # htmx sends the token that the page gives it
 )

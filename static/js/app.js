@@ -26,6 +26,11 @@
   document.addEventListener("htmx:oobAfterSwap", count);
   count();
 
+  // A request that no event of a person caused: it does not keep the session from ending.
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (!event.detail.triggeringEvent) event.detail.headers["X-Background"] = "1";
+  });
+
   const tell = (text) => {
     const place = document.getElementById("connection");
     if (!place) return;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
 
 
 class AccountsConfig(AppConfig):
@@ -10,3 +11,6 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from synthweb import checks  # noqa: F401 - importing it registers them
+        from synthweb.accounts import sessions
+
+        user_logged_in.connect(sessions.begin, dispatch_uid="synthweb.accounts.sessions")

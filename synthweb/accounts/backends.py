@@ -37,6 +37,10 @@ class PeopleBackend(ModelBackend):
             ):  # one entry for each pause: guessing must not be able to fill the audit log
                 services.sign_in_paused(username=username, address=address)
             return None
+        if not selectors.may_use_password(username):
+            User().set_password(password)  # as slow as looking at it
+            services.sign_in_failed(username=username, address=address)
+            return None
         # Django hashes the password for unknown names too, so both refusals take as long.
         user = super().authenticate(request, username=username, password=password, **kwargs)
         if user is None:

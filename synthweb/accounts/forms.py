@@ -48,6 +48,28 @@ class SignInForm(auth_forms.AuthenticationForm):
     error_messages = {"invalid_login": SIGN_IN_FAILED, "inactive": SIGN_IN_FAILED}
 
 
+class ResetForm(forms.Form):
+    """Who wants to choose a new password by mail."""
+
+    name = forms.CharField(
+        max_length=254,
+        label=_("User name or e-mail"),
+        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username"}),
+    )
+
+
+class CodeForm(forms.Form):
+    """A code of an app, or a recovery code."""
+
+    code = forms.CharField(
+        max_length=20,
+        label=_("Code"),
+        widget=forms.TextInput(
+            attrs={"autofocus": True, "autocomplete": "one-time-code", "spellcheck": "false"}
+        ),
+    )
+
+
 class PersonForm(forms.Form):
     """A new person of the organisation."""
 

@@ -1,23 +1,57 @@
-"""Whoever has a one-time password chooses an own one before anything else."""
+"""What comes before every page: sessions that nobody uses end, and one-time passwords are replaced."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import resolve
+from django.utils.translation import gettext as _
+
+from synthweb.accounts import identity_provider, second_factors, services, sessions
+from synthweb.accounts.models import User
+
+BACKGROUND = "X-Background"
+"""The header of requests that a page sends by itself, such as a look at a run's progress: they are no use of a session."""
 
 # Health probes and signing out always work; the password page must not redirect to itself.
 OPEN = {
     "accounts:password",
     "accounts:logout",
     "accounts:login",
+    "accounts:reset",
+    "accounts:choose_password",
     "language",
     "public-language",
     "livez",
     "readyz",
 }
+SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app"}
+
+
+def end_idle_sessions(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Sign out whoever has not used their session for `IDLE_MINUTES`; what they asked for leads to the sign-in page."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        user = request.user
+        if isinstance(user, User):
+            if sessions.idle(request.session):
+                services.session_idle(user=user)
+                logout(request)
+                messages.warning(
+                    request, _("You were signed out because nothing happened for a while.")
+                )
+            elif BACKGROUND not in request.headers:
+                sessions.touch(request.session)
+        return get_response(request)
+
+    return middleware
 
 
 def change_password_first(
@@ -32,6 +66,27 @@ def change_password_first(
             and resolve(request.path_info).view_name not in OPEN
         ):
             return redirect("accounts:password")
+        return get_response(request)
+
+    return middleware
+
+
+def set_up_second_factor_first(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Lead people whose role needs a second factor, and who have none, to the page that sets one up."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        user = request.user
+        if (
+            settings.SECOND_FACTOR_ROLES
+            and isinstance(user, User)
+            and resolve(request.path_info).view_name not in OPEN | SECOND_FACTOR
+            # The identity provider asks for its own.
+            and not request.session.get(identity_provider.BY_PROVIDER)
+            and second_factors.lacks_one(user)
+        ):
+            return redirect("accounts:add_app")
         return get_response(request)
 
     return middleware

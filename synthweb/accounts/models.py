@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
@@ -46,6 +51,15 @@ class User(AbstractUser):
         ),
     )
 
+    identity = models.CharField(
+        max_length=300,
+        null=True,  # nobody has the empty one, so it can be unique
+        blank=True,
+        unique=True,
+        editable=False,
+        help_text=_("Issuer and subject at the identity provider, for who signs in there."),
+    )
+
     def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
         """What a session carries of its user, by Django's own rule, and how often access was ended: a session from
         before such an end fits no more, and does not come back to life when the person is let in again."""
@@ -54,6 +68,23 @@ class User(AbstractUser):
         facts = f"{self.password}/{self.access_ended}" if self.access_ended else self.password
         salt = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
         return salted_hmac(salt, facts, secret=secret, algorithm="sha256").hexdigest()
+
+
+class UserSession(AbstractBaseSession):
+    """One place where somebody is signed in (session_store.py). A row without a user is a visitor's."""
+
+    code = models.CharField(max_length=16, blank=True, db_index=True)  # names it on pages
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
+    signed_in_at = models.DateTimeField(null=True)
+    last_seen_at = models.DateTimeField(null=True)
+    address = models.CharField(max_length=64, blank=True)
+    browser = models.CharField(max_length=80, blank=True)
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionBase]:
+        # By its setting, because the store imports this module.
+        store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
+        return store
 
 
 class Role(models.TextChoices):
@@ -99,6 +130,43 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.user}"
+
+
+class PasswordReset(models.Model):
+    """A link, in a mail, with which somebody chooses a new password. Only the SHA-256 of its token is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="password_resets")
+    digest = models.CharField(max_length=64, unique=True)
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"link of {self.user} from {self.made_at}"
+
+
+class AuthenticatorApp(models.Model):
+    """An app that shows one-time codes for one person (TOTP, RFC 6238)."""
+
+    user = models.OneToOneField(
+        User, on_delete=models.CASCADE, related_name="authenticator_app"
+    )
+    # Encrypted under the secret of the web: a copy of the database shows no codes.
+    secret = models.CharField(max_length=250)
+    last_step = models.PositiveBigIntegerField(default=0)  # a code works once
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"authenticator app of {self.user}"
+
+
+class RecoveryCode(models.Model):
+    """A code that stands in once for a second factor that is lost. Only a keyed digest is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
+    digest = models.CharField(max_length=64, unique=True)
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"recovery code of {self.user}"
 
 
 class SignInAttempt(models.Model):

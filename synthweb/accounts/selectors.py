@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.utils import timezone
 
@@ -62,6 +62,29 @@ def one_time_password_expired(user: User) -> bool:
     """Whether somebody's password is a one-time password whose time is over."""
     until = user.one_time_until
     return user.must_change_password and until is not None and until <= timezone.now()
+
+
+def may_use_password(username: str) -> bool:
+    """Whether an account may sign in by password: every one, or where people sign in at an identity provider the ones that
+    the operator keeps for the day when it is down."""
+    local = settings.LOCAL_USERS
+    return not (settings.OIDC_ISSUER and local) or username in local
+
+
+def resettable(name: str) -> User | None:
+    """Who can choose a new password by mail: the one person with this user name, or with this e-mail, who may sign in."""
+    named = list(
+        User.objects.filter(Q(username=name) | Q(email__iexact=name)).exclude(email="")[:2]
+    )
+    # Demo users have addresses that are made up. Two people with one mailbox: it is not known who asks.
+    usable = (
+        len(named) == 1
+        and may_sign_in(named[0])
+        and not named[0].is_demo
+        and named[0].has_usable_password()
+        and may_use_password(named[0].username)
+    )
+    return named[0] if usable and settings.EMAIL_HOST else None
 
 
 def organisation_of(user: Person) -> Organisation:

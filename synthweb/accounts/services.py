@@ -15,8 +15,17 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from synthweb.accounts import selectors, tokens
-from synthweb.accounts.models import ApiToken, Membership, Organisation, Role, User
+from synthweb.accounts import selectors, signals, tokens
+from synthweb.accounts.models import (
+    ApiToken,
+    AuthenticatorApp,
+    Membership,
+    Organisation,
+    PasswordReset,
+    Role,
+    User,
+    UserSession,
+)
 from synthweb.audit import services as audit
 from synthweb.lib import names
 
@@ -61,6 +70,7 @@ class NewPerson:
     full_name: str = ""
     is_staff: bool = False
     is_demo: bool = False
+    identity: str | None = None
 
 
 @transaction.atomic
@@ -70,10 +80,11 @@ def create_user(
     organisation: Organisation,
     person: NewPerson,
     roles: Collection[Role],
-    password: str,
+    password: str | None,
     must_change_password: bool = True,
 ) -> User:
-    """A person with their roles; the password is handed over by the caller and has to be replaced unless said so."""
+    """A person with their roles; the password is handed over by the caller and has to be replaced unless said so. None: they
+    sign in at an identity provider alone."""
     if not roles:
         raise ValidationError(
             {"roles": _("Choose at least one role: without one a person sees nothing.")}
@@ -84,6 +95,7 @@ def create_user(
         first_name=names.one_line(person.full_name, field="full_name"),
         is_staff=person.is_staff,
         is_demo=person.is_demo,
+        identity=person.identity,
         must_change_password=must_change_password,
         one_time_until=_one_time_until() if must_change_password else None,
     )
@@ -140,6 +152,60 @@ def set_roles(
 
 
 @transaction.atomic
+def follow_claims(*, user: User, roles: Collection[Role], manages_people: bool) -> None:
+    """Give somebody exactly the roles that follow from the claims of the identity provider."""
+    before = sorted(Membership.objects.filter(user=user).values_list("role", flat=True))
+    if before == sorted(roles) and user.is_staff == manages_people:
+        return
+    organisation = selectors.organisation_of(user)
+    lost = sorted(set(before) - set(roles))
+    Membership.objects.filter(user=user).delete()
+    _write_roles(user, organisation=organisation, roles=roles)
+    User.objects.filter(pk=user.pk).update(is_staff=manages_people)
+    user.is_staff = manages_people
+    if lost:
+        end_access(
+            person=user,
+            actor="identity provider",
+            because=f"lost the role {' and '.join(lost)}",
+        )
+    audit.record(
+        actor="identity provider",
+        action="user.roles_set",
+        target=_target(user),
+        organisation=organisation,
+        detail={
+            "username": user.get_username(),
+            "before": before,
+            "after": sorted(roles),
+            "manages_people": manages_people,
+        },
+    )
+
+
+@transaction.atomic
+def lose_roles(*, identity: str) -> None:
+    """The identity provider gives somebody no role any more: what they have open ends."""
+    user = User.objects.filter(identity=identity).first()
+    if user is not None:
+        end_access(person=user, actor="identity provider", because="no role in the claims")
+
+
+@transaction.atomic
+def link_identity(*, user: User, identity: str) -> None:
+    """From now on somebody who has an account signs in at the identity provider."""
+    user.identity = identity
+    user.full_clean(exclude=["password"])
+    user.save(update_fields=["identity"])
+    record_change(user=user, actor="system", action="user.identity_linked")
+
+
+def provider_refused(*, because: str, address: str) -> None:
+    """Record that a sign-in at the identity provider did not become one here."""
+    _record_attempt(None, action="user.sign_in_failed", address=address, because=because)
+
+
+@transaction.atomic
 def set_active(*, actor: User, person: User, organisation: Organisation, active: bool) -> None:
     """Let somebody in or keep them out. Whoever is kept out loses sessions and tokens for good: let in again, they
     sign in again and make new tokens."""
@@ -162,6 +228,24 @@ def set_active(*, actor: User, person: User, organisation: Organisation, active:
 
 
 @transaction.atomic
+def leave(*, actor: Actor, person: User) -> None:
+    """Somebody leaves for good: no sign-in, no session, no token, no second factor. What they did stays on record."""
+    User.objects.filter(pk=person.pk).update(is_active=False, is_staff=False)
+    person.refresh_from_db()
+    end_access(person=person, actor=actor, because="left")
+    for rows in (person.sessions, person.password_resets, person.recovery_codes):
+        rows.all().delete()
+    AuthenticatorApp.objects.filter(user=person).delete()
+    audit.record(
+        actor=actor,
+        action="user.left",
+        target=_target(person),
+        organisation=_organisation(person),
+        detail={"username": person.get_username()},
+    )
+
+
+@transaction.atomic
 def give_one_time_password(*, actor: User, person: User, organisation: Organisation) -> str:
     """A fresh one-time password for somebody who lost theirs; it ends their sessions."""
     if actor.pk == person.pk:
@@ -172,6 +256,7 @@ def give_one_time_password(*, actor: User, person: User, organisation: Organisat
     person.must_change_password = True
     person.one_time_until = _one_time_until()
     person.save(update_fields=["password", "must_change_password", "one_time_until"])
+    _tell(person, "user.password_reset")
     audit.record(
         actor=actor,
         action="user.password_reset",
@@ -183,9 +268,9 @@ def give_one_time_password(*, actor: User, person: User, organisation: Organisat
 
 
 @transaction.atomic
-def change_password(*, user: User, password: str) -> int:
-    """Somebody's own new password; the caller has checked the old one. How many API tokens it revoked: passwords.py
-    sees to that."""
+def change_password(*, user: User, password: str, by_mail: bool = False) -> int:
+    """Somebody's own new password; the caller has checked the old one, or the link of a mail. How many API tokens it
+    revoked: passwords.py sees to that."""
     password_validation.validate_password(password, user)
     if user.check_password(password):
         raise ValidationError(_("Choose another password than the present one."))
@@ -195,13 +280,98 @@ def change_password(*, user: User, password: str) -> int:
     user.must_change_password = False
     user.one_time_until = None
     user.save(update_fields=["password", "must_change_password", "one_time_until"])
+    # Links that were mailed before open nothing any more.
+    PasswordReset.objects.filter(user=user).delete()
+    action = "user.password_reset_by_mail" if by_mail else "user.password_changed"
+    _tell(user, action)
+    audit.record(
+        actor=user, action=action, target=_target(user), organisation=_organisation(user)
+    )
+    return usable
+
+
+@transaction.atomic
+def request_password_reset(*, name: str, address: str) -> None:
+    """Somebody who says that they are `name`, by user name or e-mail, asks for a mail with which to choose a new password.
+
+    The entry of the log is the same for everybody, and the mail is sent by another process: neither answer nor time tells
+    whether there is such a person."""
+    user = selectors.resettable(name)
+    if user is not None:
+        signals.reset_requested.send(sender=User, person=user)
+    _record_attempt(
+        user,
+        action="user.reset_requested",
+        address=address,
+        because="" if user else "unknown name, or no e-mail can be sent",
+    )
+
+
+def session_idle(*, user: User) -> None:
+    """Record that a session ended because nobody used it."""
     audit.record(
         actor=user,
-        action="user.password_changed",
+        action="session.idle",
         target=_target(user),
         organisation=_organisation(user),
     )
-    return usable
+
+
+@transaction.atomic
+def end_session(*, user: User, code: str) -> bool:
+    """End one of somebody's own sessions. Whether there was one."""
+    ended, _ = UserSession.objects.filter(user=user, code=code).exclude(code="").delete()
+    if ended:
+        audit.record(
+            actor=user,
+            action="session.ended",
+            target=("session", code),
+            organisation=_organisation(user),
+        )
+    return bool(ended)
+
+
+@transaction.atomic
+def end_other_sessions(*, user: User, present: str) -> int:
+    """End every session of somebody's own but the one with the code `present`. How many were ended."""
+    ended, _ = UserSession.objects.filter(user=user).exclude(code=present).delete()
+    if ended:
+        audit.record(
+            actor=user,
+            action="session.ended",
+            target=_target(user),
+            organisation=_organisation(user),
+            detail={"sessions": ended},
+        )
+    return ended
+
+
+def record_change(*, user: User, actor: Actor, action: str) -> None:
+    """Record a change of how somebody signs in, and have them told of it."""
+    _tell(user, action)
+    audit.record(
+        actor=actor,
+        action=action,
+        target=_target(user),
+        organisation=_organisation(user),
+        detail={"username": user.get_username()},
+    )
+
+
+def second_factor_failed(*, user: User, address: str) -> None:
+    """Record that somebody knew a password and not the code."""
+    _record_attempt(user, action="user.sign_in_failed", address=address, because="wrong code")
+
+
+def confirmed(*, user: User, address: str) -> None:
+    """Record that somebody confirmed by their password that it is them."""
+    audit.record(
+        actor=user,
+        action="user.confirmed",
+        target=_target(user),
+        organisation=_organisation(user),
+        detail={"address": address},
+    )
 
 
 def tokens_in_use(user: User) -> int:
@@ -285,14 +455,14 @@ def revoke_token(*, user: User, token: ApiToken) -> None:
         )
 
 
-def signed_in(*, user: User, address: str) -> None:
-    """Record that somebody signed in, and from which address."""
+def signed_in(*, user: User, address: str, factor: str = "") -> None:
+    """Record that somebody signed in, from which address and by which second factor."""
     audit.record(
         actor=user,
         action="user.signed_in",
         target=_target(user),
         organisation=_organisation(user),
-        detail={"address": address},
+        detail={"address": address, **({"second_factor": factor} if factor else {})},
     )
 
 
@@ -336,6 +506,11 @@ def _why_refused(user: User | None) -> str:
     if selectors.one_time_password_expired(user):
         return "one-time password expired"
     return "wrong password" if selectors.may_sign_in(user) else "account not in use"
+
+
+def _tell(person: User, action: str) -> None:
+    """Have the person told of a change of how they sign in. Before the audit log, behind which all writers wait."""
+    signals.account_changed.send(sender=User, person=person, action=action)
 
 
 def _only_organisation() -> Organisation | None:

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import segno
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
-from django.core.exceptions import ValidationError
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
+from django.contrib.auth.views import LoginView, PasswordResetConfirmView
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.forms import Form
-from django.http import HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
-from synthweb.accounts import forms, selectors, services, throttle, tokens
+from synthweb.accounts import (
+    forms,
+    identity_provider,
+    pending_sign_in,
+    second_factors,
+    selectors,
+    services,
+    throttle,
+    tokens,
+)
+from synthweb.accounts import sessions as signed_in
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.models import User
+from synthweb.accounts.password_resets import MailedTokens
+from synthweb.accounts.reauthentication import confirmed
+from synthweb.accounts.session_store import CODE
 
+NEW_SECRET = "new_secret"  # noqa: S105 - of an app that is being set up, encrypted, in the session
+ONWARD = "provider_onward"  # in the session: where to go from the identity provider
 CHANGED = gettext_lazy(
     "Your password has been changed. Other places where you were signed in are signed out."
 )
@@ -35,15 +55,228 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
     extra_context = {"demo": settings.DEMO_USERS}
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        provider = {"provider": identity_provider.is_on(), "provider_name": settings.OIDC_NAME}
+        return super().get_context_data(**kwargs) | provider
+
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        user = form.get_user()
+        if second_factors.has_one(user):
+            pending_sign_in.begin(self.request, user=user, onward=self.get_success_url())
+            return redirect("accounts:code")
         response = super().form_valid(form)
-        services.signed_in(user=form.get_user(), address=throttle.address_of(self.request))
+        services.signed_in(user=user, address=throttle.address_of(self.request))
         return response
+
+
+@require_GET
+@never_cache
+def provider(request: HttpRequest) -> HttpResponse:
+    """Sign in at the identity provider, or confirm there that it is the same person. By a link: the content policy refuses forms
+    that lead to other servers."""
+    if not identity_provider.is_on():
+        raise Http404
+    confirms = "confirm" in request.GET and request.user.is_authenticated
+    onward = request.GET.get("next", "")
+    safe = url_has_allowed_host_and_scheme(onward, {request.get_host()}, request.is_secure())
+    request.session[ONWARD] = onward if safe else settings.LOGIN_REDIRECT_URL
+    try:
+        return identity_provider.begin(request, confirms=confirms)
+    except identity_provider.NotSignedIn as error:
+        return _not_signed_in(request, error)
+
+
+@never_cache
+def provider_return(request: HttpRequest) -> HttpResponse:
+    """Where the identity provider sends the browser back."""
+    if not identity_provider.is_on():
+        raise Http404
+    confirms = request.session.get(identity_provider.CONFIRMS) is not None
+    onward = request.session.pop(ONWARD, settings.LOGIN_REDIRECT_URL)
+    try:
+        identity_provider.finish(request)
+    except identity_provider.NotSignedIn as error:
+        return _not_signed_in(request, error)
+    return render(request, "accounts/provider_confirmed.html") if confirms else redirect(onward)
+
+
+def _not_signed_in(request: HttpRequest, error: identity_provider.NotSignedIn) -> HttpResponse:
+    services.provider_refused(because=error.because, address=throttle.address_of(request))
+    return render(request, "accounts/provider_failed.html", {"problem": str(error)}, status=403)
+
+
+@sensitive_post_parameters()
+@never_cache
+def code(request: HttpRequest) -> HttpResponse:
+    """The second step of a sign-in: a code of the app, or a recovery code."""
+    pending = pending_sign_in.of(request)
+    if pending is None:
+        return redirect("accounts:login")
+    form = forms.CodeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        problem = pending_sign_in.finish(request, pending, code=form.cleaned_data["code"])
+        if not problem:
+            return redirect(pending.onward)
+        form.add_error("code", problem)
+    return render(request, "accounts/code.html", {"form": form})
+
+
+@never_cache
+@login_required
+def second_factor(request: SignedInRequest) -> HttpResponse:
+    """Whether somebody has a second factor, and what can be done with it."""
+    context = {
+        "app": second_factors.has_one(request.user),
+        "needed": second_factors.needs_one(request.user),
+        "codes_left": second_factors.codes_left(request.user),
+        "tab": "second_factor",
+    }
+    return render(request, "accounts/second_factor.html", context)
+
+
+@sensitive_post_parameters()
+@never_cache
+@login_required
+@confirmed
+def add_app(request: SignedInRequest) -> HttpResponse:
+    """Set up an app that shows codes; the recovery codes are in this one answer."""
+    sealed = request.session.get(NEW_SECRET)
+    secret = sealed and second_factors.opened(sealed)
+    if not secret:
+        secret = second_factors.new_secret()
+        request.session[NEW_SECRET] = second_factors.sealed(secret)
+    form = forms.CodeForm(request.POST if "code" in request.POST else None)
+    # The field is below what is to be done first.
+    form.fields["code"].widget.attrs.pop("autofocus")
+    if form.is_bound and form.is_valid():
+        made = second_factors.add_app(
+            user=request.user, secret=secret, code=form.cleaned_data["code"]
+        )
+        if made is not None:
+            del request.session[NEW_SECRET]
+            return _show_codes(request, made)
+        form.add_error("code", _("This is not the code that the app shows now."))
+    address = second_factors.address_for(request.user, secret)
+    context = {
+        "form": form,
+        "picture": segno.make(address, error="m").svg_data_uri(scale=5, border=4),
+        "secret": " ".join(secret[start : start + 4] for start in range(0, len(secret), 4)),
+        "needed": second_factors.lacks_one(request.user),
+        "tab": "second_factor",
+    }
+    return render(request, "accounts/add_app.html", context)
+
+
+@require_POST
+@never_cache
+@login_required
+@confirmed
+def make_codes(request: SignedInRequest) -> HttpResponse:
+    """New recovery codes in the place of the former ones."""
+    if not second_factors.has_one(request.user):
+        return redirect("accounts:second_factor")
+    return _show_codes(request, second_factors.make_codes(user=request.user))
+
+
+@require_POST
+@login_required
+@confirmed
+def remove_second_factor(request: SignedInRequest) -> HttpResponse:
+    """Take away one's own second factor."""
+    second_factors.remove(user=request.user, actor=request.user)
+    messages.success(request, _("Your second factor is taken away."))
+    return redirect("accounts:second_factor")
+
+
+@require_POST
+@login_required
+@confirmed
+def remove_second_factor_of(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Take away the second factor of somebody who has lost it."""
+    somebody = selectors.managed_person(request.user, pk)
+    if somebody.pk == request.user.pk:
+        raise PermissionDenied("Take away your own second factor on the page of your account.")
+    second_factors.remove(user=somebody, actor=request.user)
+    messages.success(
+        request,
+        _("%(username)s signs in without a second factor.") % {"username": somebody.username},
+    )
+    return redirect("accounts:people")
+
+
+def _show_codes(request: SignedInRequest, made: list[str]) -> HttpResponse:
+    return render(
+        request, "accounts/recovery_codes.html", {"codes": made, "tab": "second_factor"}
+    )
 
 
 @login_required
 def profile(request: SignedInRequest) -> HttpResponse:
     return render(request, "accounts/profile.html", {"tab": "profile"})
+
+
+@sensitive_post_parameters()
+@never_cache
+def reset(request: HttpRequest) -> HttpResponse:
+    """Ask for a mail to choose a new password. The answer is the same for every name."""
+    form = forms.ResetForm(request.POST or None)
+    asked = request.method == "POST" and form.is_valid()
+    if asked:
+        name, address = form.cleaned_data["name"], throttle.address_of(request)
+        attempt = throttle.begin(request, name=f"reset {name}")
+        if not attempt.refused:
+            services.request_password_reset(name=name, address=address)
+    context = {"form": form, "asked": asked, "sends_mail": bool(settings.EMAIL_HOST)}
+    return render(request, "accounts/reset.html", context)
+
+
+class ChoosePassword(PasswordResetConfirmView):
+    """Where the link of such a mail leads."""
+
+    template_name = "accounts/choose_password.html"
+    token_generator = MailedTokens()
+    success_url = reverse_lazy("accounts:login")
+
+    def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
+        services.change_password(
+            user=form.user, password=form.cleaned_data["new_password1"], by_mail=True
+        )
+        # Whoever is signed in here may be somebody else.
+        logout(self.request)
+        messages.success(self.request, _("Your password has been changed. Sign in with it."))
+        return redirect(self.success_url)
+
+
+@never_cache
+@login_required
+def sessions(request: SignedInRequest) -> HttpResponse:
+    """Where somebody is signed in."""
+    context = {
+        "sessions": signed_in.sessions_of(request.user),
+        "this": request.session.get(CODE),
+        "idle_minutes": settings.IDLE_MINUTES,
+        "tab": "sessions",
+    }
+    return render(request, "accounts/sessions.html", context)
+
+
+@require_POST
+@login_required
+def end_session(request: SignedInRequest, code: str) -> HttpResponse:
+    """End one session; the present one is ended by signing out."""
+    if not services.end_session(user=request.user, code=code):
+        raise Http404("No such session.")
+    messages.success(request, _("The session has ended."))
+    return redirect("accounts:sessions")
+
+
+@require_POST
+@login_required
+def end_other_sessions(request: SignedInRequest) -> HttpResponse:
+    """End every session but this one."""
+    services.end_other_sessions(user=request.user, present=request.session.get(CODE, ""))
+    messages.success(request, _("Every other session has ended."))
+    return redirect("accounts:sessions")
 
 
 @sensitive_post_parameters()
@@ -66,6 +299,7 @@ def password(request: SignedInRequest) -> HttpResponse:
 
 @never_cache
 @login_required
+@confirmed
 def api_tokens(request: SignedInRequest) -> HttpResponse:
     user = request.user
     form = forms.TokenForm(request.POST or None)
@@ -97,6 +331,7 @@ def revoke_token(request: SignedInRequest, code: str) -> HttpResponse:
 
 @never_cache
 @login_required
+@confirmed
 def people(request: SignedInRequest) -> HttpResponse:
     organisation = selectors.managed_organisation(request.user)
     form = forms.PersonForm(request.POST or None)
@@ -125,6 +360,7 @@ def people(request: SignedInRequest) -> HttpResponse:
 
 @never_cache
 @login_required
+@confirmed
 def person(request: SignedInRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     form = forms.RolesForm(
@@ -164,6 +400,7 @@ def set_active(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 @never_cache
 @login_required
+@confirmed
 def one_time_password(request: SignedInRequest, pk: int) -> HttpResponse:
     somebody = selectors.managed_person(request.user, pk)
     organisation = selectors.managed_organisation(request.user)

@@ -8,7 +8,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework import authentication, exceptions, permissions
 from rest_framework.request import Request
 
-from synthweb.accounts import tokens
+from synthweb.accounts import reauthentication, tokens
 from synthweb.accounts.models import ApiToken, User
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ def caller(request: Request) -> User:
     if not isinstance(request.user, User):
         raise exceptions.NotAuthenticated
     return request.user
+
+
+def require_recent_sign_in(request: Request) -> None:
+    """Of a browser session, which may have been left open: raise PermissionDenied unless its person has signed in or
+    confirmed that it is them a short while ago. A token was made by somebody who had."""
+    if not isinstance(request.auth, ApiToken):
+        reauthentication.require_recent(request)
 
 
 class BearerAuthentication(authentication.BaseAuthentication):

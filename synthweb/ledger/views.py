@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
+from synthweb.accounts.reauthentication import confirmed
 from synthweb.accounts.selectors import can, require
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import (
@@ -222,6 +223,7 @@ def budget_request(request: SignedInRequest, code: str) -> HttpResponse:
 
 @require_POST
 @login_required
+@confirmed
 def grant(request: SignedInRequest, code: str) -> HttpResponse:
     budget_request = selectors.request_for(request.user, code, need=Need.GRANT)
     form = forms.GrantForm(request.POST, budget_request=budget_request)

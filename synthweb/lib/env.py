@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -45,3 +46,19 @@ def refuse_debug_for_others(*, debug: bool, hosts: Sequence[str]) -> None:
             "SYNTHWEB_DEBUG is on and SYNTHWEB_HOSTS names other machines: errors would show what the server holds. "
             "Unset SYNTHWEB_DEBUG."
         )
+
+
+def refuse_demo_users_for_others(*, demo_users: bool, hosts: Sequence[str]) -> None:
+    """The passwords of demo users lie in a file, and no second factor is asked of them."""
+    if demo_users and not set(hosts) <= LOCAL:
+        raise ImproperlyConfigured(
+            "SYNTHWEB_DEMO_USERS is on and SYNTHWEB_HOSTS names other machines: demo users are for trying out on this "
+            "machine alone. Unset SYNTHWEB_DEMO_USERS."
+        )
+
+
+def refuse_plain_issuer(issuer: str) -> None:
+    """What an identity provider says is believed: it is asked by https, unless it is on this machine."""
+    parts = urlsplit(issuer)
+    if issuer and parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1"):
+        raise ImproperlyConfigured("SYNTHWEB_OIDC_ISSUER must begin with https://")

@@ -11,8 +11,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 
+from synthweb.accounts import password_resets
 from synthweb.notifications import selectors, wording
-from synthweb.notifications.models import Delivery, Notification
+from synthweb.notifications.models import Delivery, Event, Notification
 from synthweb.notifications.webhooks import DeliveryAttempt
 
 Problem = Delivery.Problem
@@ -24,10 +25,15 @@ def message(notification: Notification) -> EmailMultiAlternatives:
     user = notification.user
     with translation.override(selectors.preferences_of(user).language):
         sentence = wording.sentence(notification)
+        resets = notification.event == Event.PASSWORD_RESET
         context = {
             "sentence": sentence,
-            "link": selectors.link_of(notification),
+            "link": urljoin(settings.SITE_URL, password_resets.path_for(user))
+            if resets
+            else selectors.link_of(notification),
             "choices": urljoin(settings.SITE_URL, reverse("notifications:index")),
+            "resets": resets,
+            "minutes": settings.PASSWORD_RESET_TIMEOUT // 60,
             "language": translation.get_language(),
         }
         mail = EmailMultiAlternatives(

@@ -39,11 +39,15 @@ class Event(models.TextChoices):
     BUDGET_REFUSED = "budget.refused", _("My request for budget was refused")
     BUDGET_EXPIRES = "budget.expires", _("A grant is about to expire")
     WEBHOOK_DISABLED = "webhook.disabled", _("A webhook of mine was switched off")
+    SIGN_INS_FAILED = "account.sign_ins_failed", _("Somebody fails to sign in under my name")
+    ACCOUNT_CHANGED = "account.changed", _("How I sign in was changed")
+    PASSWORD_RESET = "account.password_reset", _("A link to choose a new password")
     WEBHOOK_TEST = "webhook.test", _("A test of a webhook")
 
 
-CHOSEN = tuple(event for event in Event if event != Event.WEBHOOK_TEST)
-"""The events that people choose from; a test is sent when somebody asks for it."""
+ASKED_FOR = frozenset({Event.WEBHOOK_TEST, Event.PASSWORD_RESET})
+CHOSEN = tuple(event for event in Event if event not in ASKED_FOR)
+"""The events that people choose from; the others are sent when somebody asks for them."""
 
 
 class Preferences(models.Model):

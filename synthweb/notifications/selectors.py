@@ -21,6 +21,8 @@ PAGES = {
     "account": "ledger:account",
 }
 """Kind of subject → its page, which takes the code. Everything else leads to the page of webhooks."""
+OWN_PAGES = {"person": "accounts:sessions"}
+"""Kind of subject → a page about oneself."""
 
 
 def sends_mail() -> bool:
@@ -42,7 +44,7 @@ def gets_mail(user: User, event: Event) -> bool:
         and bool(user.email)
         # The addresses of demo users are made up.
         and not user.is_demo
-        and event != Event.WEBHOOK_TEST
+        and event != Event.WEBHOOK_TEST  # which goes to its webhook alone
         and event.value not in preferences_of(user).muted
     )
 
@@ -81,6 +83,8 @@ def has_access(user: User) -> bool:
 
 def path_of(notification: Notification) -> str:
     """The path of the page that a notification leads to."""
+    if notification.kind in OWN_PAGES:
+        return reverse(OWN_PAGES[notification.kind])
     page = PAGES.get(notification.kind)
     if page is None:
         return reverse("notifications:webhooks")

@@ -10,7 +10,8 @@ DELIVER = "notifications.deliver"
 
 @shared_task(name=DELIVER)
 def deliver() -> None:
-    """Send what is due."""
-    from synthweb.notifications import delivering
+    """Notify people of failed sign-ins, and send what is due."""
+    from synthweb.notifications import about_accounts, delivering
 
+    about_accounts.failed_sign_ins()
     delivering.deliver()

@@ -16,11 +16,28 @@ SENTENCES = {
     Event.BUDGET_REFUSED: gettext_noop("Your request for budget for “%(name)s” was refused."),
     Event.BUDGET_EXPIRES: gettext_noop("A grant of the account “%(name)s” expires soon."),
     Event.WEBHOOK_DISABLED: gettext_noop("Your webhook to %(name)s was switched off."),
+    Event.SIGN_INS_FAILED: gettext_noop(
+        "Sign-ins under your user name fail, most recently from the address %(name)s."
+    ),
+    Event.ACCOUNT_CHANGED: gettext_noop("How you sign in was changed: %(name)s."),
+    Event.PASSWORD_RESET: gettext_noop("Somebody asked for a new password for “%(name)s”."),
     Event.WEBHOOK_TEST: gettext_noop("This is a test of your webhook to %(name)s."),
 }
+CHANGES = {
+    "user.password_changed": gettext_noop("a new password"),
+    "user.password_reset": gettext_noop("a one-time password"),
+    "user.identity_linked": gettext_noop("you sign in at the identity provider"),
+    "user.second_factor_added": gettext_noop("a second factor was set up"),
+    "user.second_factor_removed": gettext_noop("the second factor was taken away"),
+    "user.recovery_codes_made": gettext_noop("new recovery codes"),
+    "user.password_reset_by_mail": gettext_noop("a new password, chosen by a link in a mail"),
+}
+"""Word of the audit log → what has changed."""
 
 
 def sentence(notification: Notification) -> str:
     """One sentence in the active language."""
-    text = gettext(SENTENCES[Event(notification.event)])
-    return text % {"name": notification.name}
+    event, name = Event(notification.event), notification.name
+    if event == Event.ACCOUNT_CHANGED:
+        name = gettext(CHANGES[name]) if name in CHANGES else name
+    return gettext(SENTENCES[event]) % {"name": name}

@@ -52,7 +52,7 @@ PATHS: tuple[tuple[object, tuple[str, ...]], ...] = (  # (title, slugs)
     (gettext_lazy("Auditor: check it"), ("ledger", "threat-model", "proofs/README")),
     (
         gettext_lazy("Operator: run it"),
-        ("deployment", "settings", "notifications", "keys", "runs", "errors"),
+        ("deployment", "settings", "security", "notifications", "keys", "runs", "errors"),
     ),
     (
         gettext_lazy("Engineer: work with the engine"),

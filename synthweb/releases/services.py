@@ -257,7 +257,7 @@ def mark_if_looked(release: Release) -> None:
 
 
 @transaction.atomic
-def revoke(*, actor: User, grant: ReleaseGrant) -> ReleaseGrant:
+def revoke(*, actor: User | str, grant: ReleaseGrant) -> ReleaseGrant:
     """Take a release back from an analyst; what they have downloaded stays with them."""
     # Conditional: of two people who revoke at once one is written to the log.
     changed = ReleaseGrant.objects.filter(pk=grant.pk, revoked_at=None).update(
@@ -267,6 +267,28 @@ def revoke(*, actor: User, grant: ReleaseGrant) -> ReleaseGrant:
         _record_sharing(actor, grant, "release.revoked")
     grant.refresh_from_db()
     return grant
+
+
+@transaction.atomic
+def hand_over(*, grant: ReleaseGrant, analyst: User, actor: User | str) -> None:
+    """Give what was shared with somebody who leaves to another analyst of the organisation, whom the caller has checked. It was
+    shared before, so nobody decides anew."""
+    revoke(actor=actor, grant=grant)
+    heirs = ReleaseGrant.objects.filter(release=grant.release, analyst=analyst, revoked_at=None)
+    if heirs.exists():
+        return
+    handed = ReleaseGrant.objects.create(
+        release=grant.release, analyst=analyst, granted_by=grant.granted_by
+    )
+    notifications.notify(
+        event=Event.RELEASE_SHARED,
+        people=[analyst],
+        subject=notifications.NotificationSubject(
+            kind="release", code=grant.release.code, name=grant.release.name
+        ),
+        key=str(handed.pk),
+    )
+    _record_sharing(actor, handed, "release.shared")
 
 
 def _mark(release: Release, *, kind: ReleaseMark.Kind, text: str) -> ReleaseMark:
@@ -303,7 +325,7 @@ def _mark(release: Release, *, kind: ReleaseMark.Kind, text: str) -> ReleaseMark
     return mark
 
 
-def _record_sharing(actor: User, grant: ReleaseGrant, action: str) -> None:
+def _record_sharing(actor: User | str, grant: ReleaseGrant, action: str) -> None:
     audit.record(
         actor=actor,
         action=action,

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods
 from synth_engine.errors import InputError, PrivacyError
 from synth_engine.plans.release_check import CheckPlan, Precision
 from synth_engine.privacy.loss import plain
+from synthweb.accounts import reauthentication
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.ledger import selectors as ledger
@@ -28,7 +29,7 @@ from synthweb.releases.models import Release
 from synthweb.runs import checks, errors, planning, services
 from synthweb.runs.check_form import CheckForm
 from synthweb.runs.checks import CheckRequest
-from synthweb.runs.estimate import Bar, bars_of
+from synthweb.runs.estimate import Bar, bars_of, takes_large_share
 from synthweb.runs.figure_fields import PER_CENT
 from synthweb.runs.models import SynthesisRun
 from synthweb.runs.screens import suggested_check
@@ -77,8 +78,11 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     price = _price(form, release) if form.is_bound and form.is_valid() else None
     # Confirmed is the digest of a plan: what changed after the price was shown is priced again.
     confirmed = price is not None and form.cleaned_data["confirmed"] == price.digest
-    if price and not price.lacking and confirmed and (run := _submit(request, form, release)):
-        return redirect("runs:run", run.code)
+    if price and not price.lacking and confirmed:
+        if takes_large_share(price.bars) and (question := reauthentication.ask(request)):
+            return question
+        if run := _submit(request, form, release):
+            return redirect("runs:run", run.code)
     return render(request, "runs/check.html", context | {"form": form, "price": price})
 
 

@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from synth_engine.errors import InputError, PrivacyError
+from synthweb.accounts import reauthentication
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
@@ -33,7 +34,7 @@ from synthweb.runs.database_forms import (
     bounds_text,
 )
 from synthweb.runs.databases import DatabaseProposal
-from synthweb.runs.estimate import Bar, bars_of
+from synthweb.runs.estimate import Bar, bars_of, takes_large_share
 from synthweb.runs.models import SynthesisRun
 
 Refusal = (InputError, PrivacyError, Refused)
@@ -223,8 +224,11 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
     form = DatabaseReleaseForm(posted, **screens.suggested_loss(ledger.balance(account)))
     price = _price(form, root) if form.is_valid() else None
     is_confirmed = price is not None and form.cleaned_data["confirmed"] == price.digest
-    if is_confirmed and (run := _submit(request, form, root)):
-        return redirect("runs:run", run.code)
+    if price is not None and is_confirmed:
+        if takes_large_share(price.bars) and (question := reauthentication.ask(request)):
+            return question
+        if run := _submit(request, form, root):
+            return redirect("runs:run", run.code)
     context |= {"form": form, "price": price}
     status = 422 if form.errors else 200
     return render(request, "runs/new_database.html", context, status=status)

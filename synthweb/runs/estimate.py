@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from synth_engine import mechanisms
@@ -250,6 +251,16 @@ def _cells(proposal: Proposal) -> str:
     hierarchy = proposal.plan.tree_hierarchy
     return (
         "" if hierarchy is None else cell_sizes.describe_depths(hierarchy, proposal.plan.domain)
+    )
+
+
+def takes_large_share(bars: Iterable[Bar]) -> bool:
+    """Whether a price is so much of what is left that whoever spends it has to confirm that it is them."""
+    # Without δ, as of `Estimate.dear`.
+    return any(
+        bar.share_of_free > settings.REAUTHENTICATION_SHARE
+        for bar in bars
+        if bar.unit != "delta"
     )
 
 

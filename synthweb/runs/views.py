@@ -17,6 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from synth_engine.domain import Domain
 from synth_engine.errors import InputError, PrivacyError
+from synthweb.accounts import reauthentication
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import require
@@ -43,7 +44,7 @@ from synthweb.runs import (
     selectors,
     services,
 )
-from synthweb.runs.estimate import Estimate, estimate
+from synthweb.runs.estimate import Estimate, estimate, takes_large_share
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import TABLE_FIELDS, ReleaseForm
 from synthweb.runs.models import (
@@ -90,6 +91,8 @@ def new(request: SignedInRequest, code: str) -> HttpResponse:
                 "runs/confirm.html",
                 screens.frame(dataset) | {"form": form, "estimate": estimate},
             )
+        if takes_large_share(estimate.bars) and (question := reauthentication.ask(request)):
+            return question
         if run := _submit(request, form, dataset):
             return redirect("runs:run", run.code)
     context = screens.new_release(dataset, form, estimate) | again.shown

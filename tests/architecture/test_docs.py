@@ -36,7 +36,8 @@ OF_CONTAINERS = {
 
 def _in_code() -> set[str]:
     found = {name for path in CODE for name in SETTING.findall(path.read_text())}
-    found.add("SYNTHWEB_SECRET_KEY_FILE")  # lib.env.secret puts it together
+    # lib.env.secret puts them together.
+    found |= {"SYNTHWEB_SECRET_KEY_FILE", "SYNTHWEB_OIDC_CLIENT_SECRET_FILE"}
     return {name for name in found if not name.endswith("_")}
 
 

@@ -66,6 +66,8 @@ def fill(route: str, *, scene: Scene, cast: Cast) -> str:
 
 def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
     """What `code` names depends on where it stands."""
+    if "sessions/" in route:
+        return {"code": "k7mq2wz9ha"}  # of no session
     if "tokens/" in route:
         return {"code": _token(cast)}
     if "webhooks/" in route:
@@ -88,6 +90,7 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
 def _others(scene: Scene, cast: Cast) -> dict[str, object]:
     return {
         "slug": "rest",
+        "uidb64": "MQ",
         "pk": cast.analyst.pk,
         "number": 1,
         "username": scene.reader.username,

@@ -13,7 +13,7 @@ from django.urls import get_resolver
 from pytest_django import Settings
 
 from synthweb.lib import bodies, env
-from synthweb.lib.env import refuse_debug_for_others
+from synthweb.lib.env import refuse_debug_for_others, refuse_demo_users_for_others
 from tests.cast import Cast
 from tests.web.rest import PROBLEM, Caller
 
@@ -113,3 +113,11 @@ def test_debug_does_not_start_while_others_are_served() -> None:
         refuse_debug_for_others(debug=True, hosts=["localhost", "synthweb.example.org"])
     with pytest.raises(ImproperlyConfigured, match="SYNTHWEB_DEBUG"):
         refuse_debug_for_others(debug=True, hosts=["*"])
+
+
+def test_demo_users_do_not_start_while_others_are_served() -> None:
+    refuse_demo_users_for_others(demo_users=True, hosts=sorted(env.LOCAL))
+    refuse_demo_users_for_others(demo_users=False, hosts=["synthweb.example.org"])
+    for hosts in (["localhost", "synthweb.example.org"], ["*"]):
+        with pytest.raises(ImproperlyConfigured, match="SYNTHWEB_DEMO_USERS"):
+            refuse_demo_users_for_others(demo_users=True, hosts=hosts)

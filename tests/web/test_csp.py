@@ -202,3 +202,9 @@ def test_no_script_of_ours_builds_code_from_text() -> None:
         assert not re.search(
             r"\beval\s*\(|new Function\s*\(|document\.write", path.read_text()
         ), path
+
+
+@pytest.mark.parametrize("address", ["/account/login/", "/livez", "/api/v1/datasets/"])
+def test_every_answer_keeps_sensors_and_devices_from_pages(db: None, address: str) -> None:
+    policy = Client().get(address).headers["Permissions-Policy"]
+    assert {"camera=()", "geolocation=()", "microphone=()", "usb=()"} <= set(policy.split(", "))

@@ -101,7 +101,11 @@ def test_a_truth_value_that_is_none_stops_the_start(environment: dict[str, str])
         done = subprocess.run(
             [sys.executable, "-c", "from synthweb import settings; print(settings.DEMO_USERS)"],
             cwd=REPOSITORY,
-            env={**environment, "SYNTHWEB_DEMO_USERS": word},
+            env={
+                **environment,
+                "SYNTHWEB_HOSTS": "localhost",
+                "SYNTHWEB_DEMO_USERS": word,
+            },
             capture_output=True,
             text=True,
             check=False,

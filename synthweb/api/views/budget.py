@@ -15,7 +15,7 @@ from rest_framework.viewsets import GenericViewSet
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import require
 from synthweb.api import filters
-from synthweb.api.authentication import caller
+from synthweb.api.authentication import caller, require_recent_sign_in
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent
 from synthweb.api.serializers.amounts import amount_from
@@ -91,6 +91,7 @@ class RequestViewSet(Filtered, ListModelMixin, GenericViewSet[BudgetRequest]):
     def grant(self, request: Request, code: str) -> Response:
         """Grant it: as asked, unless amounts are given. Where two custodians are needed, the first call is an approval."""
         asked = selectors.request_for(caller(request), code, need=DECIDE)
+        require_recent_sign_in(request)
         data = _validated(DecisionSerializer, request)
         chosen = {name: data[name] for name in ("name", "separate_reason") if name in data}
         joined = (

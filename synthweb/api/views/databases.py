@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from synthweb.accounts.permissions import Need
 from synthweb.api import descriptions
-from synthweb.api.authentication import caller
+from synthweb.api.authentication import caller, require_recent_sign_in
 from synthweb.api.idempotency import idempotent, key_of
 from synthweb.api.renderers import ZipRenderer
 from synthweb.api.schema import refuses
@@ -112,6 +112,7 @@ class DatabaseRunsView(APIView):
         """Ask for a release of all tables below a dataset. Holds its price at once; 409 if the budget has less left, or while
         the keys are not checked."""
         root = dataset_for(caller(request), code, Need.SPEND)
+        require_recent_sign_in(request)
         wanted = NewDatabaseRunSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         run = services.submit_database(

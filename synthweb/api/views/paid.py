@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from synth_engine.plans.release_check import CheckPlan
 from synthweb.accounts.permissions import Need
-from synthweb.api.authentication import caller
+from synthweb.api.authentication import caller, require_recent_sign_in
 from synthweb.api.idempotency import idempotent, key_of
 from synthweb.api.schema import refuses
 from synthweb.api.serializers.paid import (
@@ -99,6 +99,7 @@ class PaidChecksView(APIView):
         """Have figures of a release measured. Holds the price at once; 409 if the budget has less left, the table was deleted or
         replaced, or another description is in force; 422 for a figure that cannot be computed."""
         release = selectors.release_for(caller(request), code, Need.SPEND)
+        require_recent_sign_in(request)
         run = services.submit_check(
             steward=caller(request),
             release=release,

@@ -15,7 +15,7 @@ from synth_engine.spec import Spec
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.selectors import require
 from synthweb.api import filters
-from synthweb.api.authentication import caller
+from synthweb.api.authentication import caller, require_recent_sign_in
 from synthweb.api.filters import Filtered
 from synthweb.api.idempotency import idempotent, key_of
 from synthweb.api.serializers.runs import EventSerializer, NewRunSerializer, RunSerializer
@@ -51,6 +51,7 @@ class RunViewSet(Filtered, ListModelMixin, GenericViewSet[SynthesisRun]):
         """Ask for a release. Holds its price at once; 409 if the budget has less left. A public table that is deleted, is the
         table to be protected, or shares no column is refused (422)."""
         require(caller(request), Need.SPEND)
+        require_recent_sign_in(request)
         serializer = NewRunSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         dataset, name, prior, spec = serializer.parts
