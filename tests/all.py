@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     """Run both; 0 if all is well."""
     _install("chromium", services.find_chromium, packages=["chromium", "chromium-driver"])
     _install("nginx", services.find_nginx, packages=["nginx-light"])
-    _install("Java", services.find_java, packages=["openjdk-17-jre-headless"])
+    _install("Java", services.find_java, packages=["default-jre-headless"])
     begun = time.monotonic()
     codes = [_pytest(arguments, database="sqlite")]
     if not arguments:

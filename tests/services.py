@@ -255,7 +255,7 @@ def find_java() -> str:
     """The program on which Spark runs."""
     program = shutil.which("java")
     if program is None:
-        raise Missing("Java: install it (Debian: apt-get install openjdk-17-jre-headless)")
+        raise Missing("Java: install it (Debian: apt-get install default-jre-headless)")
     return program
 
 
