@@ -29,6 +29,7 @@ from synthweb.accounts.models import Organisation, Role, User
 from synthweb.accounts.services import NewPerson, create_token, create_user
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount, BudgetRequest
+from synthweb.notifications.models import Webhook
 from synthweb.references.models import ReferenceTable
 from synthweb.releases.models import Release, Sample
 from synthweb.runs import worker
@@ -132,6 +133,7 @@ class World:
         words = {
             "canary-",
             self.cast.elsewhere.code,
+            _webhook(self.there.dataset.steward),
             *BudgetAccount.objects.filter(**there).values_list("code", flat=True),
             *ReferenceTable.objects.filter(**there).values_list("code", flat=True),
         }
@@ -190,8 +192,16 @@ class World:
                 "budget-requests": played.request.code,
                 "accounts": played.account.code,
                 "references": played.reference.code,
+                "webhooks": _webhook(played.dataset.steward),
             }[kind]
         )
+
+
+def _webhook(user: User) -> str:
+    webhook, _ = Webhook.objects.get_or_create(
+        user=user, url="https://example.org/hook", events=[]
+    )
+    return webhook.code
 
 
 def check_operation(
@@ -243,7 +253,10 @@ def test_every_operation_keeps_its_word_and_shows_nothing_of_others(
     load_all_checks()
     world = World(cast)
     _, token = create_token(
-        user=world.people[role], name="all", scopes=["read", "spend", "share", "grant"], days=1
+        user=world.people[role],
+        name="all",
+        scopes=["read", "spend", "share", "grant", "webhooks"],
+        days=1,
     )
     headers = {"Authorization": f"Bearer {token}"}
     document = schemathesis.openapi.from_wsgi(
