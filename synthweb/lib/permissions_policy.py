@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 REFUSED = (
     "accelerometer",
     "autoplay",
-    "bluetooth",
     "camera",
     "display-capture",
     "geolocation",

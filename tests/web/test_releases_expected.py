@@ -214,7 +214,7 @@ def test_ranges_are_shown_while_the_run_is_simulated_and_it_says_how_far_it_is(
         def told(step: str, share: float) -> None:
             progress(step, share)
             written.append(RangesErrand.objects.values_list("stage", "progress").get())
-            if step == "fit":
+            if step == "fit" and not pages:
                 pages.append(html_of(client.get(address)))
                 waits = client.get(making, headers={"HX-Request": "true"})
                 pages.append(html_of(waits))
