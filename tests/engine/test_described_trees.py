@@ -131,7 +131,6 @@ def test_a_tree_of_places_is_described_with_its_table_of_cells(tmp_path: Any) ->
         (lambda tree: tree["form"].update(levels="x"), "malformed"),
         (lambda tree: tree["form"]["levels"].pop(), "malformed"),
     ],
-    ids=str,
 )
 def test_what_is_no_tree_is_refused(change: Callable[[Document], Any], rule: str) -> None:
     document = written(points())
