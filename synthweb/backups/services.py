@@ -108,12 +108,13 @@ def restore(file: Path, *, identity: pyrage.x25519.Identity) -> dict[str, Any]:
     Errors: BackupError, with nothing changed, for another key, a damaged file, a database of another kind or that is not
     empty, and for files or keys of another installation that are there already.
     """
+    # First: SQLite's file may lie in it.
+    scratch = Path(settings.VAR_DIR)
+    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not database.is_empty():
         raise BackupError(
             "the database is not empty: name an empty one, a restore overwrites nothing"
         )
-    scratch = Path(settings.VAR_DIR)
-    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="restoring-", dir=scratch) as folder:
         staged = Path(folder)
         with file.open("rb") as sealed:

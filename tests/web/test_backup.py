@@ -13,6 +13,7 @@ from typing import Any
 import pyrage
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from synthweb.backups import archive, services
 from synthweb.backups.errors import BackupError
@@ -84,6 +85,9 @@ def restored(backup: Path, address: str, *, key: Path, place: str = "after") -> 
 def test_a_restored_installation_verifies_its_chains_and_opens_its_tables(
     backup: Path, installation: Path, empty_database: str
 ) -> None:
+    if connection.vendor == "sqlite":
+        # Where it lies in an installation that nobody configured: in a folder that is not there yet.
+        empty_database = f"sqlite:///{backup.parent / 'after' / 'synthweb.sqlite3'}"
     done = restored(backup, empty_database, key=backup.parent / "KEY")
     assert done.returncode == 0, done.stderr
     assert "BROKEN" not in done.stdout and "LOST" not in done.stdout
@@ -127,6 +131,12 @@ def test_a_restore_that_cannot_be_whole_changes_nothing(
     assert done.returncode == 1
     assert "belongs to another installation" in done.stderr
     assert not _files(backup.parent / "taken" / "vault")
+
+
+def test_a_file_that_is_no_key_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("ε\n")
+    with pytest.raises(CommandError, match="is no file of a private key"):
+        call_command("restore", str(tmp_path / "copy.age"), key=tmp_path / "text")
 
 
 def test_a_backup_needs_a_public_key_and_overwrites_nothing(

@@ -36,7 +36,7 @@ class Command(BaseCommand):
     ) -> None:
         try:
             identity = pyrage.x25519.Identity.from_str(files.read_key(key))
-        except (files.StorageError, pyrage.IdentityError):
+        except (files.StorageError, pyrage.IdentityError, UnicodeError):
             raise CommandError(f"{key} is no file of a private key", returncode=2) from None
         try:
             manifest = services.restore(file, identity=identity)
