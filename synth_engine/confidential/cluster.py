@@ -28,14 +28,13 @@ from synth_engine.codec import contingency, count_loops
 from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import parts
 from synth_engine.confidential.parts import (
-    Codes,
     EncodedParts,
+    PartColumns,
     PartError,
     PartFolder,
     PartSum,
 )
 from synth_engine.errors import SpecError, SynthError
-from synth_engine.kinds.reading import code_dtype
 
 MOST_TASKS = 256
 """Tasks of one question; each counts several parts of a larger table."""
@@ -84,8 +83,8 @@ class Cluster:
             yield _Reply.opened(raw, master)
 
 
-class ClusterSource:
-    """Columns in encrypted parts that the workers of a cluster count. folder: where they are; removed with this object."""
+class ClusterSource(PartColumns):
+    """Columns in encrypted parts that the workers of a cluster count."""
 
     def __init__(
         self,
@@ -95,16 +94,8 @@ class ClusterSource:
         sizes: Mapping[str, int],
         cluster: Cluster,
     ) -> None:
-        self._parts, self._folder, self._sizes = encoded, folder, dict(sizes)
+        super().__init__(encoded, folder=folder, sizes=sizes)
         self._cluster = cluster
-        self.names = frozenset(sizes)
-
-    @property
-    def records(self) -> int:
-        return sum(self._parts.rows)
-
-    def codes(self, name: str) -> Codes:
-        return self._parts.column(name, code_dtype(self._sizes[name]))
 
     def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
         master = read_key(self._cluster.key_file)

@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from pyarrow.parquet.encryption import (
 from synth_engine.codec import contingency
 from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.errors import SynthError
+from synth_engine.kinds.reading import code_dtype
 
 Codes = NDArray[Any]
 
@@ -181,6 +182,23 @@ def _sweep(base: Path) -> None:
         with contextlib.suppress(OSError), (path / LOCK).open("r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)
+
+
+class PartColumns:
+    """The columns of a table in encrypted parts, whoever counts them. folder: where they are; removed with this object."""
+
+    def __init__(
+        self, encoded: EncodedParts, *, folder: PartFolder, sizes: Mapping[str, int]
+    ) -> None:
+        self._parts, self._folder, self._sizes = encoded, folder, dict(sizes)
+        self.names = frozenset(sizes)
+
+    @property
+    def records(self) -> int:
+        return sum(self._parts.rows)
+
+    def codes(self, name: str) -> Codes:
+        return self._parts.column(name, code_dtype(self._sizes[name]))
 
 
 def narrow(codes: Codes, size: int) -> Codes:

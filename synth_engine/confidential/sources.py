@@ -17,12 +17,11 @@ from synth_engine.codec.contingency import CountPlan, Table
 from synth_engine.confidential import parts
 from synth_engine.confidential.cluster import Cluster, ClusterSource
 from synth_engine.confidential.part_writer import PartWriter
-from synth_engine.confidential.parts import EncodedParts, PartFolder, PartSum
+from synth_engine.confidential.parts import EncodedParts, PartColumns, PartFolder, PartSum
 from synth_engine.confidential.records_source import Codes
 from synth_engine.confidential.records_source import RecordSource as RecordSource
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.kinds.reading import code_dtype
 
 PLACES = ("memory", "parquet", "dask", "spark")
 
@@ -48,21 +47,8 @@ class MemorySource:
         )
 
 
-class PartsSource:
-    """Columns in encrypted parts. folder: where they are; it is removed with this object."""
-
-    def __init__(
-        self, encoded: EncodedParts, *, folder: PartFolder, sizes: Mapping[str, int]
-    ) -> None:
-        self._parts, self._folder, self._sizes = encoded, folder, dict(sizes)
-        self.names = frozenset(sizes)
-
-    @property
-    def records(self) -> int:
-        return sum(self._parts.rows)
-
-    def codes(self, name: str) -> Codes:
-        return self._parts.column(name, code_dtype(self._sizes[name]))
+class PartsSource(PartColumns):
+    """Columns in encrypted parts that this process counts."""
 
     def count(self, names: Sequence[str], plan: CountPlan) -> list[Table]:
         total = PartSum(plan, self._parts.rows)
