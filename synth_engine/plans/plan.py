@@ -65,6 +65,17 @@ _CAPS: Mapping[type[Budget], str] = {
 }
 
 
+def price(rule: Rule, *, epsilon: Fraction, delta: Fraction, rho: Fraction) -> Price:
+    """What an account of that rule holds for a guarantee, rounded up. rho: what it costs under zero-concentrated privacy.
+
+    Errors: SpecError for another rule."""
+    if rule == "basic":
+        return Price(nano(epsilon), atto(delta), 0)
+    if rule == "zcdp":
+        return Price(0, 0, nano(rho))
+    raise SpecError("an account composes by basic or zcdp")
+
+
 def expected_rows(rows: int | None, *, domain: Domain, spec: Spec) -> int:
     """Returns the number of records that a forecast assumes."""
     return rows or domain.rows or spec.rows or error_forecast.ROWS
@@ -415,11 +426,7 @@ class Plan(ABC):
 
     def cost(self, rule: Rule) -> Price:
         """Returns the price to hold in an account of that rule, rounded up."""
-        if rule == "basic":
-            return Price(nano(self.epsilon), atto(self.delta), 0)
-        if rule == "zcdp":
-            return Price(0, 0, nano(self.rho))
-        raise SpecError("an account composes by basic or zcdp")
+        return price(rule, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
     @property
     def digest(self) -> str:

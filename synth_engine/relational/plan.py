@@ -22,10 +22,10 @@ from synth_engine.mechanisms.auto import fitting
 from synth_engine.mechanisms.auto.auto import Auto, AutoPlan
 from synth_engine.mechanisms.auto.selection import Columns, Pair
 from synth_engine.models.model import Model
-from synth_engine.plans.plan import Budget, Rule
+from synth_engine.plans.plan import Budget, Rule, price
 from synth_engine.privacy import conversion
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import Price, Pure, atto, nano, plain
+from synth_engine.privacy.loss import Price, Pure, plain
 from synth_engine.privacy.receipt import scientific
 from synth_engine.relational.model import DatabaseModel
 from synth_engine.spec import Spec
@@ -144,11 +144,7 @@ class DatabasePlan:
 
     def cost(self, rule: Rule) -> Price:
         """The price to hold in an account of that rule, rounded up. Errors: SpecError."""
-        if rule == "basic":
-            return Price(nano(self.epsilon), atto(self.delta), 0)
-        if rule == "zcdp":
-            return Price(0, 0, nano(self.rho))
-        raise SpecError("an account composes by basic or zcdp")
+        return price(rule, epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
     @property
     def digest(self) -> str:
