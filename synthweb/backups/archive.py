@@ -60,7 +60,7 @@ class ArchiveWriter:
 def write(
     out: BinaryIO, *, recipient: pyrage.x25519.Recipient, fill: Callable[[ArchiveWriter], None]
 ) -> None:
-    """Encrypt to `out` what `fill` adds. Nothing unencrypted is on a disk, and memory does not depend on the size."""
+    """Encrypt to `out` what `fill` adds. What is added reaches `out` encrypted, and memory does not depend on the size."""
     reading, writing = _pipe()
     with (
         _concurrently(lambda: pyrage.encrypt_io(reading, out, [recipient]), closes=reading),

@@ -92,7 +92,7 @@ def _key_files() -> Iterator[tuple[str, Path]]:
     for name, setting in KEYS.items():
         yield name, Path(getattr(settings, setting))
     folder = Path(settings.KEY_DIR)
-    yield SECRET, Path(os.environ.get("SYNTHWEB_SECRET_KEY_FILE", folder / "secret.key"))
+    yield SECRET, Path(os.environ.get("SYNTHWEB_SECRET_KEY_FILE") or folder / "secret.key")
     yield SIGNING_PUBLIC, folder / "signing.pub"
     for path in sorted(folder.glob("retired/*.pub")):
         yield f"keys/retired/{path.name}", path
