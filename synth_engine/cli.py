@@ -142,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     _database_commands(words)
+    _link_commands(words)
     return parser
 
 
@@ -215,6 +216,95 @@ def _database_commands(commands_of_tables: Any) -> None:
     verifying.add_argument("receipt", metavar="RECEIPT.json", type=Path)
     verifying.add_argument("--digest", metavar="SHA256", help="of the receipt")
     _overwrites(sub, generating, comparing)
+
+
+def _link_commands(commands_of_tables: Any) -> None:
+    """The commands of links, as commands of one word among those of tables."""
+    about = (
+        "link two tables of two owners without sharing rows: noisy sketches, and what both say"
+    )
+    parser = commands_of_tables.add_parser(
+        "link", help=about, description=about, allow_abbrev=False
+    )
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = functools.partial(_command, words)
+    agreeing = command(
+        "agree",
+        commands.agree_link,
+        about="write what both sides agree on, from their public descriptions",
+    )
+    _link_agreement_arguments(agreeing)
+    sketching = command(
+        "sketch",
+        commands.sketch_link,
+        about="count one side by buckets of hashed texts, with noise",
+    )
+    sketching.add_argument("data", metavar="DATA", type=Path)
+    sketching.add_argument("--link", metavar="LINK.json", type=Path, required=True)
+    sketching.add_argument("--side", choices=("left", "right"), required=True)
+    sketching.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
+    _form_arguments(sketching)
+    sketching.add_argument("--out", metavar="SKETCH.json", type=Path, required=True)
+    sketching.add_argument("--receipt", metavar="RECEIPT.json", type=Path)
+    estimating = command(
+        "estimate",
+        commands.estimate_link,
+        about="say from two sketches how many persons both tables share, with intervals",
+    )
+    estimating.add_argument("link", metavar="LINK.json", type=Path)
+    estimating.add_argument("first", metavar="SKETCH.json", type=Path)
+    estimating.add_argument("second", metavar="SKETCH.json", type=Path)
+    estimating.add_argument("--out", metavar="ESTIMATE.json", type=Path, required=True)
+    drawing = command(
+        "draw",
+        commands.draw_link,
+        about="draw a table of each side, with ids that join as an estimate says",
+    )
+    drawing.add_argument("link", metavar="LINK.json", type=Path)
+    drawing.add_argument("estimate", metavar="ESTIMATE.json", type=Path)
+    drawing.add_argument("left", metavar="MODEL.json", type=Path)
+    drawing.add_argument("right", metavar="MODEL.json", type=Path)
+    drawing.add_argument("--seed", metavar="S", help="absent: a fresh secret one")
+    drawing.add_argument("--left-out", metavar="OUT.csv", type=Path, required=True)
+    drawing.add_argument("--right-out", metavar="OUT.csv", type=Path, required=True)
+    drawing.add_argument("--record", metavar="RECORD.json", type=Path, required=True)
+    _overwrites(agreeing, sketching, estimating, drawing)
+
+
+def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("left", metavar="LEFT_DOMAIN.json", type=Path)
+    sub.add_argument("right", metavar="RIGHT_DOMAIN.json", type=Path)
+    for side in ("left", "right"):
+        sub.add_argument(
+            f"--{side}-texts",
+            metavar="COLUMN",
+            nargs="+",
+            required=True,
+            help="that identify a person, in the order of those of the other side",
+        )
+        sub.add_argument(
+            f"--{side}-columns", metavar="COLUMN", nargs="*", default=[], help="to be linked"
+        )
+        sub.add_argument(f"--{side}-epsilon", metavar="E", help="absent: --epsilon")
+    sub.add_argument("--epsilon", metavar="E", required=True, help="that each side spends")
+    sub.add_argument(
+        "--rows", metavar="N", required=True, help="about how many records a side has"
+    )
+    sub.add_argument(
+        "--typos",
+        metavar="SHARE",
+        default="0",
+        help="the largest share of persons in both tables whose texts differ, such as 0.1",
+    )
+    sub.add_argument(
+        "--functions",
+        metavar="N",
+        type=int,
+        default=4,
+        help="hash functions that decide a bucket together; more for small overlaps without typos",
+    )
+    sub.add_argument("--out", metavar="LINK.json", type=Path, required=True)
 
 
 def _loss_arguments(sub: argparse.ArgumentParser) -> None:

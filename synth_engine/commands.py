@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from synth_engine.errors import InputError, SpecError, SynthError
 
 if TYPE_CHECKING:
+    from synth_engine.linking.agreement import Agreement
     from synth_engine.measurement import Answers
     from synth_engine.mechanisms import Plan
     from synth_engine.models.model import Model
@@ -684,6 +685,124 @@ def verify_database(options: argparse.Namespace) -> None:
     receipt = _read_json(options.receipt, name="receipt")
     verified = verifier.verify_database(receipt, tables=database.digest, core=options.digest)
     sys.stdout.write(verifier.report(verified))
+
+
+def agree_link(options: argparse.Namespace) -> None:
+    """Writes the agreement of two sides from their public descriptions, and says which error it leads to expect."""
+    from synth_engine import domain as domains
+    from synth_engine.linking import agreement as agreements
+    from synth_engine.privacy.loss import parse_decimal
+
+    _require(options, options.left, options.right)
+    left, right = (
+        agreements.Offer(
+            domain=domains.read(getattr(options, side)),
+            texts=getattr(options, f"{side}_texts"),
+            attributes=getattr(options, f"{side}_columns"),
+            epsilon=parse_decimal(
+                getattr(options, f"{side}_epsilon") or options.epsilon, name="epsilon"
+            ),
+        )
+        for side in agreements.SIDES
+    )
+    agreement = agreements.agree(
+        left,
+        right,
+        rows=_whole(options.rows, name="rows"),
+        typos=parse_decimal(options.typos, name="typos"),
+        functions=options.functions,
+        seed=secrets.token_hex(16),
+    )
+    _write_json(options.out, agreement.to_json(), overwrite=options.overwrite)
+    sys.stderr.write(f"note: {agreement.advice}\n")
+
+
+def sketch_link(options: argparse.Namespace) -> None:
+    """Writes the noisy sketch of one side, and its receipt: the only thing of a link that reads a table."""
+    from synth_engine import domain as domains
+    from synth_engine import outputs, pipeline
+    from synth_engine.linking import sketch as sketches
+
+    outputs.require(
+        {"--out": options.out, "--receipt": options.receipt},
+        inputs=(options.data, options.link, options.domain, options.form),
+        overwrite=options.overwrite,
+    )
+    agreement = _read_link(options.link)
+    agreement.require_description(options.side, domains.read(options.domain))
+    plan = sketches.plan(agreement, options.side)
+    pipeline.confirm(plan)
+    form = _form(options)
+    pipeline.require_side(options.data, plan=plan, dialect=form)
+    spent = _LossReporter(plan)
+    with spent.report_loss():
+        made = pipeline.sketch(options.data, plan=plan, dialect=form, progress=spent)
+        _write_json(options.out, made.to_json(), overwrite=options.overwrite)
+        if options.receipt is not None:
+            _write_json(options.receipt, made.receipt, overwrite=options.overwrite)
+    sys.stderr.write(f"note: {agreement.sentence_of_both}\n")
+
+
+def estimate_link(options: argparse.Namespace) -> None:
+    """Writes what two sketches say together, after a check of both receipts: post-processing, which costs nothing."""
+    from synth_engine import verifier
+    from synth_engine.linking import estimate as estimates
+    from synth_engine.linking.sketch import Sketch
+
+    _require(options, options.link, options.first, options.second)
+    agreement = _read_link(options.link)
+    made = [
+        Sketch.from_json(_read_json(path, name="sketch"), agreement)
+        for path in (options.first, options.second)
+    ]
+    for each in made:
+        verifier.verify(each.receipt)
+    estimate = estimates.estimate(*made)
+    _write_json(options.out, estimate.to_json(), overwrite=options.overwrite)
+    sys.stdout.writelines(f"{line}\n" for line in estimate.lines)
+
+
+def draw_link(options: argparse.Namespace) -> None:
+    """Draws a table of each side, with ids that join as the estimate says: post-processing, which costs nothing."""
+    from synth_engine import outputs
+    from synth_engine.linking import drawing
+    from synth_engine.linking.estimate import LinkEstimate
+
+    written = {"left": options.left_out, "right": options.right_out}
+    for path in written.values():
+        drawing.require_format(path)
+    outputs.require(
+        {
+            "--left-out": options.left_out,
+            "--right-out": options.right_out,
+            "--record": options.record,
+        },
+        inputs=(options.link, options.estimate, options.left, options.right),
+        overwrite=options.overwrite,
+    )
+    estimate = LinkEstimate.from_json(
+        _read_json(options.estimate, name="estimate"), _read_link(options.link)
+    )
+    tables = drawing.draw(
+        estimate,
+        {"left": _read_model(options.left), "right": _read_model(options.right)},
+        seed=options.seed or secrets.token_hex(32),
+    )
+    digests = {
+        side: drawing.write(tables, side, written[side], overwrite=options.overwrite)
+        for side in tables.tables
+    }
+    _write_json(
+        options.record,
+        tables.record | {"tables_sha256": digests},
+        overwrite=options.overwrite,
+    )
+
+
+def _read_link(path: Path) -> Agreement:
+    from synth_engine.linking.agreement import Agreement
+
+    return Agreement.from_json(_read_json(path, name="link"))
 
 
 def _questions(reading: Mapping[str, Any]) -> Iterator[str]:

@@ -29,6 +29,7 @@ from synth_engine.codec import contingency
 from synth_engine.confidential import counts, noise
 from synth_engine.confidential import database as database_reading
 from synth_engine.confidential import ingest as reading
+from synth_engine.confidential import linking as linked_records
 from synth_engine.confidential import rows as confidential_rows
 from synth_engine.confidential.database import Files as DatabaseFiles
 from synth_engine.confidential.database import KeyFaults
@@ -56,6 +57,7 @@ from synth_engine.evaluation.tallies import CodedTable
 from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import StringHierarchy
+from synth_engine.linking.sketch import Sketch, SketchPlan
 from synth_engine.measurement import Answers
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model
@@ -417,6 +419,45 @@ def compare_databases(
             tables = [counts.contingency(rows, clique.columns) for rows in (first, second)]
             errors.append(joins.JoinError.of(clique, *tables))
     return joins.report(errors)
+
+
+@_sealed
+def require_side(
+    path: Path | str,
+    *,
+    plan: SketchPlan,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+) -> None:
+    """Raises TableError for a table without a column that its side of a link needs. It reads the header and no row, so that it may
+    be asked before anything is charged."""
+    linked_records.require_columns(path, plan=plan, kind=kind, dialect=dialect)
+
+
+@_sealed
+def sketch(
+    path: Path | str,
+    *,
+    plan: SketchPlan,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = _nobody_watches,
+) -> Sketch:
+    """The noisy sketch of one side of a link, with its receipt. The caller has charged its loss already. Raises TableError,
+    BudgetExceeded."""
+    from synth_engine.confidential import session
+
+    progress = _guarded(progress)
+    rows = linked_records.open_side(
+        path, plan=plan, kind=kind, dialect=dialect, progress=progress
+    )
+    progress("measure", 0.0)
+    room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
+    answers = plan.run(room)
+    if answers.calls != room.calls or answers.calls != plan.calls:
+        raise PrivacyError("the calls made are not the calls planned")
+    progress("measure", 1.0)
+    return plan.read(answers)
 
 
 @_sealed

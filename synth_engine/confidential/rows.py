@@ -25,7 +25,7 @@ from synth_engine.errors import PrivacyError, TableError
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import NodeSet
 from synth_engine.kinds.reading import code_dtype
-from synth_engine.privacy.unit import Spelling
+from synth_engine.privacy.unit import PrivacyUnit, Spelling
 from synth_engine.readers import Block, Progress, Shape
 
 Ranked = tuple[NDArray[np.int32], list[int]]
@@ -567,6 +567,16 @@ def _require(wanted: list[str], *, names: Collection[str]) -> None:
             raise TableError(
                 "the table has no such column", repair="check header and domain", column=name
             )
+
+
+def retained_of_units(
+    ids: pa.Array, *, unit: PrivacyUnit, random_bytes: Callable[[int], bytes] = os.urandom
+) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """The units of the records that are retained, and their indices: of each unit as many as it may have. ids: the identifier of
+    each record, without the blanks around it, from `open_with_keys`."""
+    belongs = _units([codec.normal(ids, unit.spelling)])
+    retained = _truncate(belongs, most=unit.max_records, random_bytes=random_bytes)
+    return belongs[retained], retained
 
 
 def _units(ids: list[pa.Array]) -> NDArray[np.int32]:

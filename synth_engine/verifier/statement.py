@@ -105,8 +105,29 @@ def _check_texts(document: Mapping[str, Any], names: set[str]) -> None:
         refuse("the public table is malformed")
 
 
+_SKETCH = "link-sketch"
+"""The mechanism of the sketch of one side of a link."""
+
+
+def _check_link(receipt: Mapping[str, Any]) -> None:
+    """Check what the receipt of a sketch says about its link: a person in both tables loses more than by it alone."""
+    if receipt["mechanism"]["id"] != _SKETCH:
+        return
+    stated = receipt["mechanism"]["parameters"]
+    if set(stated) != {"link", "side", "epsilon_of_both"} or stated["side"] not in (
+        "left",
+        "right",
+    ):
+        refuse("what the sketch says about its link is malformed")
+    if not isinstance(stated["link"], str) or not SHA256.fullmatch(stated["link"]):
+        refuse("the link of the sketch is no SHA-256")
+    if amount(stated, "epsilon_of_both") <= amount(receipt["guarantee"], "epsilon"):
+        refuse("both sides of the link claim no more than this one")
+
+
 def check_rest(receipt: Mapping[str, Any]) -> None:
     _check_prior(_prior_of(receipt))
+    _check_link(receipt)
     _check_premise(receipt)
     _check_facts(receipt["domain_facts"])
     if not all(isinstance(version, str) for version in receipt["versions"].values()):
@@ -201,6 +222,12 @@ def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
         caveats.append(
             "This receipt is of one view of a database of several tables, and proves nothing about its other tables: the "
             "database has a receipt of its own, which holds those of all views."
+        )
+    if receipt["mechanism"]["id"] == _SKETCH:
+        stated = receipt["mechanism"]["parameters"]
+        caveats.append(
+            f"This receipt is of the sketch of the {stated['side']} side of link {stated['link']}. For a person who is in the "
+            f"tables of both sides, the two sketches add up to epsilon = {_decimal(amount(stated, 'epsilon_of_both'))}."
         )
     prior = _prior_of(receipt)
     if prior is not None:
