@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sqlite3
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from synth_engine import codec, outputs
 from synth_engine.domain.database import Database, DatabaseTable
 from synth_engine.errors import InputError
+from synth_engine.relational import layout
+from synth_engine.relational.layout import Frames, Reference, TableLayout
 
 Format = Literal["csv", "parquet"]
 SQL_FILE = "schema.sql"
 SQLITE = (".sqlite", ".db")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-Frames = Mapping[str, pd.DataFrame]
 
 
 def require_output(path: Path) -> None:
@@ -50,7 +48,9 @@ def write(
     which is the same for every form. The output appears whole or not at all; a folder is new. Errors: InputError."""
     if path.suffix in SQLITE:
         outputs.replace(
-            path, lambda file: _write_sqlite(database, frames, file), overwrite=overwrite
+            path,
+            lambda file: layout.write_sqlite(_layouts(database), frames, file),
+            overwrite=overwrite,
         )
     elif path.suffix == ".zip":
         outputs.replace(
@@ -93,42 +93,29 @@ def file_name(table: DatabaseTable, *, form: Format = "csv") -> str:
 
 def ddl(database: Database) -> str:
     """The SQL that creates the tables, with primary and foreign keys."""
-    statements = []
-    for table in database.tables:
-        lines = [f"  {_quoted(column)} {kind}" for column, kind in _sql_columns(table).items()]
-        if table.key is not None:
-            lines.append(f"  PRIMARY KEY ({_quoted(table.key)})")
-        if table.parent is not None:
-            parent = database.parent_of(table)
-            lines.append(
-                f"  FOREIGN KEY ({_quoted(table.reference or '')}) "
-                f"REFERENCES {_quoted(parent.name)} ({_quoted(parent.key or '')})"
-            )
-        body = ",\n".join(lines)
-        statements.append(f"CREATE TABLE {_quoted(table.name)} (\n{body}\n);\n")
-    return "\n".join(statements)
+    return layout.ddl(_layouts(database))
 
 
-def _sql_columns(table: DatabaseTable) -> dict[str, str]:
-    """The SQL type of each column, keys first."""
-    columns = dict.fromkeys(table.key_columns, "INTEGER NOT NULL")
-    for attribute in table.domain.table_columns:
-        kind = attribute.arrow_type
-        written = "TEXT"
-        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-            written = "INTEGER"
-        elif pa.types.is_floating(kind):
-            written = "REAL"
-        elif pa.types.is_date(kind):
-            written = "DATE"
-        elif pa.types.is_timestamp(kind):
-            written = "TIMESTAMP"
-        columns[attribute.name] = written if attribute.missing else f"{written} NOT NULL"
-    return columns
+def _layouts(database: Database) -> list[TableLayout]:
+    return [_layout(database, table) for table in database.tables]
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _layout(database: Database, table: DatabaseTable) -> TableLayout:
+    """Keys first, then the described columns."""
+    fields = [pa.field(key, pa.int64(), nullable=False) for key in table.key_columns]
+    fields += [
+        pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
+        for a in table.domain.table_columns
+    ]
+    references: tuple[Reference, ...] = ()
+    if table.parent is not None:
+        parent = database.parent_of(table)
+        references = (
+            Reference(column=table.reference or "", table=parent.name, key=parent.key or ""),
+        )
+    return TableLayout(
+        name=table.name, columns=pa.schema(fields), key=table.key, references=references
+    )
 
 
 def csv_bytes(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
@@ -140,23 +127,14 @@ def csv_bytes(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
     return (codec.csv_lines(header) + codec.csv_lines(written)).encode()
 
 
-def _parquet(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
-    fields = [pa.field(key, pa.int64(), nullable=False) for key in table.key_columns]
-    fields += [
-        pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
-        for a in table.domain.table_columns
-    ]
-    schema = pa.schema(fields)
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
 def _files(database: Database, frames: Frames, *, form: Format) -> Iterator[tuple[str, bytes]]:
     for table in database.tables:
         frame = frames[table.name]
-        content = csv_bytes(table, frame) if form == "csv" else _parquet(table, frame)
+        content = (
+            csv_bytes(table, frame)
+            if form == "csv"
+            else layout.parquet(_layout(database, table), frame)
+        )
         yield file_name(table, form=form), content
     yield SQL_FILE, ddl(database).encode()
 
@@ -166,30 +144,3 @@ def _write_zip(database: Database, frames: Frames, path: Path, *, form: Format) 
         for name, content in _files(database, frames, form=form):
             # A fixed time: the same tables give the same bytes.
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-
-
-def _write_sqlite(database: Database, frames: Frames, path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.executescript(ddl(database))
-        for table in database.tables:
-            columns = list(_sql_columns(table))
-            frame = frames[table.name][columns]
-            names = ", ".join(map(_quoted, columns))
-            marks = ", ".join("?" for _ in columns)
-            connection.executemany(
-                f"INSERT INTO {_quoted(table.name)} ({names}) VALUES ({marks})",  # noqa: S608  # names are quoted
-                _records(frame),
-            )
-
-
-def _records(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Rows of values that SQLite takes; days and moments as ISO texts."""
-    columns = []
-    for name in frame:
-        column = frame[name]
-        if pd.api.types.is_datetime64_any_dtype(column):
-            column = column.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00")
-        objects = column.astype(object)
-        columns.append(objects.where(column.notna(), None).tolist())
-    yield from zip(*columns, strict=True)
