@@ -143,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _database_commands(words)
     _link_commands(words)
+    _city_commands(words)
     return parser
 
 
@@ -305,6 +306,68 @@ def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
         help="hash functions that decide a bucket together; more for small overlaps without typos",
     )
     sub.add_argument("--out", metavar="LINK.json", type=Path, required=True)
+
+
+def _city_commands(commands_of_tables: Any) -> None:
+    """The commands of synthetic cities, as commands of one word among those of tables."""
+    about = "a database of several tables that is generated from the models of several releases"
+    parser = commands_of_tables.add_parser(
+        "city", help=about, description=about, allow_abbrev=False
+    )
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = functools.partial(_command, words)
+    sub = command(
+        "check",
+        commands.check_city,
+        about="say whether a city can be generated: its specification, sources, receipts and areas",
+    )
+    sub.add_argument("city", metavar="CITY.yaml", type=Path)
+    building = command(
+        "build",
+        commands.build_city,
+        about="generate a city: post-processing, which costs nothing",
+    )
+    _city_arguments(building)
+    building.add_argument(
+        "--before",
+        metavar="RECEIPT.json",
+        type=Path,
+        help="of an earlier build: say which tables are the same",
+    )
+    building.add_argument(
+        "--receipt",
+        metavar="RECEIPT.json",
+        type=Path,
+        help="a folder and a zip hold it anyway",
+    )
+    building.add_argument(
+        "--out",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help="a new folder, .zip, .sqlite or .db",
+    )
+    exporting = command(
+        "export",
+        commands.export_city,
+        about="generate a city as files that simulations read",
+    )
+    _city_arguments(exporting)
+    exporting.add_argument("--form", choices=("matsim", "populationsim"), required=True)
+    exporting.add_argument(
+        "--out", metavar="FOLDER", type=Path, required=True, help="a new folder"
+    )
+    _overwrites(building)
+
+
+def _city_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("city", metavar="CITY.yaml", type=Path)
+    sub.add_argument(
+        "--seed",
+        metavar="S",
+        help="public; absent: that of the specification, else a fresh one, which the receipt names",
+    )
 
 
 def _loss_arguments(sub: argparse.ArgumentParser) -> None:

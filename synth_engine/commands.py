@@ -805,6 +805,71 @@ def _read_link(path: Path) -> Agreement:
     return Agreement.from_json(_read_json(path, name="link"))
 
 
+def check_city(options: argparse.Namespace) -> None:
+    """Prints what a city is made of, after a check of its specification, sources, receipts and areas."""
+    from synth_engine.cities import city as cities
+
+    city = cities.load(options.city)
+    outline = {
+        "city": city.spec.name,
+        "population": city.spec.population,
+        "areas": len(city.geography),
+        "sources": [source.statement for source in city.sources.values()],
+        "tables": [
+            {"table": table.name, "columns": list(city.columns(table))}
+            for table in city.spec.tables
+        ],
+    }
+    sys.stdout.write(_json(outline))
+
+
+def build_city(options: argparse.Namespace) -> None:
+    """Generates a city and writes its tables and its receipt: post-processing, which costs nothing."""
+    from synth_engine import outputs
+    from synth_engine.cities import building, files, receipt
+    from synth_engine.cities import city as cities
+    from synth_engine.relational import files as databases
+
+    databases.require_output(options.out)
+    outputs.require(
+        {"--out": options.out, "--receipt": options.receipt},
+        inputs=(options.city, options.before),
+        overwrite=options.overwrite,
+    )
+    before = None if options.before is None else _read_json(options.before, name="receipt")
+    city = cities.load(options.city)
+    seed = options.seed or city.spec.seed or secrets.token_hex(16)
+    built = building.build(city, seed=seed, progress=_progress())
+    document = receipt.build(built)
+    changes = {} if before is None else receipt.changes(before, document)
+    files.write(built, document, options.out, overwrite=options.overwrite)
+    if options.receipt is not None:
+        _write_json(options.receipt, document, overwrite=options.overwrite)
+    for note in built.notes:
+        sys.stderr.write(
+            f"note: table {note['table']!r}: {note['rows']:,} rows: {note['note']}\n"
+        )
+    for what, tables in changes.items():
+        if tables:
+            sys.stdout.write(f"{what}: {', '.join(tables)}\n")
+
+
+def export_city(options: argparse.Namespace) -> None:
+    """Generates a city and writes it as files that simulations read."""
+    from synth_engine.cities import building, exports, receipt
+    from synth_engine.cities import city as cities
+
+    if options.out.suffix or options.out.exists():
+        raise InputError(
+            "the output is no new folder", repair="name a folder that is not there yet"
+        )
+    city = cities.load(options.city)
+    exports.require(city)
+    seed = options.seed or city.spec.seed or secrets.token_hex(16)
+    built = building.build(city, seed=seed, progress=_progress())
+    exports.write(built, receipt.build(built), options.out, form=options.form)
+
+
 def _questions(reading: Mapping[str, Any]) -> Iterator[str]:
     """What the steward has to answer about the form of a file and about its columns, with the answers."""
     for question in reading["questions"]:

@@ -16,7 +16,8 @@ from synth_engine import codec, outputs
 from synth_engine.domain.database import Database, DatabaseTable
 from synth_engine.errors import InputError
 from synth_engine.relational import layout
-from synth_engine.relational.layout import Frames, Reference, TableLayout
+from synth_engine.relational.layout import ForeignKey, TableLayout
+from synth_engine.relational.layout import Frames as Frames
 
 Format = Literal["csv", "parquet"]
 SQL_FILE = "schema.sql"
@@ -107,11 +108,11 @@ def _layout(database: Database, table: DatabaseTable) -> TableLayout:
         pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
         for a in table.domain.table_columns
     ]
-    references: tuple[Reference, ...] = ()
+    references: tuple[ForeignKey, ...] = ()
     if table.parent is not None:
         parent = database.parent_of(table)
         references = (
-            Reference(column=table.reference or "", table=parent.name, key=parent.key or ""),
+            ForeignKey(column=table.reference or "", table=parent.name, key=parent.key or ""),
         )
     return TableLayout(
         name=table.name, columns=pa.schema(fields), key=table.key, references=references

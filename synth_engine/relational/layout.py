@@ -17,7 +17,7 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class ForeignKey:
     """A column that holds the key of a row of another table."""
 
     column: str
@@ -32,7 +32,7 @@ class TableLayout:
     name: str
     columns: pa.Schema
     key: str | None = None
-    references: tuple[Reference, ...] = ()
+    references: tuple[ForeignKey, ...] = ()
 
 
 def ddl(layouts: Sequence[TableLayout]) -> str:

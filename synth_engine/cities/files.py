@@ -1,0 +1,72 @@
+"""Writes a generated city: a folder or a zip of Parquet with the SQL that creates the tables, or one SQLite file; with its receipt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from synth_engine import outputs
+from synth_engine.cities.building import BuiltCity
+from synth_engine.errors import InputError
+from synth_engine.relational import files as databases
+from synth_engine.relational import layout
+from synth_engine.strict_json import JsonObject
+
+RECEIPT_FILE = "city.receipt.json"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write(built: BuiltCity, document: JsonObject, path: Path, *, overwrite: bool) -> None:
+    """Writes all tables, to a folder, a .zip or a SQLite file by the name of `path`; a folder and a zip with the receipt. The output
+    appears whole or not at all; a folder is new and has the SQLite file as well. Errors: InputError."""
+    if path.suffix in databases.SQLITE:
+        outputs.replace(path, lambda file: _sqlite(built, file), overwrite=overwrite)
+    elif path.suffix == ".zip":
+        outputs.replace(path, lambda file: _zip(built, document, file), overwrite=overwrite)
+    else:
+        with_folder(path, _files(built, document), sqlite=built)
+
+
+def with_folder(
+    path: Path, files: Iterable[tuple[str, bytes]], *, sqlite: BuiltCity | None = None
+) -> None:
+    """Writes files to a new folder, which appears whole or not at all. Errors: InputError."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.mkdir()
+        for name, content in files:
+            (part / name).write_bytes(content)
+        if sqlite is not None:
+            _sqlite(sqlite, part / "city.sqlite")
+        part.rename(path)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise InputError(
+            "the folder of the output cannot be written", repair="check space and rights"
+        ) from None
+
+
+def _sqlite(built: BuiltCity, path: Path) -> None:
+    layout.write_sqlite(built.layouts, built.frames, path)
+
+
+def _files(built: BuiltCity, document: JsonObject) -> Iterator[tuple[str, bytes]]:
+    for table in built.layouts:
+        yield f"{table.name}.parquet", layout.parquet(table, built.frames[table.name])
+    yield databases.SQL_FILE, layout.ddl(built.layouts).encode()
+    yield RECEIPT_FILE, json_bytes(document)
+
+
+def json_bytes(document: JsonObject) -> bytes:
+    """A document as a file holds it."""
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _zip(built: BuiltCity, document: JsonObject, path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in _files(built, document):
+            # A fixed time: the same tables give the same bytes.
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
