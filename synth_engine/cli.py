@@ -290,7 +290,10 @@ def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
         sub.add_argument(f"--{side}-epsilon", metavar="E", help="absent: --epsilon")
     sub.add_argument("--epsilon", metavar="E", required=True, help="that each side spends")
     sub.add_argument(
-        "--rows", metavar="N", required=True, help="about how many records a side has"
+        "--rows",
+        metavar="N",
+        required=True,
+        help="about how many records a side has: a public guess, never the number itself",
     )
     sub.add_argument(
         "--typos",
@@ -302,8 +305,7 @@ def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
         "--functions",
         metavar="N",
         type=int,
-        default=4,
-        help="hash functions that decide a bucket together; more for small overlaps without typos",
+        help="hash functions that decide a bucket together; absent: 12, or 4 where typos are declared",
     )
     sub.add_argument("--out", metavar="LINK.json", type=Path, required=True)
 

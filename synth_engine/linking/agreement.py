@@ -25,8 +25,11 @@ from synth_engine.privacy.unit import PrivacyUnit, Relation, histogram_sensitivi
 from synth_engine.strict_json import JsonObject, JsonValue
 
 SCHEMA = "synth_engine/link/1"
-NGRAM, FUNCTIONS = 2, 4
-"""Letters of an n-gram, and hash functions that decide a bucket together, unless others are asked for."""
+NGRAM = 2
+"""Letters of an n-gram."""
+STRICT, LOOSE = 12, 4
+"""Hash functions that decide a bucket together, unless others are asked for: where texts are equal, so many that different persons
+hardly ever agree in all; where they may differ by a letter, so few that such pairs often do."""
 BUCKET = ("link_bucket_high", "link_bucket_low")
 """The names of the columns of buckets in the description of a sketch."""
 MAX_TEXTS, MAX_ATTRIBUTES, MAX_JOINT_CELLS = 8, 4, 256
@@ -253,11 +256,11 @@ def agree(
     *,
     rows: int,
     typos: Fraction = Fraction(0),
-    functions: int = FUNCTIONS,
+    functions: int | None = None,
     seed: str,
 ) -> Agreement:
     """A link of two descriptions. rows: about how many records a side has; the number of buckets is chosen by it. functions: hash
-    functions that decide a bucket together. seed: of these, 32 hexadecimal digits that nobody chose. Errors: SpecError, DomainError, RelationMismatch naming side and column; nothing is read."""
+    functions that decide a bucket together, None for the usual number. seed: of these, 32 hexadecimal digits that nobody chose. Errors: SpecError, DomainError, RelationMismatch naming side and column; nothing is read."""
     if left.domain.relation is not right.domain.relation:
         raise RelationMismatch(
             f"the left side protects by the {left.domain.relation.value} relation and the right one by "
@@ -273,7 +276,7 @@ def agree(
         relation=relation,
         hashing=Hashing(
             ngram=NGRAM,
-            functions=functions,
+            functions=functions if functions is not None else (LOOSE if typos else STRICT),
             bits=_bits(sides["left"], sides["right"], relation=relation, rows=rows),
             seed=seed,
         ),

@@ -60,6 +60,7 @@ def draw(estimate: LinkEstimate, models: Mapping[Side, Model], *, seed: str) -> 
     record: JsonObject = {
         "schema": RECORD,
         "link": agreement.digest,
+        "receipts": {side: estimate.receipts[side] for side in SIDES},
         "estimate_sha256": receipts.digest(estimate.to_json()),
         "models_sha256": {side: receipts.digest(models[side].to_json()) for side in SIDES},
         "seed_commitment": receipts.seed_commitment(seed),

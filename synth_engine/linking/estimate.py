@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth_engine.errors import InputError
-from synth_engine.linking.agreement import Agreement
+from synth_engine.linking.agreement import SIDES, Agreement, Side
 from synth_engine.linking.forecast import laplace_cumulants
 from synth_engine.linking.sketch import Sketch
 from synth_engine.strict_json import JsonObject
@@ -56,9 +56,10 @@ class EstimateRange:
 class LinkEstimate:
     """A link as its sketches show it. left, right: records of each side; both: persons in both tables; left_only, right_only: the
     others. joint, joint_deviation: persons in both by their linked columns on the left (rows) and on the right (columns), and the
-    standard deviation of each cell before the table was made whole."""
+    standard deviation of each cell before the table was made whole. receipts: the digest of the core of the receipt of each sketch."""
 
     agreement: Agreement
+    receipts: Mapping[Side, str]
     left: EstimateRange
     right: EstimateRange
     both: EstimateRange
@@ -84,6 +85,7 @@ class LinkEstimate:
         return {
             "schema": SCHEMA,
             "link": self.agreement.digest,
+            "receipts": dict(self.receipts),
             "level": LEVEL,
             "typos": float(self.agreement.typos),
             **{key: getattr(self, key).to_json() for key in _INTERVALS},
@@ -111,6 +113,9 @@ class LinkEstimate:
                 np.array(document[key], dtype=np.float64).reshape(shape)
                 for key in ("joint", "joint_deviation")
             )
+            receipts: dict[Side, str] = {
+                side: str(document["receipts"][side]) for side in SIDES
+            }
             intervals = [EstimateRange.from_json(document[key]) for key in _INTERVALS]
         except (KeyError, TypeError, ValueError):
             raise InputError(
@@ -119,6 +124,7 @@ class LinkEstimate:
         left, right, both, left_only, right_only = intervals
         return cls(
             agreement=agreement,
+            receipts=receipts,
             left=left,
             right=right,
             both=both,
@@ -198,6 +204,7 @@ def estimate(first: Sketch, second: Sketch) -> LinkEstimate:
     left_records, right_records = _records(left), _records(right)
     return LinkEstimate(
         agreement=agreement,
+        receipts={side: sketches[side].receipt["digest"] for side in SIDES},
         left=left_records,
         right=right_records,
         both=both,

@@ -387,6 +387,9 @@ def test_a_link_from_the_command_line(
     record = json.loads(Path("record.json").read_text())
     assert len(ids[0] & ids[1]) == record["shared"]
     assert 150 < record["shared"] < 450
+    for side in SIDES:
+        receipt = json.loads(Path(f"{side}.receipt").read_text())
+        assert record["receipts"][side] == receipt["digest"]
     # Nothing of a text leaves either room, in no file and no message.
     inputs = {"left.csv", "right.csv"}
     written = [path for path in tmp_path.iterdir() if path.name not in inputs]
