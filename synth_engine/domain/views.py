@@ -43,6 +43,11 @@ def count_of(child: DatabaseTable) -> str:
     return f"{MARK}{child.name}"
 
 
+def is_number(column: str) -> bool:
+    """Whether a column of a row, among its own ones, holds a number of children."""
+    return column.startswith(MARK)
+
+
 def column_above(table: DatabaseTable, column: str) -> str:
     """The name that a column of a table has in views of the tables below it."""
     return f"{table.name}.{column}"

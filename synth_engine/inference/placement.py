@@ -147,15 +147,28 @@ class Placement:
     def _sorted(
         self, related: Mapping[tuple[str, str], Whole], *, rng: np.random.Generator
     ) -> Whole:
-        """Places rows by sorting both by the columns above, those first on which the rows depend most."""
+        """Places rows by sorting both by the columns above, those first on which the rows depend most. Before these come the columns of
+        constraints: of all placements, that of two sorted columns breaks an order between them for the fewest rows."""
         strength = dict.fromkeys(self.places, 0.0)
         for (one, _), table in related.items():
             strength[one] += _distance_beyond_chance(table)
         keys = sorted((name for name in strength if strength[name]), key=strength.__getitem__)
         number = self.parents.size
         # Random among equals: rows of one parent must not be alike because they were generated together.
-        of_rows = np.lexsort([rng.permutation(number), *(self.rows[name] for name in keys)])
-        of_places = np.lexsort([rng.permutation(number), *(self.places[name] for name in keys)])
+        of_rows = np.lexsort(
+            [
+                rng.permutation(number),
+                *(self.rows[name] for name in keys),
+                *(self.rows[own] for _, own in self.forbidden),
+            ]
+        )
+        of_places = np.lexsort(
+            [
+                rng.permutation(number),
+                *(self.places[name] for name in keys),
+                *(self.places[above] for above, _ in self.forbidden),
+            ]
+        )
         assigned = np.empty(number, dtype=np.int64)
         assigned[of_places] = of_rows
         return assigned

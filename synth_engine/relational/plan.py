@@ -6,7 +6,8 @@ All views are tables of the same privacy units, truncated once, so their losses 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import ClassVar
 from synth_engine.domain import Attribute, Domain
 from synth_engine.domain import views as database_views
 from synth_engine.domain.database import Database
-from synth_engine.domain.views import DatabaseView, Kind
+from synth_engine.domain.views import DatabaseView, is_number
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.auto import fitting
@@ -32,25 +33,25 @@ from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 
 MECHANISM = "relational"
-_ROOT_WEIGHT = 9
-_WEIGHTS: Mapping[Kind, int] = {"table": 10, "pairs": 2}
-_FACTOR_A_LEVEL = 3
-"""Weights of the parts of the budget that views get: of the root, and of others by their kind. Those of tables are as many times as
-large with every further level: the product of the maxima grows with it, and so does their noise."""
-_KNOWN_WEIGHT = 0.05
-"""Factor on the share of a column that is known from another view: it is measured only so that pairs can be read against it."""
-_ROOT_COLUMNS, _PAIRS_COLUMNS = Fraction(8, 5), Fraction(1, 4)
-_MOST_COLUMNS = Fraction(4, 5)
-"""Factors on the share of a view that single columns get, and the largest share: of the root, whose columns decide those of all
-tables below it, and of tables from the second level below it on, where noise is largest, more; of a view of pairs, all of whose
-columns are known, less."""
+_NOISE = Fraction(13, 10)
+"""Noise in the columns of each table, as a multiple of what it would be if this table were released alone with the whole budget."""
+_LEAST_FOR_JOINS = Fraction(1, 10)
+"""Of the budget, for scores, pairs and triples of all views; what columns do not need goes there as well. Where they would need more than what
+this leaves, as with many tables, noise in all of them is by one factor larger."""
+_PAIRS_COLUMNS = Fraction(1, 5)
+"""Of the part of a view of pairs of siblings: for its single columns, all of which are known from the view of the table."""
+_KNOWN_FACTOR = 0.03
+_NUMBERS_FACTOR = 0.05
+"""Factors on the share of a column that is known from another view, and of numbers of children. The former are measured only so that pairs
+can be read against them; a table that is released alone has no latter."""
+_PER_MILLE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewConfig(Auto):
     """`auto` on one view. view: its name; database: the digest of the description of all tables; context: the columns that are
     known of a row beforehand, whose relations with each other are not asked for; pairs: whether it is a view of pairs of siblings, in which no
-    relation within one row is asked for either; depth: how many levels its table is below the root."""
+    relation within one row is asked for either; columns: thousandths of its part of the budget that go to single columns."""
 
     id: ClassVar[str] = MECHANISM
 
@@ -58,7 +59,7 @@ class ViewConfig(Auto):
     database: str
     context: tuple[str, ...] = ()
     pairs: bool = False
-    depth: int = 0
+    columns: int = 0
 
     def calibrate(
         self, domain: Domain, spec: Spec, *, within: Budget | None = None
@@ -82,18 +83,14 @@ class ViewPlan(AutoPlan):
         return frozenset(self.domain.names if self.config.pairs else self.config.context)
 
     def column_weight(self, attribute: Attribute, power: float) -> float:
-        factor = _KNOWN_WEIGHT if attribute.name in self._known else 1.0
-        return factor * super().column_weight(attribute, power)
+        weight = super().column_weight(attribute, power)
+        if attribute.name in self._known:
+            return weight * _KNOWN_FACTOR
+        return weight * _NUMBERS_FACTOR if is_number(attribute.name) else weight
 
-    def _columns_share(self) -> Fraction:
-        share = super()._columns_share()
-        if share == 1:
-            return share
-        if self.config.pairs:
-            return share * _PAIRS_COLUMNS
-        if self.config.depth != 1:
-            return min(share * _ROOT_COLUMNS, _MOST_COLUMNS)
-        return share
+    def columns_share(self) -> Fraction:
+        share = super().columns_share()
+        return share if share == 1 else Fraction(self.config.columns, _PER_MILLE)
 
     def _pairs(self, columns: Columns) -> list[Pair]:
         context = set(self.config.context)
@@ -209,11 +206,22 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
     whole = Spec(mechanism=MECHANISM, epsilon=epsilon, delta=delta)
     cap = conversion.budget_for(whole.epsilon, whole.delta, adds_up="gdp")
     views = database_views.views(database)
-    weights = [_weight(database, view) for view in views]
+    columns = [_columns_needed(database, view, cap=cap, whole=whole) for view in views]
+    joins = [_joins_weight(database, view) for view in views]
+    all_columns = min(sum(columns) / _NOISE**2, 1 - _LEAST_FOR_JOINS)
     plans = []
-    for view, weight in zip(views, weights, strict=True):
-        part = cap.of(cap.amount * weight / sum(weights))
-        plans.append(_view_plan(database, view, part=part, whole=whole))
+    for view, column, join in zip(views, columns, joins, strict=True):
+        of_columns = all_columns * column / sum(columns)
+        share = of_columns + (1 - all_columns) * join / sum(joins)
+        plans.append(
+            _view_plan(
+                database,
+                view,
+                part=cap.of(cap.amount * share),
+                columns=of_columns / share if column else _PAIRS_COLUMNS,
+                whole=whole,
+            )
+        )
     return DatabasePlan(
         database=database,
         epsilon=epsilon,
@@ -224,23 +232,45 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
     )
 
 
-def _weight(database: Database, view: DatabaseView) -> int:
-    depth = len(database.ancestors(database.table(view.table)))
-    if not depth:
-        return _ROOT_WEIGHT
-    further = depth - 1 if view.kind == "table" else 0
-    return _WEIGHTS[view.kind] * int(_FACTOR_A_LEVEL**further)
+def _columns_needed(
+    database: Database, view: DatabaseView, *, cap: Budget, whole: Spec
+) -> Fraction:
+    """The share of the whole budget with which the columns of a table would have the noise that they have in a release of this table
+    alone; 0 of pairs, whose columns are those of a table."""
+    if view.kind == "pairs":
+        return Fraction(0)
+    table = database.table(view.table)
+    domain = replace(table.domain, unit=view.domain.unit)
+    alone = AutoPlan(config=Auto(), domain=domain, spec=whole, cap=cap)
+    own = sum(_root(attribute) for attribute in domain.modelled)
+    known = sum(_root(view.domain.attribute(name)) for name in view.context)
+    numbers = sum(_root(view.domain.attribute(name)) for name in view.own if is_number(name))
+    # What these take is added, so that as much is left of it for the columns of the table.
+    more = _KNOWN_FACTOR * known + _NUMBERS_FACTOR * numbers
+    return alone.columns_share() * Fraction(round(_PER_MILLE * (1 + more / own)), _PER_MILLE)
+
+
+def _root(attribute: Attribute) -> float:
+    """About the weight of a column's share (`AutoPlan.column_weight`)."""
+    return math.sqrt(attribute.size)
+
+
+def _joins_weight(database: Database, view: DatabaseView) -> int:
+    """The weight of a view where budget is divided that is not for single columns. With every level noise grows, and columns above a row."""
+    if view.kind == "pairs":
+        return 1
+    return 1 + len(database.ancestors(database.table(view.table)))
 
 
 def _view_plan(
-    database: Database, view: DatabaseView, *, part: Budget, whole: Spec
+    database: Database, view: DatabaseView, *, part: Budget, columns: Fraction, whole: Spec
 ) -> ViewPlan:
     config = ViewConfig(
         view=view.name,
         database=database.digest,
         context=view.context,
         pairs=view.kind == "pairs",
-        depth=len(database.ancestors(database.table(view.table))),
+        columns=round(columns * _PER_MILLE),
     )
     # The receipt of a view claims what its own part of the budget buys.
     spec = replace(whole, epsilon=conversion.epsilon_of(part, whole.delta))

@@ -16,13 +16,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synth_engine import cli, pipeline
+from synth_engine import cli, mechanisms, pipeline
 from synth_engine.domain.database import Database, read_database
 from synth_engine.errors import DomainError, InputError
 from synth_engine.inference import placement
+from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.relational import files
 from synth_engine.relational import plan as plans
 from synth_engine.relational.model import DatabaseModel
+from synth_engine.spec import Spec
 from tests import databases
 from tests.databases import HOMES, PEOPLE, TRIPS, document
 
@@ -155,6 +157,62 @@ def test_exchanges_bring_tables_of_parents_and_of_siblings_to_their_targets() ->
 
 
 # ---- files ---------------------------------------------------------------------------------------------------
+
+
+def test_an_order_between_tables_holds_without_changing_a_column() -> None:
+    """Of rows that are at least as late as their parents in sum, few are placed where the order is broken."""
+    rng = np.random.default_rng(3)
+    above, days = np.repeat(np.arange(10), 60), 10
+    own = np.minimum(above + rng.integers(0, 2, above.size), days - 1)
+    task = placement.Placement(
+        rows={"p.day": rng.permutation(above), "day": rng.permutation(own)},
+        places={"p.day": above},
+        parents=np.arange(above.size),
+        sizes={"p.day": days, "day": days},
+        own=("day",),
+        forbidden={("p.day", "day"): np.arange(days)[None, :] < np.arange(days)[:, None]},
+    )
+    assigned = task.assign(rng=rng)
+    assert sorted(assigned) == list(range(above.size))
+    assert (task.rows["day"][assigned] < above).mean() < 0.02
+
+
+def _column_noise(plan: Any) -> dict[str, float]:
+    return {name: noise.variance**0.5 for name, noise in plan.column_noises().items()}
+
+
+@pytest.mark.parametrize("most", [2, 7])
+def test_the_columns_of_all_tables_have_the_same_multiple_of_their_noise_alone(
+    most: int,
+) -> None:
+    wide: dict[str, Any] = {"domain": {"age": 30, "sex": 2, "work": 9}, "most": most}
+    trips = {**TRIPS, "domain": {"mode": 5, "hour": 24}}
+    homes = {**HOMES, "domain": {"area": 12, "kind": 4}}
+    database = databases.described(homes, {**PEOPLE, **wide}, trips)
+    epsilon, delta = Fraction(1), Fraction(1, 10**9)
+    plan = plans.plan(database, epsilon=epsilon, delta=delta)
+    assert sum(view.loss.amount for view in plan.plans) <= plan.cap.amount
+    ratios = []
+    for table in database.tables:
+        unit = PrivacyUnit(max_records=database.max_records(table))
+        spec = Spec(mechanism="auto", epsilon=epsilon, delta=delta)
+        alone = mechanisms.plan(replace(table.domain, unit=unit), spec)
+        here = next(_column_noise(p) for p in plan.plans if p.config.view == table.name)
+        noise = _column_noise(alone)
+        ratios.append(float(np.mean([here[name] / noise[name] for name in noise])))
+    assert max(ratios) < 1.5
+    assert max(ratios) / min(ratios) < 1.1
+
+
+def test_what_columns_do_not_need_goes_to_joins() -> None:
+    """With two tables columns have the noise that is aimed at; with three the joins keep their least part."""
+    epsilon, delta = Fraction(1), Fraction(1, 10**9)
+    parts = [
+        {p.config.view: p.loss.amount / plan.cap.amount for p in plan.plans}
+        for tables in ((HOMES, PEOPLE), (HOMES, PEOPLE, TRIPS))
+        for plan in [plans.plan(databases.described(*tables), epsilon=epsilon, delta=delta)]
+    ]
+    assert parts[0]["people:pairs"] > parts[1]["people:pairs"] > Fraction(1, 200)
 
 
 def test_sqlite_has_keys_that_resolve(

@@ -593,7 +593,7 @@ class AutoPlan(Plan):
 
     def column_noises(self) -> dict[str, Noise]:
         """Return the noise of each column. The share of the budget that columns get falls with the budget."""
-        noises = self._noises(self.loss.amount * self._columns_share())
+        noises = self._noises(self.loss.amount * self.columns_share())
         return dict(zip(self.domain.names, noises, strict=True))
 
     def _noises(self, amount: Fraction) -> list[Noise]:
@@ -614,7 +614,8 @@ class AutoPlan(Plan):
         """Return the weight of a column's share of the budget of all columns."""
         return float(attribute.size**power)
 
-    def _columns_share(self) -> Fraction:
+    def columns_share(self) -> Fraction:
+        """Return the share of the budget for the first counts of single columns."""
         if not self._number_of_pairs():
             return Fraction(1)
         if isinstance(self.loss, Pure):
@@ -714,7 +715,7 @@ class AutoPlan(Plan):
         if not tables:
             return None
         return self._noise(
-            self.loss.amount * (1 - self._columns_share() - SCORES_SHARE) / tables
+            self.loss.amount * (1 - self.columns_share() - SCORES_SHARE) / tables
         )
 
     def expected_error_on(self, table: StandIn) -> ErrorForecast:
