@@ -20,7 +20,23 @@ class Organisation(models.Model):
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     name = models.CharField(max_length=200, unique=True)
+    rho = models.FloatField(
+        null=True,
+        blank=True,
+        help_text=_(
+            "The one chance that no value is invented, of all columns of unknown values that are described from now on; "
+            "empty: each column has its own."
+        ),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(rho__isnull=True) | models.Q(rho__gt=0, rho__lt=1),
+                name="organisation_rho_is_a_chance",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -26,6 +26,7 @@ from synthweb.accounts.models import (
     User,
     UserSession,
 )
+from synthweb.accounts.permissions import Need
 from synthweb.audit import services as audit
 from synthweb.lib import names
 
@@ -59,6 +60,24 @@ def create_organisation(*, actor: Actor, name: str) -> Organisation:
         detail={"name": organisation.name},
     )
     return organisation
+
+
+@transaction.atomic
+def set_rho(*, custodian: User, rho: float | None) -> None:
+    """Set the one ρ of all columns of unknown values that the custodian's organisation describes from now on; None: each has its own.
+    What is described already stays as it is."""
+    organisation = selectors.organisation_of(custodian)
+    selectors.require(custodian, Need.GRANT)
+    organisation.rho = rho
+    organisation.full_clean()
+    organisation.save(update_fields=["rho"])
+    audit.record(
+        actor=custodian,
+        action="organisation.rho_set",
+        target=("organisation", organisation.code),
+        organisation=organisation,
+        detail={"rho": "" if rho is None else f"{rho:g}"},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ READS_REAL_ROWS = (
 SENTENCES = {
     # people
     "organisation.created": _("made the organisation"),
+    "organisation.rho_set": _("set the ρ of all columns of unknown values"),
     "user.created": _("added a person"),
     "user.roles_set": _("changed somebody's roles"),
     "user.activated": _("let a person in again"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.conf import settings
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.kinds.text import CLASSES
@@ -110,7 +108,12 @@ _LABELS = {
         _("The set"),
         _('As docs/domain.md has it, for example {"set": "product", "parts": […]}.'),
     ),
-    "rho": (_("Chance that nothing is invented"), _("ρ, between 0 and 1. Empty: 0.9.")),
+    "rho": (
+        _("Chance that nothing is invented"),
+        _(
+            "ρ, between 0 and 1. Empty: 0.9, or the one of all tables if your organisation has one."
+        ),
+    ),
     "of": (_("Of"), ""),
     "lower": (_("small letters"), ""),
     "upper": (_("capital letters"), ""),
@@ -171,8 +174,6 @@ def of(key: str, kind: str, value: str) -> Input:
     """One input as it stands."""
     form = FORMS[kind]
     label, hint = map(str, form.labels.get(key) or _LABELS[key])
-    if key == "rho" and settings.RHO:
-        hint = gettext("ρ. All tables have the same: %(rho)s.") % {"rho": f"{settings.RHO:g}"}
     if key in ("values", "beside", "located", "set_values", "set_replace", "document", "items"):
         return Input(
             key=key,

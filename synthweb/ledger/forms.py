@@ -360,6 +360,19 @@ class YearlyLimitForm(forms.Form):
         return self.cleaned_data["most"] if self.data.get(self.add_prefix("most")) else None
 
 
+class RhoForm(forms.Form):
+    """A custodian sets the one ρ of all columns of unknown values of their organisation."""
+
+    prefix = "policy"
+    rho = forms.FloatField(
+        label=_("One ρ for all tables"),
+        required=False,
+        min_value=0.000001,
+        max_value=0.999999,
+        help_text=_("Between 0 and 1, for example 0.99. Empty: each column has its own."),
+    )
+
+
 class EarmarkForm(forms.Form):
     """A custodian sets aside a part of an account."""
 

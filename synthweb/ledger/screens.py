@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from django.conf import settings
 from django.core.paginator import Page
 from django.forms import Form
 from django.urls import reverse
@@ -12,10 +13,12 @@ from django.utils.translation import gettext
 
 from synth_engine.privacy import loss
 from synth_engine.privacy.unit import Relation
+from synthweb.accounts.models import Organisation
 from synthweb.accounts.selectors import Person
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.domain_cache import newest
 from synthweb.datasets.models import Dataset
+from synthweb.datasets.services.terms import common_rho
 from synthweb.ledger import (
     chain,
     checkpoints,
@@ -113,6 +116,11 @@ def account_page(
         "length": account.entries.count(),
         "key_name": checkpoints.key_name(),
     }
+
+
+def rho_policy(organisation: Organisation) -> dict[str, object]:
+    """The one ρ of all columns of unknown values, or None, and whether the operator of the installation set it."""
+    return {"rho": common_rho(organisation), "rho_is_of_installation": bool(settings.RHO)}
 
 
 def limits_of(

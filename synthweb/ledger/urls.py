@@ -17,6 +17,7 @@ register_converter(ExportKind, "export_kind")
 app_name = "ledger"
 urlpatterns = [
     path("", views.index, name="index"),
+    path("rho/", views.rho_policy, name="rho-policy"),
     path("audit/", audit_log.page, name="audit"),
     path("audit/entries.<export_kind:kind>", audit_log.page_entries, name="audit-entries"),
     path("audit/real-rows/", audit_log.real_rows, name="real-rows"),

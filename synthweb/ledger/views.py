@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -14,10 +15,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from synthweb.accounts import services as people
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.accounts.reauthentication import confirmed
-from synthweb.accounts.selectors import can, require
+from synthweb.accounts.selectors import can, organisation_of, require
 from synthweb.datasets.selectors import dataset_for
 from synthweb.ledger import (
     chain,
@@ -41,6 +43,11 @@ ENTRIES_A_PAGE = 50
 @require_safe
 @login_required
 def index(request: SignedInRequest) -> HttpResponse:
+    return _index(request)
+
+
+def _index(request: SignedInRequest, *, rho_form: forms.RhoForm | None = None) -> HttpResponse:
+    """The list of accounts. rho_form: a form that was not accepted."""
     accounts = selectors.accounts_for(request.user).prefetch_related("coverages__dataset")
     waiting = selectors.requests_for(request.user).filter(state=BudgetRequest.State.OPEN)
     page = Paginator(accounts, ENTRIES_A_PAGE).get_page(request.GET.get("page"))
@@ -54,7 +61,26 @@ def index(request: SignedInRequest) -> HttpResponse:
         "audits": log_access.may_read_all(request.user),
     }
     context["sees_real_rows"] = can(request.user, Need.OPENINGS)
-    return render(request, "ledger/index.html", context)
+    context |= screens.rho_policy(organisation_of(request.user))
+    if can(request.user, Need.GRANT) and not settings.RHO:
+        context["rho_form"] = rho_form or forms.RhoForm(initial={"rho": context["rho"]})
+    status = 422 if rho_form else 200
+    return render(request, "ledger/index.html", context, status=status)
+
+
+@require_POST
+@login_required
+def rho_policy(request: SignedInRequest) -> HttpResponse:
+    """Set the one ρ of all columns of unknown values that the organisation describes from now on."""
+    require(request.user, Need.GRANT)
+    form = forms.RhoForm(request.POST)
+    if not form.is_valid():
+        return _index(request, rho_form=form)
+    people.set_rho(custodian=request.user, rho=form.cleaned_data["rho"])
+    messages.success(
+        request, _("It holds for every description that is confirmed from now on.")
+    )
+    return redirect("ledger:index")
 
 
 @require_safe

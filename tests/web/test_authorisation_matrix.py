@@ -257,6 +257,8 @@ POST   releases/<slug:code>/expected/making/                         302    404 
 GET    releases/<slug:code>/marginals/making/                        302    404    404    302    302    403    403    403
 POST   releases/<slug:code>/marginals/making/                        302    404    404    302    302    403    403    403
 GET    ledger/                                                       302    200    403    403    200    200    200    200
+GET    ledger/rho/                                                  405    405    405    405    405    405    405    405
+POST   ledger/rho/                                                  302    403    403    403    403    302    403    403
 GET    ledger/audit/                                                 302    403    403    403    403    403    200    200
 GET    ledger/audit/chain/                                           302    403    403    403    403    403    200    200
 GET    ledger/audit/entries.<export_kind:kind>                       302    403    403    403    403    403    200    200

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Weak
@@ -22,8 +21,6 @@ def _weak(typed: TypedFields) -> dict[str, object]:
         document["completions"] = typed.json("completions")
     if typed.text("rho"):
         document["rho"] = typed.number("rho")
-    elif settings.RHO:
-        document["rho"] = settings.RHO
     return document
 
 

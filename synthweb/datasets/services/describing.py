@@ -8,13 +8,13 @@ every column of the table has been confirmed as public knowledge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
 
 from synth_engine import dictionaries
-from synth_engine.domain import Attribute, Domain
+from synth_engine.domain import Attribute, Domain, Weak
 from synth_engine.domain.constraints import parse as parse_constraints
 from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
@@ -271,7 +271,8 @@ def confirm_domain(*, actor: User, dataset: Dataset) -> DomainVersion:
     payload = selectors.preview_for(actor, dataset, Preview.Kind.TABLE)
     names = payload["columns"] if payload else selectors.columns_of(dataset)
     context = file_form.with_form(selectors.draft_context(dataset), dataset)
-    domain = domain_of(dataset.draft, names=names, context=context)
+    rho = terms.common_rho(dataset.organisation)
+    domain = domain_of(dataset.draft, names=names, context=context, rho=rho)
     typed = drafts.columns(dataset.draft)
     described = {attribute.name: typed[attribute.name] for attribute in domain.attributes}
     return _store(
@@ -289,7 +290,8 @@ def declare_domain(
     """Make a whole document the public description, on the steward's word. `because`: where its facts are written; whoever
     takes a person's word asks for it. The draft follows, so that its page shows what is in force; what was typed there and
     not confirmed yet stays. Raises DomainError."""
-    domain = Domain.from_json(document)
+    rho = terms.common_rho(dataset.organisation)
+    domain = Domain.from_json(terms.with_rho(document, rho))
     with transaction.atomic():
         version = _store(
             actor=actor,
@@ -339,10 +341,14 @@ def declare_domain(
 
 
 def domain_of(
-    draft: drafts.Draft, *, names: Sequence[str] | None, context: Mapping[str, Any]
+    draft: drafts.Draft,
+    *,
+    names: Sequence[str] | None,
+    context: Mapping[str, Any],
+    rho: float | None = None,
 ) -> Domain:
     """The draft, and what stands beside it, as a Domain of the table with these columns (None: when only their number is
-    remembered). Raises Incomplete with all errors at once."""
+    remembered). rho: of columns of unknown values for which none was typed; None: the usual one. Raises Incomplete with all errors at once."""
     errors: list[DomainError] = []
     attributes: list[Attribute] = []
     typed = drafts.columns(draft)
@@ -353,7 +359,14 @@ def domain_of(
                 raise DomainError(
                     NOT_CONFIRMED, repair="confirm it, or leave it out", column=name
                 )
-            attributes.append(attribute_of(name, column))
+            attribute = attribute_of(name, column)
+            if (
+                isinstance(attribute, Weak)
+                and rho is not None
+                and not column["fields"].get("rho")
+            ):
+                attribute = replace(attribute, rho=rho)
+            attributes.append(attribute)
             if not column.get("confirmed"):  # sound by now, and still not confirmed
                 raise DomainError(
                     NOT_CONFIRMED, repair="confirm it, or leave it out", column=name
@@ -395,7 +408,7 @@ def _store(
 ) -> DomainVersion:
     domain.require_confirmed()
     terms.check_text(domain.to_json())
-    terms.check_rho(domain)
+    terms.check_rho(domain, terms.common_rho(dataset.organisation))
     locked = (
         Dataset.objects.select_for_update().select_related("organisation").get(pk=dataset.pk)
     )

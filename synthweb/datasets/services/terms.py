@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from django.conf import settings
 
@@ -13,6 +13,7 @@ from synth_engine.domain import Domain, Repeats, Weak
 from synth_engine.domain.places import Place
 from synth_engine.errors import DomainError
 from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synthweb.accounts.models import Organisation
 from synthweb.datasets import selectors
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.list_fields import split
@@ -121,13 +122,32 @@ def check_text(document: Mapping[str, object]) -> None:
         )
 
 
-def check_rho(domain: Domain) -> None:
-    """Refuses a column with another ρ than the one that all tables of the installation have."""
+def common_rho(organisation: Organisation) -> float | None:
+    """The one ρ of all columns of unknown values: that of the installation, else that of the organisation; None: each has its own."""
+    return settings.RHO or organisation.rho
+
+
+def with_rho(document: Mapping[str, Any], rho: float | None) -> dict[str, Any]:
+    """A description as JSON, with this ρ in each column of unknown values that states none."""
+    attributes = document.get("attributes")
+    if rho is None or not isinstance(attributes, list):
+        return dict(document)
+    filled = [
+        {"rho": rho, **each}
+        if isinstance(each, Mapping) and each.get("kind") == "weak"
+        else each
+        for each in attributes
+    ]
+    return {**document, "attributes": filled}
+
+
+def check_rho(domain: Domain, rho: float | None) -> None:
+    """Refuses a column with another ρ than this one, which all tables have; None: there is none."""
     for attribute in domain.undeclared:
-        if settings.RHO and isinstance(attribute, Weak) and attribute.rho != settings.RHO:
+        if rho is not None and isinstance(attribute, Weak) and attribute.rho != rho:
             raise attribute.error(
-                f"all tables have one ρ, {settings.RHO:g}",
-                repair=f"write {settings.RHO:g}, or leave it empty on the page",
+                f"all tables have one ρ, {rho:g}",
+                repair=f"write {rho:g}, or leave it empty",
                 field="rho",
             )
 
