@@ -133,10 +133,11 @@ class _Builder:
                 else rows.with_totals(source, table, own, number, seed=seed)
             )
         self.own[table.name] = frame
+        # The place first: what is nearest depends on it.
+        if table.placement is not None:
+            self._place(table, table.placement, sizes)
         for join in table.joins:
-            if join.by == "weight":
-                self._place(table, join, sizes)
-            elif join.by == "nearest":
+            if join.by == "nearest":
                 self._nearest(table, join)
             elif join.by == "match":
                 self._match(table, join)

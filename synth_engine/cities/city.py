@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from synth_engine.cities.specification import (
     Located,
     Total,
 )
-from synth_engine.domain import Integer, Number
+from synth_engine.domain import Categorical, Integer, Number
 from synth_engine.errors import SpecError
 
 
@@ -115,6 +115,7 @@ def _check_join(city: City, table: CityTable, join: Join) -> None:
         # Of a flow, the condition is on the rows that it pairs.
         of = city.spec.table(join.to) if join.by == "flow" else table
         _require_own(city, of, (join.where.column,), where=where)
+        _require_known(city, of, join.where.column, join.where.values, where=where)
     if join.by == "size":
         above = city.spec.table(join.to)
         source = city.source(above)
@@ -151,14 +152,35 @@ def _require_own(city: City, table: CityTable, columns: Sequence[str], *, where:
         source.require(column, of=where)
 
 
+def _require_known(
+    city: City, table: CityTable, column: str, values: Iterable[str], *, where: str
+) -> None:
+    """Refuses values that a column of listed values does not have."""
+    source = city.source(table)
+    described = None if source is None else source.columns[column]
+    if not isinstance(described, Categorical):
+        return
+    known = {*described.values, *(described.missing or ())}
+    for value in values:
+        if value not in known:
+            raise SpecError(
+                f"{where}: the column {column!r} of {table.name!r} has no value {value!r}",
+                repair="write it as the description of its source does",
+            )
+
+
 def _check_positions(city: City, table: CityTable, join: Join) -> None:
     source = city.source(table)
     if join.alike is not None and source is not None:
         _require_number(table, source, join.alike, whole=False)
     if join.positions is not None:
         where = f"table {table.name!r}, column {join.column!r}"
-        _require_own(city, table, (join.positions.column,), where=where)
-        _require_own(city, city.spec.table(join.to), (join.positions.by,), where=where)
+        above, positions = city.spec.table(join.to), join.positions
+        _require_own(city, table, (positions.column,), where=where)
+        _require_own(city, above, (positions.by,), where=where)
+        _require_known(city, above, positions.by, positions.of, where=where)
+        values = [value for lists in positions.of.values() for one in lists for value in one]
+        _require_known(city, table, positions.column, values, where=where)
 
 
 def _check_located(city: City, located: Located, *, where: str) -> None:

@@ -76,23 +76,27 @@ class RakedTable:
         )
         flow = SimpleMinCostFlow()
         first_column = self.row_totals.size
-        room = row_gaps[self.rows]
-        cells = flow.add_arcs_with_capacity_and_unit_cost(
-            self.rows,
-            self.columns + first_column,
-            room if most is None else np.minimum(room, most - floors),
-            _costs(expected - floors, rng),
-        )
         hub = first_column + self.column_totals.size
         flow.set_nodes_supplies(
             np.arange(hub + 1), np.concatenate([row_gaps, -column_gaps, [0]])
         )
+        room = row_gaps[self.rows]
         if most is not None:
-            if flow.solve() != flow.OPTIMAL:
-                return None
-            numbers = floors + np.asarray(flow.flows(cells), dtype=np.int64)
-            return self.rows, self.columns, numbers
+            room = np.minimum(room, most - floors)
+        costs = _costs(expected - floors, rng)
+        # A second unit in one cell is taken only where all cells of the row have one: numbers stay near the expected ones.
+        arcs = [
+            flow.add_arcs_with_capacity_and_unit_cost(
+                self.rows, self.columns + first_column, capacity, cost
+            )
+            for capacity, cost in (
+                (np.minimum(room, 1), costs),
+                (np.maximum(room - 1, 0), costs + _COST_LIMIT),
+            )
+        ]
         leaving, entering = np.flatnonzero(row_gaps), np.flatnonzero(column_gaps)
+        if most is not None:
+            leaving = entering = np.zeros(0, dtype=np.int64)
         out = flow.add_arcs_with_capacity_and_unit_cost(
             leaving,
             np.full(leaving.size, hub),
@@ -107,7 +111,7 @@ class RakedTable:
         )
         if flow.solve() != flow.OPTIMAL:
             return None
-        numbers = floors + np.asarray(flow.flows(cells), dtype=np.int64)
+        numbers = floors + sum(np.asarray(flow.flows(each), dtype=np.int64) for each in arcs)
         # What went by the hub is paired in order: origins and destinations are sorted as the areas are.
         from_rows = np.repeat(leaving, np.asarray(flow.flows(out), dtype=np.int64))
         to_columns = np.repeat(entering, np.asarray(flow.flows(into), dtype=np.int64))

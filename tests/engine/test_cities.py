@@ -313,6 +313,27 @@ def test_totals_are_met_exactly(whole: building.BuiltCity) -> None:
     assert frames["services"]["service"].value_counts().to_dict() == {"rent": 25, "food": 15}
 
 
+def test_two_totals_by_own_columns_are_met_together(sources: Path) -> None:
+    document = specification()
+    totals = [
+        {"by": "role", "counts": {"head": 30, "other": 30, "partner": 30}},
+        {"by": "sex", "scaled": True, "counts": {"female": 2, "male": 1}},
+    ]
+    document["tables"]["people"] = {
+        "source": "people",
+        "key": "id",
+        "rows": 90,
+        "totals": totals,
+        "joins": [
+            {"column": "school_id", "to": "schools", "by": "nearest"},
+            document["tables"]["schools"]["joins"][0],
+        ],
+    }
+    frame = built(sources, document).frames["people"]
+    assert frame["role"].value_counts().to_dict() == {"head": 30, "other": 30, "partner": 30}
+    assert frame["sex"].value_counts().to_dict() == {"female": 60, "male": 30}
+
+
 def test_households_have_their_persons(whole: building.BuiltCity) -> None:
     households = whole.frames["households"].set_index("household_id")
     for name, size in (("persons", "adults"), ("children", "children")):
@@ -541,6 +562,10 @@ def _two_ways(document: Document) -> None:
     document["tables"]["persons"]["rows"] = 10
 
 
+def _unknown_position(document: Document) -> None:
+    document["tables"]["persons"]["joins"][0]["positions"]["of"]["pair"][0] = ["boss"]
+
+
 def _weight_of_texts(document: Document) -> None:
     document["tables"]["jobs"]["joins"][0]["weight"] = {"column": "town"}
 
@@ -573,6 +598,11 @@ def _weight_of_texts(document: Document) -> None:
             "write it so",
         ),
         (_two_ways, "its number of rows is given in no way, or in several", "give one of rows"),
+        (
+            _unknown_position,
+            "the column 'role' of 'persons' has no value 'boss'",
+            "write it as",
+        ),
         (_weight_of_texts, "is not of whole numbers", "name a column of counts"),
     ],
 )
@@ -632,20 +662,50 @@ def test_published_schema_is_that_of_the_code() -> None:
 
 def test_rounding_meets_both_totals_and_stays_near() -> None:
     rng = np.random.default_rng(3)
-    rows, columns = np.divmod(np.flatnonzero(rng.random(40 * 30) < 0.3), 30)
+    rows, columns = np.divmod(np.arange(40 * 30), 30)
     row_totals = rng.integers(0, 30, 40)
     column_totals = rng.multinomial(row_totals.sum(), np.full(30, 1 / 30))
     table = rounding.RakedTable(
         rows=rows, columns=columns, row_totals=row_totals, column_totals=column_totals
     )
-    met = table.rounded(table.rake(np.ones(rows.size)), rng=rng)
+    expected = table.rake(rng.exponential(size=rows.size))
+    met = table.rounded(expected, rng=rng)
     assert met is not None
     at_row, at_column, numbers = met
     assert np.bincount(at_row, weights=numbers, minlength=40).tolist() == row_totals.tolist()
     assert (
         np.bincount(at_column, weights=numbers, minlength=30).tolist() == column_totals.tolist()
     )
-    assert (numbers >= 0).all()
+    # Controlled rounding: each number is one of the two whole ones around the expected one.
+    assert numbers.size == expected.size
+    assert (np.abs(numbers - expected) < 1 + 1e-6).all()
+
+
+def test_flows_that_the_model_does_not_have_still_meet_the_totals() -> None:
+    rng = np.random.default_rng(4)
+    table = rounding.RakedTable(
+        rows=np.array([0, 1]),
+        columns=np.array([0, 0]),
+        row_totals=np.array([3, 2, 4]),
+        column_totals=np.array([2, 7]),
+    )
+    met = table.rounded(table.rake(np.ones(2)), rng=rng)
+    assert met is not None
+    at_row, at_column, numbers = met
+    assert np.bincount(at_row, weights=numbers, minlength=3).tolist() == [3, 2, 4]
+    assert np.bincount(at_column, weights=numbers, minlength=2).tolist() == [2, 7]
+    # With a largest number for each cell they cannot be met.
+    assert table.rounded(table.rake(np.ones(2)), most=np.array([9, 9]), rng=rng) is None
+
+
+def test_members_of_a_household_do_not_all_work_in_one_place(whole: building.BuiltCity) -> None:
+    commutes, persons = whole.frames["commutes"], whole.frames["persons"]
+    household = commutes["person_id"].map(persons.set_index("person_id")["household_id"])
+    area = commutes["job_id"].map(whole.frames["jobs"].set_index("job_id")["area"])
+    together = area.groupby(household).agg(["size", "nunique"])
+    two = together[together["size"] == 2]
+    assert len(two) > 20
+    assert (two["nunique"] == 2).mean() > 0.5
 
 
 def test_projection_agrees_with_published_points() -> None:
