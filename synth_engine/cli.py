@@ -350,6 +350,13 @@ def _city_commands(commands_of_tables: Any) -> None:
         required=True,
         help="a new folder, .zip, .sqlite or .db",
     )
+    verifying = command(
+        "verify",
+        commands.verify_city,
+        about="check the files of a city against its receipt, and the receipts of its sources",
+    )
+    verifying.add_argument("folder", metavar="FOLDER", type=Path, help="that build wrote")
+    verifying.add_argument("receipts", metavar="RECEIPT.json", type=Path, nargs="*")
     exporting = command(
         "export",
         commands.export_city,

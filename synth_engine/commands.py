@@ -854,6 +854,16 @@ def build_city(options: argparse.Namespace) -> None:
             sys.stdout.write(f"{what}: {', '.join(tables)}\n")
 
 
+def verify_city(options: argparse.Namespace) -> None:
+    """Prints what the receipt of a city proves about its files, and what the receipts of its sources prove."""
+    from synth_engine.cities import checking, files
+
+    receipt = _read_json(options.folder / files.RECEIPT_FILE, name="receipt")
+    sources = [_read_json(path, name="receipt") for path in options.receipts]
+    lines = checking.verify(options.folder, receipt, sources)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
 def export_city(options: argparse.Namespace) -> None:
     """Generates a city and writes it as files that simulations read."""
     from synth_engine.cities import building, exports, receipt

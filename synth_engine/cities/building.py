@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +26,7 @@ from synth_engine.cities.specification import (
 )
 from synth_engine.domain import Derived
 from synth_engine.models.weights import generator
+from synth_engine.relational import layout
 from synth_engine.relational.layout import ForeignKey, TableLayout
 from synth_engine.strict_json import JsonObject
 
@@ -50,10 +50,8 @@ class BuiltCity:
     def digests(self) -> dict[str, str]:
         """SHA-256 of each table as CSV."""
         return {
-            name: hashlib.sha256(
-                frame.to_csv(index=False, lineterminator="\n").encode()
-            ).hexdigest()
-            for name, frame in self.frames.items()
+            table.name: layout.digest(layout.arrow(table, self.frames[table.name]))
+            for table in self.layouts
         }
 
 

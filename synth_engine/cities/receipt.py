@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from synth_engine.cities.building import BuiltCity
-from synth_engine.cities.specification import CityTable
+from synth_engine.cities.specification import AREAS, CityTable
 from synth_engine.errors import InputError
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import plain
@@ -35,6 +35,7 @@ def build(built: BuiltCity) -> JsonObject:
         "seed": built.seed,
         "areas": {
             "rows": len(built.city.geography),
+            "sha256": built.digests[AREAS],
             "file_sha256": built.city.geography.sha256,
             "published": spec.areas.published,
         },
@@ -51,12 +52,16 @@ def _table(built: BuiltCity, table: CityTable) -> JsonObject:
         name: built.city.sources[name].statement["receipt"]
         for name in built.city.spec.sources_of(table)
     }
+    layout = next(one for one in built.layouts if one.name == table.name)
     return {
         "table": table.name,
         "rows": len(built.frames[table.name]),
         "sha256": built.digests[table.name],
         "key": table.key,
-        "references": [f"{join.column} → {join.to}" for join in table.references],
+        "references": [
+            {"column": one.column, "table": one.table, "key": one.key}
+            for one in layout.references
+        ],
         "receipts_of_sources": sources,
         "totals": [
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -11,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 Frames = Mapping[str, pd.DataFrame]
@@ -68,11 +70,22 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def arrow(table: TableLayout, frame: pd.DataFrame) -> pa.Table:
+    """The rows of a table with the types of its layout."""
+    return pa.Table.from_pandas(frame, schema=table.columns, preserve_index=False)
+
+
+def digest(rows: pa.Table) -> str:
+    """SHA-256 of the rows as CSV, the same before they are written to Parquet and after they are read from it."""
+    sink = pa.BufferOutputStream()
+    arrow_csv.write_csv(rows, sink)
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
 def parquet(table: TableLayout, frame: pd.DataFrame) -> bytes:
     """A table as a file of Parquet."""
     sink = pa.BufferOutputStream()
-    rows = pa.Table.from_pandas(frame, schema=table.columns, preserve_index=False)
-    pq.write_table(rows, sink)
+    pq.write_table(arrow(table, frame), sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

@@ -465,6 +465,32 @@ def test_files(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main([*build, "--out", str(tmp_path / "folder")]) == 2
 
 
+def test_verify(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(written(sources, specification()))
+    out = tmp_path / "folder"
+    assert main(["city", "build", path, "--seed", "1", "--out", str(out)]) == 0
+    given = [str(sources / f"{name}.receipt.json") for name in ("people", "commutes")]
+    assert main(["city", "verify", str(out), *given]) == 0
+    text = capsys.readouterr().out
+    assert "8 tables are those of the receipt" in text
+    assert text.count("verified: epsilon = 4 differential privacy") == 2
+    assert main(["city", "verify", str(out)]) == 0
+    assert capsys.readouterr().out.count("was not given") == 2
+    other = sources / "people_2.receipt.json"
+    release(sources, "people_2", pd.read_csv(sources / "people.csv"))
+    assert main(["city", "verify", str(out), str(other)]) == 1
+    assert "is not made of the release" in capsys.readouterr().err
+    jobs = pq.read_table(out / "jobs.parquet")
+    pq.write_table(jobs.slice(1), out / "jobs.parquet")
+    assert main(["city", "verify", str(out)]) == 1
+    assert "the file of table 'jobs' is not that of the receipt" in capsys.readouterr().err
+    document = json.loads((out / "city.receipt.json").read_text())
+    document["population"] += 1
+    (out / "city.receipt.json").write_text(json.dumps(document))
+    assert main(["city", "verify", str(out)]) == 1
+    assert "was changed" in capsys.readouterr().err
+
+
 def test_matsim(sources: Path, tmp_path: Path, whole: building.BuiltCity) -> None:
     path = str(written(sources, specification()))
     out = tmp_path / "m"
