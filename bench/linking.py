@@ -2,13 +2,16 @@
 
     python bench/linking.py [SEEDS]         # relative errors and coverage of the number of shared persons; 100 seeds
     python bench/linking.py join [SEEDS]    # correlations of real pairs, of linked and of independent synthetic tables; 3 seeds
+    python bench/linking.py random [RUNS]   # how often the interval covers where buckets are random; 1,000 runs
     python bench/linking.py time            # seconds to hash and to sketch a table
+    python bench/linking.py files FOLDER    # the two tables with their descriptions, to try the command line on
 
 Names are made of syllables, with frequencies that fall off as those of names do, so that no real person is in them.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 import time
@@ -18,6 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -161,11 +165,10 @@ def agreed(
 
 
 def sketch(
-    agreement: Agreement, side: Side, people: Sequence[Person], codes: NDArray[np.int64]
+    agreement: Agreement, side: Side, buckets: NDArray[np.int64], codes: NDArray[np.int64]
 ) -> Sketch:
     """The sketch of one side by a session of the room, without a file."""
     plan = sketches.plan(agreement, side)
-    buckets = agreement.hashing.buckets_of(list(zip(*people, strict=True)))
     columns = dict(
         zip(BUCKET, np.unravel_index(buckets, agreement.hashing.shape), strict=True)
     ) | dict.fromkeys(agreement.side(side).names, codes)
@@ -179,11 +182,31 @@ def sketch(
     return plan.read(plan.run(room))
 
 
+def buckets_of(agreement: Agreement, people: Sequence[Person]) -> NDArray[np.int64]:
+    return agreement.hashing.buckets_of(list(zip(*people, strict=True)))
+
+
 def linked(agreement: Agreement, tables: Tables) -> LinkEstimate:
     return estimates.estimate(
-        sketch(agreement, "left", tables.left, tables.left_codes),
-        sketch(agreement, "right", tables.right, tables.right_codes),
+        sketch(agreement, "left", buckets_of(agreement, tables.left), tables.left_codes),
+        sketch(agreement, "right", buckets_of(agreement, tables.right), tables.right_codes),
     )
+
+
+def random_buckets(runs: int) -> None:
+    """How often the interval covers where every person has a bucket at random, so that its formula is all that is tried."""
+    agreement, both = agreed(Fraction(1), attributes=False), RECORDS // 2
+    covered = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        buckets = rng.integers(0, agreement.hashing.buckets, 2 * RECORDS - both)
+        none = np.zeros(RECORDS, dtype=np.int64)
+        made = estimates.estimate(
+            sketch(agreement, "left", buckets[:RECORDS], none),
+            sketch(agreement, "right", buckets[RECORDS - both :], none),
+        )
+        covered += made.both.low <= both <= made.both.high
+    print(f"the interval covers in {covered / runs:.1%} of {runs:,} runs with random buckets")
 
 
 CONDITIONS = (
@@ -300,16 +323,35 @@ def times() -> None:
     start = time.process_time()
     agreement.hashing.buckets_of(columns)
     hashed = time.process_time()
-    sketch(agreement, "left", tables.left, tables.left_codes)
     print(f"hashing {RECORDS:,} records: {hashed - start:.2f} s of the processor")
+    sketch(agreement, "left", buckets_of(agreement, tables.left), tables.left_codes)
     print(f"a whole sketch of them: {time.process_time() - hashed:.2f} s")
+
+
+def write_files(folder: Path) -> None:
+    """Writes left.csv and right.csv with a description beside each; half of the persons are in both."""
+    tables = make(np.random.default_rng(0), records=RECORDS, overlap=0.5, typos=0.0)
+    sides = (
+        ("left", "tenure", tables.left, tables.left_codes),
+        ("right", "finished", tables.right, tables.right_codes),
+    )
+    for side, column, people, codes in sides:
+        frame = pd.DataFrame(people, columns=list(TEXTS))
+        frame[column] = np.where(codes == 1, "true", "false")
+        frame.to_csv(folder / f"{side}.csv", index=False)
+        document = json.dumps(described(column).to_json(), indent=1)
+        (folder / f"{side}.domain.json").write_text(document)
 
 
 if __name__ == "__main__":
     mode = sys.argv[1] if len(sys.argv) > 1 else "100"
     if mode == "join":
         across_the_join(int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+    elif mode == "random":
+        random_buckets(int(sys.argv[2]) if len(sys.argv) > 2 else 1000)
     elif mode == "time":
         times()
+    elif mode == "files":
+        write_files(Path(sys.argv[2]))
     else:
         coverage(int(mode))
