@@ -29,7 +29,7 @@ from synth_engine.linking.hashing import Hashing
 from synth_engine.linking.sketch import SketchPlan
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import Pure
-from synth_engine.privacy.unit import PrivacyUnit, Relation
+from synth_engine.privacy.unit import PrivacyUnit, Relation, Spelling
 from synth_engine.verifier import standalone
 from tests import links
 from tests.privacy import exact
@@ -91,11 +91,14 @@ def test_every_record_is_counted(tmp_path: Path) -> None:
 def test_a_person_with_a_column_moves_one_cell_however_many_rows_are_theirs(
     tmp_path: Path,
 ) -> None:
-    agreement = links.link(unit=PrivacyUnit(max_records=1, column="person"))
+    unit = PrivacyUnit(max_records=1, column="person", spelling=Spelling.CASEFOLD)
+    agreement = links.link(unit=unit)
     others = [(*row, index) for index, row in enumerate(PEOPLE)]
     before = records(tmp_path / "left.csv", agreement, others, unit=True)
     for rows in range(1, 4):
-        mine = [(*row, " new ") for row in PEOPLE[:rows]]
+        mine = [
+            (*row, (" new ", "NEW", "New")[index]) for index, row in enumerate(PEOPLE[:rows])
+        ]
         after = records(tmp_path / "left.csv", agreement, [*others, *mine], unit=True)
         assert moved(before, after) == 1
 
