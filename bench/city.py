@@ -5,7 +5,7 @@
 1. The commutes of examples/commutes as pairs of census blocks, by the points of examples/city/blocks.csv.gz; their description,
    with the public number of jobs of each block, is written beside them.
 2. A release of commutes (`on-the-map`, epsilon 8, delta 1e-6) and one of Adult (`auto`, epsilon 2, delta 1e-9), with receipts.
-3. `city check`, `city build` and both exports of examples/city/city.yaml, into build/city.
+3. `city check`, `city build` with both exports, and `city verify` of examples/city/city.yaml, into build/city.
 
 Each step is a command, printed with its seconds of the clock and of the processor. --again: take the releases that are there.
 Ends with status 1 if a key does not resolve or a total is missed.
@@ -23,10 +23,17 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import yaml
+from scipy.stats import ks_2samp
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from synth_engine.cities.geography import EARTH_KILOMETRES  # noqa: E402
+from synth_engine.kinds.derived import on_sphere  # noqa: E402
+
 OUT = ROOT / "build" / "city"
 CITY = ROOT / "examples" / "city" / "city.yaml"
 POPULATION = 100_000
@@ -60,19 +67,21 @@ def main(arguments: list[str]) -> int:
     for name in ("database", "matsim", "populationsim"):
         shutil.rmtree(OUT / name, ignore_errors=True)
     run("city", "check", str(specification), quiet=True)
-    run("city", "build", str(specification), "--seed", "1", "--out", str(OUT / "database"))
-    for form in ("matsim", "populationsim"):
-        run(
-            "city",
-            "export",
-            str(specification),
-            "--seed",
-            "1",
-            "--form",
-            form,
-            "--out",
-            str(OUT / form),
-        )
+    exports = [
+        part for form in ("matsim", "populationsim") for part in (f"--{form}", str(OUT / form))
+    ]
+    run(
+        "city",
+        "build",
+        str(specification),
+        "--seed",
+        "1",
+        "--out",
+        str(OUT / "database"),
+        *exports,
+    )
+    given = [str(OUT / f"{name}.receipt.json") for name in ("commutes", "adults")]
+    run("city", "verify", str(OUT / "database"), *given, quiet=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"all: {time.perf_counter() - started:.0f} s of the clock, {used.ru_utime + used.ru_stime:.0f} s of the "
@@ -189,10 +198,44 @@ def report() -> int:
     print(
         f"jobs of a town: at most {farthest:.2f} from its public share; {commutes:,} commutes of {mean:.2f} km on average"
     )
+    compare()
     for one in receipt["sources"]:
         if one["receipt"] is not None:
             print(f"{one['source']}: {one['guarantee']['sentence']} Receipt {one['receipt']}")
     return int(broken > 0 or people != receipt["population"] or farthest >= 1)
+
+
+def compare() -> None:
+    """Prints how near the commutes of the city are to the public ones that the release was made of."""
+    tables = {
+        name: pd.read_parquet(OUT / "database" / f"{name}.parquet")
+        for name in ("areas", "households", "persons", "jobs", "commutes")
+    }
+    towns = tables["areas"].set_index("block")["town"]
+    persons = tables["persons"].merge(tables["households"][["household_id", "block"]])
+    city = tables["commutes"].merge(persons[["person_id", "household_id", "block"]])
+    city = city.merge(tables["jobs"], on="job_id", suffixes=("_home", "_work"))
+    real = pd.read_parquet(ROOT / "examples" / "commutes" / "commutes.parquet")
+    ends = [
+        on_sphere(real[f"{end}_latitude"].to_numpy(), real[f"{end}_longitude"].to_numpy())
+        for end in ("home", "work")
+    ]
+    kilometres = 2 * np.arcsin(np.linalg.norm(ends[0] - ends[1], axis=1) / 2) * EARTH_KILOMETRES
+    flows = pd.crosstab(city["block_home"].map(towns), city["block_work"].map(towns))
+    real_flows = pd.crosstab(real["home_town"], real["work_town"])
+    flows = flows.reindex(
+        index=real_flows.index, columns=real_flows.columns, fill_value=0
+    ).to_numpy()
+    distance = 0.5 * np.abs(flows / flows.sum() - real_flows.to_numpy() / len(real)).sum()
+    print(
+        f"commutes of the table: {kilometres.mean():.2f} km on average; Kolmogorov-Smirnov distance "
+        f"{ks_2samp(kilometres, city['kilometres']).statistic:.4f}; total variation of flows between towns {distance:.3f}"
+    )
+    together = city.groupby("household_id")["block_work"].agg(["size", "nunique"])
+    two = together[together["size"] == 2]
+    print(
+        f"of {len(two):,} households with two at work, {(two['nunique'] == 1).mean():.2%} have both in one block"
+    )
 
 
 if __name__ == "__main__":

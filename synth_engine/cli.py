@@ -350,6 +350,13 @@ def _city_commands(commands_of_tables: Any) -> None:
         required=True,
         help="a new folder, .zip, .sqlite or .db",
     )
+    for form in ("matsim", "populationsim"):
+        building.add_argument(
+            f"--{form}",
+            metavar="FOLDER",
+            type=Path,
+            help="a new folder for what export writes, without generating twice",
+        )
     verifying = command(
         "verify",
         commands.verify_city,

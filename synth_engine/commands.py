@@ -824,9 +824,9 @@ def check_city(options: argparse.Namespace) -> None:
 
 
 def build_city(options: argparse.Namespace) -> None:
-    """Generates a city and writes its tables and its receipt: post-processing, which costs nothing."""
+    """Generates a city and writes its tables, its receipt and exports: post-processing, which costs nothing."""
     from synth_engine import outputs
-    from synth_engine.cities import building, files, receipt
+    from synth_engine.cities import building, exports, files, receipt
     from synth_engine.cities import city as cities
     from synth_engine.relational import files as databases
 
@@ -836,8 +836,13 @@ def build_city(options: argparse.Namespace) -> None:
         inputs=(options.city, options.before),
         overwrite=options.overwrite,
     )
+    folders = {form: getattr(options, form) for form in exports.FORMS if getattr(options, form)}
+    for folder in folders.values():
+        _require_new_folder(folder)
     before = None if options.before is None else _read_json(options.before, name="receipt")
     city = cities.load(options.city)
+    if folders:
+        exports.require(city)
     seed = options.seed or city.spec.seed or secrets.token_hex(16)
     built = building.build(city, seed=seed, progress=_progress())
     document = receipt.build(built)
@@ -845,6 +850,8 @@ def build_city(options: argparse.Namespace) -> None:
     files.write(built, document, options.out, overwrite=options.overwrite)
     if options.receipt is not None:
         _write_json(options.receipt, document, overwrite=options.overwrite)
+    for form, folder in folders.items():
+        exports.write(built, document, folder, form=form)
     for note in built.notes:
         sys.stderr.write(
             f"note: table {note['table']!r}: {note['rows']:,} rows: {note['note']}\n"
@@ -852,6 +859,13 @@ def build_city(options: argparse.Namespace) -> None:
     for what, tables in changes.items():
         if tables:
             sys.stdout.write(f"{what}: {', '.join(tables)}\n")
+
+
+def _require_new_folder(path: Path) -> None:
+    if path.suffix or path.exists() or not path.parent.is_dir():
+        raise InputError(
+            "an export needs a new folder", repair="name a folder that is not there yet"
+        )
 
 
 def verify_city(options: argparse.Namespace) -> None:
@@ -869,10 +883,7 @@ def export_city(options: argparse.Namespace) -> None:
     from synth_engine.cities import building, exports, receipt
     from synth_engine.cities import city as cities
 
-    if options.out.suffix or options.out.exists():
-        raise InputError(
-            "the output is no new folder", repair="name a folder that is not there yet"
-        )
+    _require_new_folder(options.out)
     city = cities.load(options.city)
     exports.require(city)
     seed = options.seed or city.spec.seed or secrets.token_hex(16)

@@ -11,6 +11,7 @@ from synth_engine.cities.travellers import require as require
 from synth_engine.strict_json import JsonObject
 
 Form = Literal["matsim", "populationsim"]
+FORMS: tuple[Form, ...] = ("matsim", "populationsim")
 
 
 def write(built: BuiltCity, document: JsonObject, path: Path, *, form: Form) -> None:

@@ -447,6 +447,13 @@ def test_files(sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     build = ["city", "build", path, "--seed", "1"]
     assert main([*build, "--out", str(tmp_path / "folder")]) == 0
     stored = tmp_path / "folder" / "city.receipt.json"
+    exports = ["--matsim", str(tmp_path / "m"), "--populationsim", str(tmp_path / "p")]
+    assert main([*build, "--out", str(tmp_path / "d.db"), *exports]) == 0
+    for folder in ("m", "p"):
+        written_again = (tmp_path / folder / "city.receipt.json").read_bytes()
+        assert written_again == stored.read_bytes()
+    assert main([*build, "--out", str(tmp_path / "e.db"), *exports]) == 2
+    assert not (tmp_path / "e.db").exists()
     assert main([*build, "--out", str(tmp_path / "c.zip"), "--before", str(stored)]) == 0
     assert "unchanged: " in capsys.readouterr().out
     assert (
