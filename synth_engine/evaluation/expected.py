@@ -20,7 +20,7 @@ from synth_engine.domain import Attribute, Domain, ScaleBins
 from synth_engine.evaluation import column_shapes
 from synth_engine.evaluation.column_shapes import ColumnShape
 from synth_engine.evaluation.figure_origins import ExpectedRange, ModelFigure
-from synth_engine.inference import oneway, scale_tree
+from synth_engine.inference import allocation, oneway, scale_tree
 from synth_engine.measurement.noise import Noise, NoiseLaw
 from synth_engine.models.model import Model, generator
 from synth_engine.privacy.receipt import CallDocument
@@ -79,6 +79,17 @@ def expected_columns(
         asked = [call for call in calls if _asks(call, attribute.name)]
         columns.append(_column(attribute, tables, asked))
     return columns
+
+
+def expected_distance(model: Model, calls: Sequence[CallDocument], column: str) -> float | None:
+    """The expected total variation distance of a column from the real one, by the noise of the tables that count it with all codes;
+    what makes noise smaller afterwards is left out. None where no such table was asked for."""
+    attribute = model.domain.attribute(column)
+    counts = model_counts(model, attribute)
+    deviation = _deviation([c for c in calls if _asks(c, column)], attribute, model.domain)
+    if counts is None or deviation is None or not counts.sum():
+        return None
+    return min(1.0, allocation.histogram_error(counts, deviation) / (2 * float(counts.sum())))
 
 
 def _asks(call: CallDocument, name: str) -> bool:

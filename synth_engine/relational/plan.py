@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from statistics import fmean
 from typing import ClassVar
 
 from synth_engine.domain import Attribute, Domain
@@ -33,11 +34,15 @@ from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 
 MECHANISM = "relational"
-_NOISE = Fraction(13, 10)
+_NOISE = Fraction(5, 4)
 """Noise in the columns of each table, as a multiple of what it would be if this table were released alone with the whole budget."""
+_OF_ROOT = Fraction(5, 4)
+"""Factor on what the columns of the root get: they are in the joins with every table below it."""
 _LEAST_FOR_JOINS = Fraction(1, 10)
 """Of the budget, for scores, pairs and triples of all views; what columns do not need goes there as well. Where they would need more than what
 this leaves, as with many tables, noise in all of them is by one factor larger."""
+_MOST_COLUMNS = Fraction(23, 25)
+"""Of the part of a view: for its single columns at most, so that scores and tables have theirs."""
 _PAIRS_COLUMNS = Fraction(1, 5)
 """Of the part of a view of pairs of siblings: for its single columns, all of which are known from the view of the table."""
 _KNOWN_FACTOR = 0.03
@@ -87,6 +92,11 @@ class ViewPlan(AutoPlan):
         if attribute.name in self._known:
             return weight * _KNOWN_FACTOR
         return weight * _NUMBERS_FACTOR if is_number(attribute.name) else weight
+
+    def typical_noise(self, columns: Sequence[str]) -> float:
+        """The standard deviation of the noise of one count, in records, on average over these columns."""
+        noises = self.column_noises()
+        return fmean(math.sqrt(noises[name].variance) for name in columns)
 
     def columns_share(self) -> Fraction:
         share = super().columns_share()
@@ -176,6 +186,7 @@ class DatabasePlan:
                     "max_rows_of_a_unit": view.domain.unit.max_records,
                     "part_of_budget": round(float(plan.loss.amount / self.cap.amount), 4),
                     "epsilon_alone": float(plan.epsilon),
+                    "noise_of_a_count": round(plan.typical_noise(view.own), 1),
                     "columns": list(view.own),
                     "columns_above": list(view.context),
                 }
@@ -218,7 +229,7 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
                 database,
                 view,
                 part=cap.of(cap.amount * share),
-                columns=of_columns / share if column else _PAIRS_COLUMNS,
+                columns=min(of_columns / share, _MOST_COLUMNS) if column else _PAIRS_COLUMNS,
                 whole=whole,
             )
         )
@@ -247,7 +258,8 @@ def _columns_needed(
     numbers = sum(_root(view.domain.attribute(name)) for name in view.own if is_number(name))
     # What these take is added, so that as much is left of it for the columns of the table.
     more = _KNOWN_FACTOR * known + _NUMBERS_FACTOR * numbers
-    return alone.columns_share() * Fraction(round(_PER_MILLE * (1 + more / own)), _PER_MILLE)
+    needed = alone.columns_share() * Fraction(round(_PER_MILLE * (1 + more / own)), _PER_MILLE)
+    return needed * _OF_ROOT if table.parent is None else needed
 
 
 def _root(attribute: Attribute) -> float:

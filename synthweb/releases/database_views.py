@@ -54,7 +54,7 @@ def database(request: SignedInRequest, code: str) -> HttpResponse:
             for table in described.tables
         ],
         "database": described,
-        "views": databases.views_of(release.receipt),
+        "views": databases.views_of(release),
         "most": databases.MAX_UNITS,
         "looked": chain.is_after_looking(release),
     }

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from statistics import fmean
 from typing import Any, BinaryIO
 
 import pandas as pd
@@ -19,7 +20,9 @@ from django.db import transaction
 
 from synth_engine import codec, verifier
 from synth_engine.domain.database import Database, DatabaseTable
+from synth_engine.domain.views import views
 from synth_engine.errors import SpecError
+from synth_engine.evaluation.expected import expected_distance
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
 from synth_engine.relational import files
@@ -42,7 +45,7 @@ MAX_UNITS = 1_000_000
 """Rows of the root that a download may have."""
 FORMS = {"csv": ".zip", "parquet": ".zip", "sqlite": ".sqlite"}
 """What a database can be downloaded as, and how the name of the file ends."""
-_LOOK = "look"
+_LOOK, _EXPECTED = "look", "expected_errors"
 
 
 @transaction.atomic
@@ -74,11 +77,28 @@ def publish(
         rows=model.units,
         sample_rows=model.units,
         receipt=receipt,
-        model=document | {_LOOK: dict(shown)},
+        model=document | {_LOOK: dict(shown), _EXPECTED: _expected_errors(model, receipt)},
         created_by=origin.created_by,
     )
     services.record_publication(release)
     return release
+
+
+def _expected_errors(model: DatabaseModel, receipt: Mapping[str, Any]) -> JsonObject:
+    """Of the views of tables, the mean expected error of their columns: from model and receipt alone, and so safe to show."""
+    found: JsonObject = {}
+    for view, measured in zip(views(model.database), receipt["views"], strict=True):
+        if view.kind == "pairs":
+            continue
+        columns = model.database.table(view.table).domain.names
+        errors = [
+            expected_distance(model.models[view.name], measured["calls"], column)
+            for column in columns
+        ]
+        known = [error for error in errors if error is not None]
+        if known:
+            found[view.name] = round(fmean(known), 6)
+    return found
 
 
 def is_database(release: Release) -> bool:
@@ -164,16 +184,19 @@ def plan_digest(receipt: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredView:
-    """What was counted of a database, from its receipt. max_records: of one privacy unit; calls: how many; share: of the budget."""
+    """What was counted of a database, from its receipt. max_records: of one privacy unit; calls: how many; share: of the budget;
+    expected_error: the mean of the columns of a table, as a total variation distance; None where it is not known."""
 
     name: str
     max_records: int
     calls: int
     share: float
+    expected_error: float | None
 
 
-def views_of(receipt: Mapping[str, Any]) -> list[MeasuredView]:
+def views_of(release: Release) -> list[MeasuredView]:
     """The views that a release measured, with their parts of the budget."""
+    receipt, expected = release.receipt, release.model.get(_EXPECTED, {})
     caps = [Fraction(next(iter(each["plan"]["cap"].values()))) for each in receipt["views"]]
     return [
         MeasuredView(
@@ -181,6 +204,7 @@ def views_of(receipt: Mapping[str, Any]) -> list[MeasuredView]:
             max_records=each["unit"]["max_records"],
             calls=len(each["calls"]),
             share=float(cap / sum(caps)),
+            expected_error=expected.get(each["mechanism"]["parameters"]["view"]),
         )
         for each, cap in zip(receipt["views"], caps, strict=True)
     ]

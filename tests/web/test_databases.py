@@ -101,7 +101,11 @@ def test_the_whole_path_from_files_to_a_shared_database(
     new = reverse("runs:new-database", args=[root.code])
     asked = {"epsilon": "2", "delta": "1e-9", "request_key": "once", "name": "Homes"}
     priced = client.post(new, asked)
-    assert "people:pairs" in priced.text and not SynthesisRun.objects.exists()
+    assert (
+        "people:pairs" in priced.text
+        and "in records" in priced.text
+        and not SynthesisRun.objects.exists()
+    )
     digest = priced.context["price"].digest
     answer = client.post(new, asked | {"confirmed": digest})
     run = SynthesisRun.objects.get()
@@ -118,6 +122,9 @@ def test_the_whole_path_from_files_to_a_shared_database(
     client.force_login(cast.analyst)
     look = client.get(reverse("releases:release", args=[release.code]), follow=True)
     assert look.status_code == 200 and "trips" in look.text
+    errors = {view.name: view.expected_error for view in look.context["views"]}
+    assert errors.pop("people:pairs") is errors.pop("trips:pairs") is None
+    assert all(0 < error < 1 for error in errors.values())
     for form in ("csv", "parquet", "sqlite"):
         file = client.get(reverse("releases:database-download", args=[release.code, form]))
         content = b"".join(file.streaming_content)
