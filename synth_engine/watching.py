@@ -1,8 +1,8 @@
-"""How far a computation is, told from inside it to whoever shows it.
+"""How far a computation is, reported from inside it to whoever shows it.
 
 A caller that shows progress computes within `watched`. A long loop wraps its items in `each`, and a computation of unequal parts
-each of them in `part`. They may be nested: the inner one divides the share of the outer one. What is told is the share of the
-steps that are done, which depends on their number alone and never on a value of a table. Where nobody watches, nothing is told.
+each of them in `part`. They may be nested: the inner one divides the share of the outer one. What is reported is the share of the
+steps that are done, which depends on their number alone and never on a value of a table. Where nobody watches, nothing is reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class _Watch:
-    """Who is told, and the share of the whole at which the present part begins and ends."""
+    """Who is notified, and the share of the whole at which the present part begins and ends."""
 
     tell: Callable[[float], None]
     first: float

@@ -85,7 +85,7 @@ class DatabaseTable:
             if column in described:
                 raise self.error(
                     "a key is described as a column too",
-                    repair="leave keys out of the described columns: they are made anew",
+                    repair="leave keys out of the described columns: they are generated",
                     column=column,
                 )
         if self.order is not None and self.order not in self.domain.names:

@@ -22,13 +22,15 @@ _ALARMS: dict[str, Literal["caution", "damaged"]] = {
 
 @dataclass(frozen=True)
 class CardTable:
-    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export."""
+    """`numeric` says, column by column, which are aligned as numbers; `more` how many rows were left to the export; `labels`
+    whether the first column has names of measures, not names and values of the table that is compared."""
 
     caption: str
     head: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: list[tuple[str, ...]]
     more: int = 0
+    labels: bool = False
 
     @property
     def columns(self) -> list[tuple[str, bool]]:

@@ -111,7 +111,8 @@ def _measures(entry: Json) -> CardTable:
     rows = [
         (side.capitalize(), *(entry["texts"][name][side] for name in _HEADS)) for side in _SIDES
     ]
-    return make_table(f"Values of {entry['name']}", ("", *_SHORT_HEADS), rows)
+    table = make_table(f"Values of {entry['name']}", ("", *_SHORT_HEADS), rows)
+    return replace(table, labels=True)
 
 
 def _details(entry: Json) -> CardTable:
@@ -138,7 +139,7 @@ def _details(entry: Json) -> CardTable:
         for top in entry["top"]
     ]
     caption = f"All measures of {entry['name']}"
-    return make_table(caption, ("", "Real", "Synthetic"), rows)
+    return replace(make_table(caption, ("", "Real", "Synthetic"), rows), labels=True)
 
 
 def overview_card(report: Report) -> Card | None:

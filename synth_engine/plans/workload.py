@@ -213,7 +213,7 @@ def _modelled(name: str, domain: Domain, *, where: str) -> Attribute:
         )
     if not attribute.size:
         raise SpecError(
-            f"{where} names an identifier, which is made anew and never measured",
+            f"{where} names an identifier, which is generated and never measured",
             repair="choose another column",
             column=name,
         )

@@ -125,7 +125,7 @@ def identity_of(claims: Mapping[str, Any]) -> Identity:
 
 
 def forget_configuration() -> None:
-    """Read the settings, and what the provider says of itself, anew."""
+    """Read the settings, and what the provider says of itself, again."""
     _client.cache_clear()
 
 
@@ -182,9 +182,9 @@ def _confirmed(
     if not isinstance(user, User) or user.identity != identity.key or not fresh:
         raise NotSignedIn(
             _(
-                "The identity provider did not ask you anew, or you signed in there as somebody else."
+                "The identity provider did not ask you again, or you signed in there as somebody else."
             ),
-            because="not confirmed anew by the identity provider",
+            because="not confirmed again by the identity provider",
         )
     sessions.prove(request.session)
     services.confirmed(user=user, address=throttle.address_of(request))

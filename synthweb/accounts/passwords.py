@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.utils.translation import gettext
 
 from synthweb.accounts import services
 from synthweb.accounts.models import User
@@ -18,7 +19,9 @@ class RevokesTokens:
         """Every password will do."""
 
     def get_help_text(self) -> str:
-        return "A new password revokes your API tokens and signs you out everywhere else."
+        return gettext(
+            "A new password revokes your API tokens and signs you out everywhere else."
+        )
 
     def password_changed(
         self,

@@ -71,9 +71,11 @@ SENTENCES = {
         "took points or partitions of a reference table into the draft of a description"
     ),
     "reference.deleted": _("deleted a reference table"),
-    PREVIEW: "looked at real rows: first rows and suggestions, in a sitting of up to half an hour",
+    PREVIEW: _(
+        "looked at real rows: first rows and suggestions, in a sitting of up to half an hour"
+    ),
     "report.requested": _("asked for a comparison with the real table"),
-    REPORT: "looked at a comparison with the real table",
+    REPORT: _("looked at a comparison with the real table"),
     # budget
     "budget.requested": _("asked for privacy budget"),
     "budget.approved": _("approved privacy budget, for which a second custodian is needed"),

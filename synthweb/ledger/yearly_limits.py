@@ -8,7 +8,7 @@ once it ends, without a movement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -58,10 +58,11 @@ def taken_this_year(account: BudgetAccount) -> int:
 
 @dataclass(frozen=True)
 class EarmarkBalance:
-    """An earmark that has not ended, and what is left of it."""
+    """An earmark that has not ended. left: what a run may hold of it; held: what runs that are not over hold."""
 
     earmark: Earmark
     left: Amount
+    held: Amount
 
     @property
     def is_usable(self) -> bool:
@@ -81,22 +82,30 @@ def open_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
     )
     how_ended = dict(ends.values_list("run_code", "kind"))
     return [
-        EarmarkBalance(
-            earmark,
-            _left(earmark, [each for each in uses if each.earmark_id == earmark.pk], how_ended),
-        )
+        _balance(earmark, [each for each in uses if each.earmark_id == earmark.pk], how_ended)
         for earmark in earmarks
     ]
 
 
-def _left(earmark: Earmark, uses: list[EarmarkUse], how_ended: Mapping[str, str]) -> Amount:
+def _balance(
+    earmark: Earmark, uses: list[EarmarkUse], how_ended: Mapping[str, str]
+) -> EarmarkBalance:
     """how_ended: the kind of the last entry of each run that no longer holds its price."""
+    held = [use for use in uses if use.run_code not in how_ended]
+    return EarmarkBalance(earmark, _left(earmark, uses, how_ended), _sum_of(held))
+
+
+def _left(earmark: Earmark, uses: list[EarmarkUse], how_ended: Mapping[str, str]) -> Amount:
     if earmark.use == Earmark.Use.RELEASE and any(
         how_ended.get(use.run_code) == Kind.CHARGE for use in uses
     ):
         return Amount()  # its one release is made: what it left is free
     counted = [use for use in uses if how_ended.get(use.run_code) != Kind.RELEASE]
-    return selectors.amount_of(earmark) - sum(map(selectors.amount_of, counted), start=Amount())
+    return selectors.amount_of(earmark) - _sum_of(counted)
+
+
+def _sum_of(uses: Iterable[EarmarkUse]) -> Amount:
+    return sum(map(selectors.amount_of, uses), start=Amount())
 
 
 def usable_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
@@ -107,6 +116,12 @@ def usable_earmarks(account: BudgetAccount) -> list[EarmarkBalance]:
 def earmarked(account: BudgetAccount) -> Amount:
     """All that is set aside and not used yet."""
     return sum((each.left for each in open_earmarks(account)), start=Amount())
+
+
+def usable_earmark(account: BudgetAccount, code: str) -> EarmarkBalance | None:
+    """The one of this code, if a run may name it."""
+    usable = {each.earmark.code: each for each in usable_earmarks(account)}
+    return usable.get(codes.of_text(code))
 
 
 def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earmark | None:
@@ -140,8 +155,7 @@ def require(account: BudgetAccount, price: Amount, *, earmark: str = "") -> Earm
 
 
 def _require_of(account: BudgetAccount, price: Amount, *, code: str) -> Earmark:
-    usable = {each.earmark.code: each for each in usable_earmarks(account)}
-    chosen = usable.get(codes.of_text(code))
+    chosen = usable_earmark(account, code)
     if chosen is None:
         raise Earmarked(
             "There is no such part of the budget, or nothing of it is left",

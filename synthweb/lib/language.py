@@ -16,10 +16,13 @@ from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 
+from synthweb.lib import sentences
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 DECIMAL_POINT = re.compile(r"(?<=[0-9])\.(?=[0-9])")
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+ENGLISH = "en"  # of all messages
 REST = "/api/v1/"
 COMMA_LANGUAGES = frozenset({"de"})  # write 0,5 for 0.5
 
@@ -53,9 +56,14 @@ def in_english(function: Callable[Arguments, Result]) -> Callable[Arguments, Res
 
 
 def translated(text: str) -> str:
-    """A title or an explanation of the engine, or one that is marked in Python, in the language of the page; a text that is
-    not in the catalogue stays."""
-    return translation.gettext(text) if text else ""
+    """A title or an explanation of the engine, or one that is marked in Python, in the language of the page, also with numbers in it
+    (`sentences`); a text that is not in the catalogue stays."""
+    if not text or translation.get_language() in (None, ENGLISH):
+        return text
+    message = translation.gettext(text)
+    if message != text:
+        return message
+    return sentences.translated_sentence(text, message=translated, number=written_number)
 
 
 def written_number(text: str) -> str:

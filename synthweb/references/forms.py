@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.errors import TableError
@@ -47,10 +48,12 @@ class FileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,.gz"}),
-        help_text=_(
-            "CSV in UTF-8, plain or packed with gzip, at most %(megabytes)s MB as uploaded. Files of LODES (…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are."
-        )
-        % {"megabytes": MOST_BYTES // 2**20},
+        help_text=format_lazy(
+            _(
+                "CSV in UTF-8, plain or packed with gzip, at most {megabytes} MB as uploaded. Files of LODES (…_xwalk.csv.gz, …_od_main_….csv.gz) are read as they are."
+            ),
+            megabytes=MOST_BYTES // 2**20,
+        ),
         error_messages={
             "required": f"No file came in: choose a CSV of at most {MOST_BYTES // 2**20} MB."
         },
@@ -86,10 +89,12 @@ class FileForm(forms.Form):
     )
     word = forms.CharField(
         max_length=20,
-        label=_(
-            "Type the word “%(word)s” to say that anybody may read this file, and that it holds nothing of a table that you protect"
-        )
-        % {"word": WORD},
+        label=format_lazy(
+            _(
+                "Type the word “{word}” to say that anybody may read this file, and that it holds nothing of a table that you protect"
+            ),
+            word=WORD,
+        ),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

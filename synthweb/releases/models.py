@@ -239,7 +239,7 @@ class Edition(models.Model):
 
 
 class Sample(models.Model):
-    """One table drawn from a release: a seed and a number of rows; the table itself is drawn anew at each download.
+    """One table drawn from a release: a seed and a number of rows; the table itself is generated at each download.
     Unless its requester gave a seed, it is the one that this person has for this release: asking again for as many rows
     gives the same table. The seed is shown to its requester alone; the commitment to it stands in the sample's receipt."""
 

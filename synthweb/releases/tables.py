@@ -1,6 +1,6 @@
 """Samples as files: CSV, Parquet, and the dictionary that says what the columns mean.
 
-A table is drawn anew at each download and never stored: the same release, rows and seed give the same bytes. Values
+A table is generated at each download and never stored: the same release, rows and seed give the same bytes. Values
 stand in memory a block at a time, so that ten million rows do not need ten million rows of memory.
 """
 

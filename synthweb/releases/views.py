@@ -76,6 +76,7 @@ def index(request: SignedInRequest) -> HttpResponse:
 
 @login_required
 @require_GET
+@gzip_page  # as of a look
 def side_by_side(request: SignedInRequest) -> HttpResponse:
     """Two to four releases that this person may draw from, one line a column, from stored documents of models alone."""
     page = beside.page_of(request.user, request.GET)
@@ -109,6 +110,7 @@ def release(request: SignedInRequest, code: str) -> HttpResponse:
 
 @login_required
 @require_GET
+@gzip_page  # thousands of synthetic cells; a token of a form is masked by another number in each answer
 def look(request: SignedInRequest, code: str) -> HttpResponse:
     """A hundred synthetic rows and what is in each column: the first page for everybody who may draw samples."""
     release = selectors.release_for(request.user, code, Need.SAMPLE, tables="any")

@@ -15,7 +15,9 @@ from synth_engine.errors import InputError, PrivacyError
 from synth_engine.evaluation import cell_sizes
 from synth_engine.inference.error_forecast import ErrorForecast
 from synthweb.ledger import selectors as ledger
-from synthweb.ledger.amounts import ATTO, Shortfall
+from synthweb.ledger import yearly_limits
+from synthweb.ledger.amounts import ATTO, Amount, Shortfall
+from synthweb.ledger.errors import Earmarked, YearlyLimitReached
 from synthweb.ledger.models import Rule
 from synthweb.ledger.proposals import DELTA_OF_A_RELEASE
 from synthweb.lib import guarantee
@@ -60,17 +62,22 @@ class ErrorLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One currency of the account: what the ledger's bar shows before and after."""
+    """One currency of what pays: what the ledger's bar shows before and after. set_aside: what this run may not take of it."""
 
     unit: str
     cap: int
     held: int
     charged: int
     planned: int
+    set_aside: int = 0
 
     @property
     def free(self) -> int:
-        return self.cap - self.held - self.charged
+        return self.cap - self.held - self.charged - self.set_aside
+
+    @property
+    def free_after(self) -> int:
+        return max(0, self.free - self.planned)
 
     @property
     def fits(self) -> bool:
@@ -88,7 +95,7 @@ class Bar:
     @property
     def whole(self) -> int:
         """The width of its bar: the cap, or more where the plan goes beyond it."""
-        return max(self.cap, self.held + self.charged + self.planned)
+        return max(self.cap, self.held + self.charged + self.set_aside + self.planned)
 
     @property
     def within(self) -> int:
@@ -120,11 +127,14 @@ class Bands:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Everything on the right of the new-release page."""
+    """Everything on the right of the new-release page. paid_from: the purpose of the part of the budget that pays, empty: what is
+    free. refusal: why the ledger would not hold the price, empty where it would."""
 
     sentence: str
     meaning: str
     bars: tuple[Bar, ...]
+    paid_from: str
+    refusal: str
     lines: tuple[ErrorLine, ...]
     mean_distance: float
     rows: int
@@ -150,7 +160,7 @@ class Estimate:
 
     @property
     def affordable(self) -> bool:
-        return all(bar.fits for bar in self.bars)
+        return not self.refusal and all(bar.fits for bar in self.bars)
 
     @property
     def lacking(self) -> tuple[Shortfall, ...]:
@@ -181,6 +191,8 @@ def estimate(proposal: Proposal, *, hasty: bool = False) -> Estimate:
             unit=proposal.plan.domain.unit,
         ),
         bars=bars_of(proposal),
+        paid_from=_paid_from(proposal),
+        refusal=_refusal(proposal),
         lines=_lines(error.attributes),
         mean_distance=error.mean,
         rows=rows,
@@ -265,20 +277,44 @@ def takes_large_share(bars: Iterable[Bar]) -> bool:
 
 
 def bars_of(proposal: Proposal | DatabaseProposal) -> tuple[Bar, ...]:
-    """The currencies of the account, before and after."""
-    balance = ledger.balance(proposal.account)
-    units = ("rho",) if proposal.account.rule == Rule.ZCDP else ("epsilon", "delta")
+    """The currencies of what pays, before and after: the part of the account that the proposal names, else the account
+    without all that is set aside."""
+    account, price = proposal.account, proposal.price
+    chosen = yearly_limits.usable_earmark(account, proposal.facts.earmark)
+    if chosen is None:
+        balance = ledger.balance(account)
+        cap, held, charged = balance.cap, balance.held, balance.charged
+        set_aside = yearly_limits.earmarked(account)
+    else:
+        cap, held = ledger.amount_of(chosen.earmark), chosen.held
+        charged = cap - held - chosen.left
+        set_aside = Amount()
     bars = [
         Bar(
             unit=unit,
-            cap=getattr(balance.cap, unit),
-            held=getattr(balance.held, unit),
-            charged=getattr(balance.charged, unit),
-            planned=getattr(proposal.price, unit),
+            cap=getattr(cap, unit),
+            held=getattr(held, unit),
+            charged=getattr(charged, unit),
+            planned=getattr(price, unit),
+            set_aside=getattr(set_aside, unit),
         )
-        for unit in units
+        for unit in ledger.counted(account.rule)
     ]
     return tuple(bar for bar in bars if bar.unit != "delta" or bar.planned or bar.cap)
+
+
+def _paid_from(proposal: Proposal) -> str:
+    chosen = yearly_limits.usable_earmark(proposal.account, proposal.facts.earmark)
+    return "" if chosen is None else chosen.earmark.purpose
+
+
+def _refusal(proposal: Proposal) -> str:
+    """What the ledger would say besides that the cap is too small: the same rule as of a hold, which asks again under a lock."""
+    try:
+        yearly_limits.require(proposal.account, proposal.price, earmark=proposal.facts.earmark)
+    except (Earmarked, YearlyLimitReached) as error:
+        return str(error)
+    return ""
 
 
 def _lines(errors: Mapping[str, float]) -> tuple[ErrorLine, ...]:

@@ -117,7 +117,7 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
             "this dataset has no confirmed description",
             repair="describe its columns and confirm",
         )
-    account = BudgetAccount.objects.filter(coverages__dataset=dataset).first()
+    account = account_of(dataset)
     if (root := selectors.root_above(dataset)) is not None:
         raise errors.NotReady(
             f"this is a table of the database of {root.name}",
@@ -128,6 +128,11 @@ def basis(dataset: Dataset) -> tuple[DomainVersion, BudgetAccount]:
             "this dataset has no privacy budget", repair="ask a custodian for one"
         )
     return version, account
+
+
+def account_of(dataset: Dataset) -> BudgetAccount | None:
+    """The account that pays for its runs; None without one."""
+    return BudgetAccount.objects.filter(coverages__dataset=dataset).first()
 
 
 def described(dataset: Dataset) -> Domain | None:

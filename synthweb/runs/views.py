@@ -130,6 +130,12 @@ def _brought(request: SignedInRequest) -> tuple[dict[str, Any], str]:
         return {}, error.text
 
 
+def _earmarks(dataset: Dataset) -> list[yearly_limits.EarmarkBalance]:
+    """The parts of the budget of a dataset that its runs may name; none where it has no budget."""
+    account = planning.account_of(dataset)
+    return [] if account is None else yearly_limits.usable_earmarks(account)
+
+
 @login_required
 @require_POST
 def preview(request: SignedInRequest, code: str) -> HttpResponse:
@@ -139,6 +145,7 @@ def preview(request: SignedInRequest, code: str) -> HttpResponse:
         request.POST,
         domain=planning.described(dataset),
         tables=public_tables.offered(request.user),
+        earmarks=_earmarks(dataset),
     )
     context = {
         "form": form,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html as html_entities
 import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from html.parser import HTMLParser
 
 import pytest
 from django.apps import apps
@@ -15,6 +17,9 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 from django.utils import translation
 
+from synth_engine.evaluation import wording
+from synth_engine.privacy.receipt import Guarantee
+from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
 from synthweb.ledger.forms import AmountInput
 from synthweb.lib import language
@@ -27,6 +32,18 @@ Browser = Callable[..., Client]
 GERMAN = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}
 NOT_TRANSLATED = ("docs/", "admin/")  # guides and Django's own
 WORDS = 8  # a message of fewer words may be a name or a part of another text
+ENGLISH = re.compile(
+    r"\b(the|of|are|is|with|would|have|has|this|that|from|by|and|for|added|removed|alone)\b"
+)
+LEAST_ENGLISH = 2  # such words in a text: one alone may be part of a name
+NAMES = re.compile(
+    r"First release|Commutes of a year|Validation of First release|To publish a synthetic table\."
+)
+"""What people of the scene typed."""
+SPOKEN = ("title", "aria-label", "placeholder", "alt")
+WITHOUT_END = frozenset(
+    ["area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source"]
+)
 MOMENT = re.compile(rb"\d{4}-\d\d-\d\d[T ][0-9:.]+(Z|\+00:00)?")
 CSRF = re.compile(rb"(csrfmiddlewaretoken\" value=\"|X-CSRFToken\": \")[A-Za-z0-9]{64}")
 SIGNATURE = re.compile(rb"[A-Za-z0-9+/]{80,}={0,2}")  # of a document with a moment
@@ -198,6 +215,48 @@ def shown(html: str) -> str:
     return html_entities.unescape(re.sub(r"\s+", " ", html))
 
 
+class GermanTexts(HTMLParser):
+    """Collects the texts of a page that are to be German, each as one piece: what is marked as English, code and scripts are
+    left out."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.texts: list[str] = []
+        self._open: list[tuple[str, bool]] = []
+        self.feed(html)
+
+    @property
+    def _is_left_out(self) -> bool:
+        return any(left_out for _, left_out in self._open)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        left_out = (
+            tag in ("script", "style", "code", "pre", "option") or given.get("lang") == "en"
+        )
+        if not left_out and not self._is_left_out:
+            self.texts += [given[name] or "" for name in SPOKEN if name in given]
+        if tag not in WITHOUT_END:
+            self._open.append((tag, left_out))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if not self._is_left_out:
+            self.texts.append(re.sub(r"\s+", " ", data).strip())
+
+
+def english_texts(html: str) -> list[str]:
+    """The texts of a German page that are English by their small words."""
+    return [
+        text
+        for text in GermanTexts(html).texts
+        if len(ENGLISH.findall(NAMES.sub("", text))) >= LEAST_ENGLISH
+    ]
+
+
 def english_messages() -> list[str]:
     """Messages that are another text in German, and long enough not to be a part of something else."""
     return [
@@ -222,8 +281,9 @@ def test_a_walk_in_german_meets_no_english_message_and_no_open_placeholder(
         visited += 1
         text = shown(html)
         faults += [f"{address}: {message}" for message in messages if message in text]
+        faults += [f"{address}: {message}" for message in english_texts(html)]
         faults += [f"{address}: {found}" for found in re.findall(r"%\(\w+\)[sd]?", text)]
-    assert faults == []
+    assert not faults, "\n".join(faults)
     assert visited >= (40 if name == "steward" else 20)
 
 
@@ -232,6 +292,66 @@ def test_an_english_message_would_be_noticed() -> None:
     assert message in english_messages()
     assert message in shown(f'<a class="skip-link"\n  href="#content">\n {message}</a>')
     assert message not in shown(f'<span lang="en">{message}</span>')
+
+
+def test_an_english_text_with_numbers_would_be_noticed() -> None:
+    verdict = wording.distance_verdict(0.023, chance=0.01)["words"]
+    page = f'<p class="verdict">{verdict}</p><p lang="en">{verdict}</p><code>{verdict}</code>'
+    assert english_texts(page) == [verdict]
+    with translation.override("de"):
+        assert english_texts(f"<p>{language.translated(verdict)}</p>") == []
+        assert "2,3" in language.translated(verdict)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.0004, 0.03, 0.08, 0.5])
+@pytest.mark.parametrize("chance", [0.0, 0.02])
+def test_every_verdict_of_a_comparison_is_translated(value: float, chance: float) -> None:
+    medians = "median 39 real, 37 synthetic"
+    verdicts = [
+        wording.distance_verdict(value, chance=chance),
+        wording.distance_verdict(value, chance=chance, of="last digits"),
+        wording.value_verdict(value, chance=chance, medians=medians, median_level="same"),
+        wording.gap_verdict(value, chance=chance),
+        wording.moved_verdict(value, chance=chance, kilometres=12.5),
+        wording.group_mean_verdict(value, chance=chance),
+        wording.mean_dependence_verdict(value),
+        wording.mean_rank_verdict(value),
+        wording.dependence_verdict(real=value, synthetic=chance),
+        wording.dependence_verdict(real=chance, synthetic=value),
+        wording.rank_verdict(real=value, synthetic=-value, chance=chance),
+        wording.rank_verdict(real=value, synthetic=chance, chance=0.0),
+    ]
+    with translation.override("de"):
+        for verdict in verdicts:
+            shown = language.translated(verdict["words"])
+            assert shown != verdict["words"]
+            assert not re.search(r"\b(the|of|are|difference|records|alone)\b", shown), shown
+
+
+def test_names_and_values_in_a_sentence_stay_as_they_are() -> None:
+    with translation.override("de"):
+        assert (
+            language.translated("Mean of yes by the records")
+            == "Mittelwert von yes nach the records"
+        )
+        assert language.translated("Records with no") == "Datensätze mit no"
+        assert (
+            language.translated("k-marginal score, 3 columns") == "k-marginal-Wert, 3 Spalten"
+        )
+        assert language.translated("A name of somebody") == "A name of somebody"
+    assert language.translated("Records with no") == "Records with no"
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_every_guarantee_is_translated(relation: Relation, delta: Fraction) -> None:
+    for unit in (PrivacyUnit(), PrivacyUnit(max_records=5, column="person")):
+        claim = Guarantee(epsilon=Fraction(1), delta=delta, rho=Fraction(0), certificate="zcdp")
+        sentence = claim.sentence(relation=relation, unit=unit)
+        with translation.override("de"):
+            shown = language.translated(sentence)
+        assert "epsilon = 1" in shown
+        assert not re.search(r"\b(privacy for|one|added|replaced)\b", shown), shown
 
 
 def test_a_visitor_with_a_public_link_switches_below_its_address(db: None) -> None:

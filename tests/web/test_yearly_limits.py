@@ -21,6 +21,7 @@ from synthweb.ledger.models import (
     Rule,
     YearlyLimit,
 )
+from synthweb.runs.estimate import Bar
 from tests.web import ledger_setup as setup
 from tests.web.rest import Caller
 
@@ -330,3 +331,48 @@ def test_a_run_is_paid_from_what_was_set_aside_for_it(cast, played, browser) -> 
     again = calls.send("/runs/", wanted)
     assert again.status_code == 409
     assert again.json()["type"] == "urn:synthweb:earmarked"
+
+
+def test_the_page_prices_a_run_from_what_would_pay_for_it(cast, played, browser) -> None:
+    part = yearly_limits.earmark(
+        custodian=cast.custodian,
+        account=played.account,
+        amount=Amount(epsilon=NANO // 2, delta=NANO),
+        purpose="Project Harbour",
+        use=Earmark.Use.PROJECT,
+    )
+    client = browser(cast.steward)
+    address = reverse("runs:estimate", args=[played.dataset.code])
+    form = {"mechanism": "independent", "delta": "1e-9", "parameters_of": "independent"}
+
+    def bars(epsilon: str, earmark: str) -> tuple[list[Bar], str]:
+        page = client.post(address, form | {"epsilon": epsilon, "earmark": earmark})
+        shown = page.context["estimate"]
+        return list(shown.bars), shown.refusal
+
+    played.account.refresh_from_db()
+    free = selectors.balance(played.account).free.epsilon - NANO // 2
+    (whole, _), refusal = bars("0.25", "")
+    assert (whole.free, whole.set_aside, refusal) == (free, NANO // 2, "")
+    (named, _), refusal = bars("0.25", part.code)
+    assert (named.cap, named.free, named.set_aside, refusal) == (NANO // 2, NANO // 2, 0, "")
+    assert named.free_after == NANO // 4
+    (short, _), refusal = bars("0.75", part.code)
+    assert not short.fits
+    assert "0.5" in refusal
+    page = client.post(address, form | {"epsilon": "0.25", "earmark": part.code})
+    assert "Project Harbour" in page.content.decode()
+
+
+@pytest.mark.parametrize("left", [0, NANO // 4])
+def test_the_page_refuses_what_the_ledger_would_refuse(cast, played, browser, left) -> None:
+    taken = yearly_limits.taken_this_year(played.account)
+    yearly_limits.set_yearly_limit(
+        custodian=cast.custodian, account=played.account, most=taken + left
+    )
+    address = reverse("runs:estimate", args=[played.dataset.code])
+    form = {"mechanism": "independent", "delta": "1e-9", "parameters_of": "independent"}
+    for epsilon, fits in (("0.25", left >= NANO // 4), ("0.5", False)):
+        shown = browser(cast.steward).post(address, form | {"epsilon": epsilon})
+        assert shown.context["estimate"].affordable is fits
+        assert ("data-refusal" in shown.content.decode()) is not fits

@@ -60,7 +60,8 @@ class ReleasedTableSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     columns = serializers.ListField(child=serializers.CharField())
     keys = serializers.ListField(
-        child=serializers.CharField(), help_text="Which of the columns hold keys, made anew."
+        child=serializers.CharField(),
+        help_text="Which of the columns hold keys, which are generated.",
     )
     rows = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField(allow_null=True))

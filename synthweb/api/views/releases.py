@@ -364,7 +364,7 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
 
 
 class TableViewSet(GenericViewSet[Sample]):
-    """A sample as a file, drawn anew at every download and streamed. Each address has the one renderer of its kind."""
+    """A sample as a file, generated at every download and streamed. Each address has the one renderer of its kind."""
 
     queryset = Sample.objects.none()
     lookup_field = "code"

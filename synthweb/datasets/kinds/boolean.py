@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain import Boolean
@@ -14,7 +15,10 @@ def _boolean(typed: TypedFields) -> dict[str, object]:
 
 
 def _summary(attribute: Boolean) -> str:
-    return f"{attribute.true} or {attribute.false}"
+    return gettext("%(true)s or %(false)s") % {
+        "true": attribute.true,
+        "false": attribute.false,
+    }
 
 
 FORM = KindForm(

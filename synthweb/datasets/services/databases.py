@@ -122,7 +122,7 @@ def confirm(*, actor: User, root: Dataset) -> DatabaseVersion:
     if database.root.name != selectors.database_tables(root)[0].facts["name"]:
         raise DomainError(
             f"the root is table {database.root.name!r} by its keys, and the budget is that of another one",
-            repair="upload the tables anew, first the one whose rows are to be protected",
+            repair="upload the tables again, first the one whose rows are to be protected",
         )
     database.require_confirmed()
     before = selectors.newest_database(root)
@@ -190,7 +190,7 @@ def _require_keys(row: DatabaseTable, keys: Sequence[Any]) -> None:
 def _without_keys(
     version: DomainVersion, keys: Sequence[Any], *, is_root: bool
 ) -> Mapping[str, Any]:
-    """A confirmed description as a database has it: keys are made anew. Of tables below the root whom they protect follows from the
+    """A confirmed description as a database has it: keys are generated. Of tables below the root whom they protect follows from the
     keys, so that what their own descriptions say of it does not count."""
     document = dict(version.document)
     document["attributes"] = [

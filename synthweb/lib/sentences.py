@@ -1,0 +1,207 @@
+"""Sentences with numbers and names, which the engine and the log of runs compose in English, translated by their patterns.
+
+A pattern is a message of the catalogue whose fields are `%(field)s`. A text that matches one as a whole is shown as the
+translated pattern with the same fields. A field whose name ends in `_text` is a message or a sentence itself; numbers are written
+as the language writes them; every other field, such as the name of a column or a value, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from django.utils import translation
+from django.utils.translation import gettext_noop as _
+
+LEVEL = r"(?:No difference to speak of|Small difference|Clear difference|Large difference|Cannot be judged|Damaged)"
+
+PATTERNS: tuple[str, ...] = (
+    # guarantees
+    _("(epsilon = %(epsilon)s, delta = %(delta)s) differential privacy for %(unit_text)s added or removed."),
+    _("(epsilon = %(epsilon)s, delta = %(delta)s) differential privacy for %(unit_text)s replaced."),
+    _("epsilon = %(epsilon)s differential privacy for %(unit_text)s added or removed."),
+    _("epsilon = %(epsilon)s differential privacy for %(unit_text)s replaced."),
+    _("one person, at most %(rows)s rows"),
+    # verdicts of a comparison
+    _("%(level_text)s: %(share_text)s of 100 records would have to change (about %(chance_text)s by chance alone)."),
+    _("%(level_text)s: %(share_text)s of 100 records would have to change."),
+    _("%(level_text)s: %(share_text)s of 100 last digits would have to change (about %(chance_text)s by chance alone)."),
+    _("%(level_text)s: %(share_text)s of 100 last digits would have to change."),
+    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone); %(medians_text)s."),
+    _("%(level_text)s: the values are up to %(share_text)s of 100 records apart; %(medians_text)s."),
+    _("%(level_text)s: the curves are up to %(share_text)s of 100 records apart (about %(chance_text)s by chance alone)."),
+    _("%(level_text)s: means within groups are %(gap)s standard deviations apart on average (about %(chance)s by chance alone)."),
+    _("%(level_text)s: an average record would have to be moved by at most %(far)s (%(chance)s in a plain resample of the real records)."),
+    _("%(column)s: %(verdict_text)s"),
+    _("All synthetic values that were compared occur in the real table."),
+    _("median %(real)s real, %(synthetic)s synthetic"),
+    _("fewer than %(number)s"),
+    _("No difference to speak of"),
+    _("Small difference"),
+    _("Clear difference"),
+    _("Large difference"),
+    _("Cannot be judged"),
+    _("Damaged"),
+    _("Kept."),
+    _("Lost: the synthetic table shows little of this dependence."),
+    _("Invented: the real table shows little of this dependence."),
+    _("Slightly weaker in the synthetic table."),
+    _("Slightly stronger in the synthetic table."),
+    _("Clearly weaker in the synthetic table."),
+    _("Clearly stronger in the synthetic table."),
+    _("Much weaker in the synthetic table."),
+    _("Much stronger in the synthetic table."),
+    _("Slightly different: it has the other sign in the synthetic table."),
+    _("Clearly different: it has the other sign in the synthetic table."),
+    _("Much different: it has the other sign in the synthetic table."),
+    _("Rank correlations are kept."),
+    _("Most rank correlations are kept."),
+    _("Some rank correlations are weakened or invented: see which before using them."),
+    _("Rank correlations are largely lost or invented."),
+    _("Dependences between columns are kept."),
+    _("Most dependences between columns are kept."),
+    _("Some dependences between columns are weakened or invented: see which before using them."),
+    _("Dependences between columns are largely lost or invented."),
+    _("Dependences between columns cannot be judged."),
+    _("Dependences between columns are damaged."),
+    _("In %(kept)s of %(all)s pairs of columns, means within groups are kept or differ slightly."),
+    _("Most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s synthetic."),
+    _("%(common)s of %(all)s edges of the real table are in both networks"),
+    _("%(score)s of 1000 in tables of %(columns)s columns. %(verdict_text)s"),
+    _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s, %(score)s of 1000 (about %(chance)s by chance alone), most in %(worst)s."),
+    _("Different values: %(real)s real, %(synthetic)s synthetic. %(share)s of 100 synthetic values do not occur in the real table."),
+    _("Different values: %(real)s real, %(synthetic)s synthetic."),
+    _("The values of %(column)s differ most: up to %(share)s of the records are apart; %(medians_text)s."),
+    _("Of %(column)s, %(share)s of 100 synthetic values do not occur in the real table."),
+    # titles, captions and labels
+    _("%(title_text)s (mean of %(number)s)"),
+    _("k-marginal score, %(columns)s columns"),
+    _("Distance of %(first)s and %(second)s"),
+    _("Texts of %(column)s"),
+    _("Places: %(columns)s"),
+    _("Mean of %(column)s by %(by)s"),
+    _("Values of %(column)s"),
+    _("All measures of %(column)s"),
+    _("Records by %(column)s, of those with %(place)s in the square"),
+    _("Records by %(column)s"),
+    _("Records with %(value)s"),
+    _("How far those go who start within %(place)s"),
+    _("%(title_text)s, strongest first"),
+    _("%(title_text)s, worst first"),
+    _("Means within groups, the most different first"),
+    _("Columns of values, real and synthetic"),
+    _("Columns without a scale, real and synthetic"),
+    _("Numeric columns, real and synthetic"),
+    _("Last digits and round numbers of every column"),
+    _("k-marginal scores by number of columns"),
+    _("Groups with the lowest scores"),
+    _("Single columns"),
+    _("Pairs of columns"),
+    _("Triples of columns"),
+    _("Dependence"),
+    _("Edges"),
+    _("Left out of the comparison"),
+    _("Different values"),
+    _("The same by chance"),
+    _("Beyond the declared bounds"),
+    _("Values that are not in the real table"),
+    _("most frequent: %(shares)s"),
+    # values of columns
+    _("%(number)s values: %(values)s and %(others)s more, any other"),
+    _("%(number)s values: %(values)s and %(others)s more"),
+    _("%(number)s values: %(values)s, any other"),
+    _("%(number)s values: %(values)s"),
+    _("%(number)s items: %(values)s and %(others)s more"),
+    _("%(number)s items: %(values)s"),
+    _("%(low)s to %(high)s, %(number)s bins"),
+    _("%(low)s to %(high)s, each value"),
+    _("%(low)s to %(high)s, one bin"),
+    _("%(low)s to %(high)s, each day"),
+    _("%(low)s to %(high)s, steps of %(days)s days"),
+    _("%(low)s to %(high)s at the widest, up to %(number)s bins found with budget"),
+    _("%(low)s to %(high)s, each minute"),
+    _("found with budget among %(number)s public values"),
+    _("not modelled, not in the release"),
+    _("not modelled; generated as UUIDs"),
+    _("not modelled; generated by counting from 1"),
+    _("not modelled; generated by counting by %(pattern)s"),
+    _("not modelled; generated by %(pattern)s"),
+    _("not modelled; computed as %(sentence)s"),
+    # how a file is written
+    _("%(encoding)s, %(sign_text)s between cells, double quotation marks, the first line names the columns"),
+    _("comma"),
+    _("semicolon"),
+    _("tab"),
+    _("A run of this dataset is not over; wait for it or cancel it first."),
+    _("the tables of this database are not connected yet; say their keys and confirm"),
+    # a map of points
+    _("Where they lie"),
+    _("Where the codes of this table lie: longitude to the right, latitude upwards."),
+    _("A degree of longitude is drawn as long as it is at the middle latitude, so that shapes are true nearby. If the shape is not the place you know, coordinates are wrong or swapped."),
+    _("%(number)s points"),
+    _("The first %(shown)s of %(number)s codes"),
+    # how many records a forecast is for
+    _("assumed, because the real number is not public"),
+    _("your guess"),
+    _("the number you asked for"),
+    _("the public number of records"),
+    _("the noisy number of an earlier release"),
+    # the log of a run
+    _("Submitted; the price is held."),
+    _("The release is ready."),
+    _("The figures are ready."),
+    _("Failed. %(reason_text)s"),
+    # why a price would not be held
+    _("This year %(left)s may still be taken of the account, and this costs %(price)s; spend less, wait for the next year, or ask a custodian to raise the limit"),
+    _("Of what is left %(amount)s is set aside; spend less, name what it is set aside for, or ask a custodian to free it"),
+    _("Of what is set aside for this, %(left)s is left; spend less, pay from what is free, or ask a custodian to set more aside"),
+    _("There is no such part of the budget, or nothing of it is left; choose another, or pay from what is free"),
+)  # fmt: skip
+"""The first one that matches counts, so that a longer pattern stands before one that it contains."""
+
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?%?")
+_OF_FIELDS = {"level_text": LEVEL, "verdict_text": rf"{LEVEL}: .+"}
+_FIELD = re.compile(r"%\((\w+)\)s")
+
+
+def _matcher(pattern: str) -> re.Pattern[str]:
+    """The texts of a pattern; a field has at least one character."""
+    parts = _FIELD.split(pattern)
+    literal, fields = parts[::2], parts[1::2]
+    source = re.escape(literal[0])
+    for field, following in zip(fields, literal[1:], strict=True):
+        source += f"(?P<{field}>{_OF_FIELDS.get(field, '.+?')}){re.escape(following)}"
+    return re.compile(source, re.DOTALL)
+
+
+_MATCHERS = tuple(
+    (pattern, _matcher(pattern)) for pattern in PATTERNS if _FIELD.search(pattern)
+)
+
+
+@lru_cache(maxsize=10_000)
+def fields_of(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """The pattern that a text is composed by, with its fields; None for another text."""
+    for pattern, matcher in _MATCHERS:
+        if match := matcher.fullmatch(text):
+            return pattern, tuple(match.groupdict().items())
+    return None
+
+
+def translated_sentence(
+    text: str, *, message: Callable[[str], str], number: Callable[[str], str]
+) -> str:
+    """A text that a pattern composes, in the language of the page; any other one as it is. message: translates a field that is a
+    text itself; number: writes one."""
+    composed = fields_of(text)
+    if composed is None:
+        return text
+    pattern, fields = composed
+    shown = {}
+    for name, value in fields:
+        if NUMBER.fullmatch(value):
+            shown[name] = number(value)
+        else:
+            shown[name] = message(value) if name.endswith("_text") else value
+    return translation.gettext(pattern) % shown
