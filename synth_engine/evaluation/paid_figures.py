@@ -87,6 +87,10 @@ def _result(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> C
             return _of_marginal(plan, answered, figure)
         case "ks":
             return _of_ks(plan, answered, figure)
+        case "auc":
+            return _of_auc(plan, answered, figure)
+        case "accuracy":
+            return _of_accuracy(plan, answered, figure)
     return _of_distances(plan, answered, figure)
 
 
@@ -251,3 +255,70 @@ def _of_ks(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> Ch
         unit=SHARE,
         cells=int(cumulative.size),
     )
+
+
+def _of_accuracy(
+    plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure
+) -> CheckedResult:
+    """The share of real records that the classifier is right about: the noisy numbers of those and of the others are sums of
+    different counts, each with half of the chance of error."""
+    place = plan.classifier_index(figure)
+    one, measured = plan.classifiers[place], answered.classified[place]
+    others, target = one.by_cell(measured.values)
+    right = int(np.where(one.says, target, others).sum())
+    wrong = int(np.where(one.says, others, target).sum())
+    off = radius_of_sum(measured.noise, number=one.says.size, chance=(1 - LEVEL) / 2)
+    return _share_of(right, right + wrong, right - off, right + off, cells=measured.values.size)
+
+
+def _share_of(value: float, of: float, low: float, high: float, *, cells: int) -> CheckedResult:
+    """A share of a noisy number with its ends, each within 0 and 1."""
+    shares = [min(1.0, max(0.0, part / of)) if of > 0 else None for part in (low, value, high)]
+    least, middle, most = shares[0] or 0.0, shares[1], shares[2]
+    return CheckedResult(
+        figure=PaidFigure(
+            value=0.5 if middle is None else middle,
+            low=least,
+            high=1.0 if most is None else most,
+            level=LEVEL,
+        ),
+        unit=SHARE,
+        cells=cells,
+    )
+
+
+def _of_auc(plan: CheckPlan, answered: CheckAnswers, figure: CheckedFigure) -> CheckedResult:
+    """The area under the curve: how often a real record with the target has a higher score than one without it, ties by half.
+
+    Both cumulative counts, in the order of the scores, are within q of the true ones at every score at once (Lévy's inequality, as of
+    `_of_ks`). They are replaced by rising ones that are no farther away, P and Q. With U = sum p_i (Q_{i-1} + Q_i) / 2, the true U is
+    within q P' + 2 q Q of it, P' being the true number of records with the target (docs/proofs/check.md).
+    """
+    place = plan.classifier_index(figure)
+    one, measured = plan.classifiers[place], answered.classified[place]
+    others, target = (counts[one.order] for counts in one.by_cell(measured.values))
+    q = radius_of_sum(measured.noise, number=target.size, chance=(1 - LEVEL) / 4)
+    with_target, without = _rising(np.cumsum(target)), _rising(np.cumsum(others))
+    steps = np.diff(with_target, prepend=0.0)
+    between = (without + np.concatenate([[0.0], without[:-1]])) / 2
+    above = float((steps * between).sum())
+    p, n = float(with_target[-1]), float(without[-1])
+    off = q * (p + q) + 2 * q * n
+    low = max(0.0, above - off) / ((p + q) * (n + q)) if p + n + q > 0 else 0.0
+    high = (above + off) / ((p - q) * (n - q)) if min(p, n) > q else 1.0
+    low, high = min(1.0, low), min(1.0, high)
+    value = above / (p * n) if p > 0 and n > 0 else 0.5
+    return CheckedResult(
+        figure=PaidFigure(value=min(max(value, low), high), low=low, high=high, level=LEVEL),
+        unit=SHARE,
+        cells=int(measured.values.size),
+    )
+
+
+def _rising(cumulative: np.ndarray) -> np.ndarray:
+    """The nearest rising numbers from 0 on, by the largest difference: the middle between the highest so far and the lowest yet to
+    come. Where the true ones rise, these are no farther from them than the given ones at most are."""
+    highest = np.maximum.accumulate(cumulative)
+    lowest = np.minimum.accumulate(cumulative[::-1])[::-1]
+    middle: np.ndarray = np.maximum(0.0, (highest + lowest) / 2)
+    return middle

@@ -26,6 +26,12 @@ from synth_engine.models.model import Codes, Model
 from synth_engine.plans import budget_allocation
 from synth_engine.plans.parameters import ParameterSchema
 from synth_engine.plans.plan import Budget, Mechanism, Plan
+from synth_engine.plans.release_classifier import (
+    MAX_BINS,
+    MAX_PREDICTORS,
+    Classifier,
+    trained,
+)
 from synth_engine.privacy import conversion
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation, histogram_sensitivity, scores_sensitivity
@@ -45,7 +51,9 @@ MAX_ROWS = 1_000_000
 MAX_LISTED = 10_000
 """Cells of a marginal whose counts are listed, and codes that a count names."""
 
-FigureKind = Literal["distance", "mean-distance", "counts", "marginal", "count", "ks"]
+FigureKind = Literal[
+    "distance", "mean-distance", "counts", "marginal", "count", "ks", "auc", "accuracy"
+]
 KINDS: tuple[FigureKind, ...] = (
     "distance",
     "mean-distance",
@@ -53,6 +61,8 @@ KINDS: tuple[FigureKind, ...] = (
     "marginal",
     "count",
     "ks",
+    "auc",
+    "accuracy",
 )
 OF_CRITERIA: tuple[FigureKind, ...] = ("distance", "mean-distance", "counts")
 """Kinds that say how near two tables are, and that private figures say as well."""
@@ -61,7 +71,11 @@ _COUNTED: frozenset[FigureKind] = frozenset({"counts", "marginal", "count", "ks"
 _FIELDS: dict[FigureKind, frozenset[str]] = {
     "counts": frozenset({"least", "within"}),
     "count": frozenset({"codes"}),
+    "auc": frozenset({"codes"}),
+    "accuracy": frozenset({"codes"}),
 }
+_CLASSIFIED: frozenset[FigureKind] = frozenset({"auc", "accuracy"})
+"""Kinds about a classifier that is trained on the synthetic table: the column that it predicts comes first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +86,9 @@ class CheckedFigure:
     pairs of two or more columns. counts: of the cells of the marginal of one to three columns that have at least `least` records in the
     synthetic table, how many counts lie within `within` (0.05: five per cent) of the real ones. marginal: the counts of one to three
     columns in the real table. count: the number of records of the real table that have one of `codes` in each of one to three
-    columns; codes: for each column, ascending. ks: the Kolmogorov-Smirnov distance of an ordered column, by its codes.
+    columns; codes: for each column, ascending. ks: the Kolmogorov-Smirnov distance of an ordered column, by its codes. auc, accuracy: of
+    a classifier that is trained on the synthetic table and tested on the real one: it predicts from the other one to three columns whether
+    the first one has one of `codes`, which is one list.
     """
 
     kind: FigureKind
@@ -86,7 +102,7 @@ class CheckedFigure:
         match self.kind:
             case "counts":
                 return {**shared, "least": self.least, "within": str(self.within)}
-            case "count":
+            case "count" | "auc" | "accuracy":
                 return {**shared, "codes": [list(each) for each in self.codes]}
         return shared
 
@@ -106,7 +122,7 @@ class CheckedFigure:
                 repair="add what is missing, and remove other keys",
             )
         figure = cls(kind=obj["kind"], columns=tuple(columns))
-        if figure.kind == "count":
+        if "codes" in _FIELDS.get(figure.kind, ()):
             return replace(figure, codes=_codes(obj["codes"]))
         if figure.kind != "counts":
             return figure
@@ -123,6 +139,11 @@ class CheckedFigure:
         return self.kind in _COUNTED
 
     @property
+    def is_classified(self) -> bool:
+        """Whether it is about a classifier."""
+        return self.kind in _CLASSIFIED
+
+    @property
     def cliques(self) -> Iterator[Clique]:
         """The marginals whose distances it needs."""
         if self.kind == "distance":
@@ -135,6 +156,8 @@ class CheckedFigure:
         least, most = {
             "mean-distance": (2, len(domain.sizes)),
             "ks": (1, 1),
+            "auc": (2, 1 + MAX_PREDICTORS),
+            "accuracy": (2, 1 + MAX_PREDICTORS),
         }.get(self.kind, (1, MAX_COLUMNS))
         if not all(isinstance(name, str) for name in self.columns) or len(
             set(self.columns)
@@ -154,7 +177,12 @@ class CheckedFigure:
                 f"a figure of the kind {self.kind} has {least} to {most} columns, not {len(self.columns)}",
                 repair="choose fewer or more columns",
             )
-        for clique in (*self.cliques, *([self.columns] if self.is_counted else [])):
+        pairs = [(self.columns[0], name) for name in self.columns[1:]]
+        for clique in (
+            *self.cliques,
+            *([self.columns] if self.is_counted else []),
+            *(pairs if self.is_classified else []),
+        ):
             cells = math.prod(domain.shape(clique))
             if cells > MAX_TABLE_CELLS:
                 raise SpecError(
@@ -162,6 +190,17 @@ class CheckedFigure:
                     repair="choose columns with fewer values",
                 )
         self._require_cells(domain)
+        if self.is_classified:
+            self._require_target(domain)
+
+    def _require_target(self, domain: Domain) -> None:
+        size = domain.sizes[self.columns[0]]
+        chosen = self.codes[0] if len(self.codes) == 1 else ()
+        if not chosen or chosen[0] < 0 or chosen[-1] >= size or len(chosen) == size:
+            raise SpecError(
+                f"a classifier of {self.columns[0]} needs some of its values, and not all of them",
+                repair="name the values that it is to predict",
+            )
 
     def _require_cells(self, domain: Domain) -> None:
         cells = math.prod(domain.shape(self.columns)) if self.is_counted else 0
@@ -249,7 +288,7 @@ class ReleaseCheck(Mechanism):
     """Figures of a release, measured.
 
     Asks: `measure` of the number of records unless that is public, one `score` of all distances, and `measure` of each marginal
-        whose counts are needed.
+        whose counts are needed, last of those of classifiers, whose codes are merged to bins.
     Privacy: discrete Laplace noise for a delta of 0, else rounded Gaussian noise; all of it under a cap that is fixed
         beforehand. Proof: docs/proofs/check.md.
     Public assumptions: the domain, the unit, the relation, and the model of the release.
@@ -333,12 +372,14 @@ def figures_of(spec: Spec) -> tuple[CheckedFigure, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckAnswers:
-    """The answers of a check by what they are about. total: of the number of records, None where that is public."""
+    """The answers of a check by what they are about. total: of the number of records, None where that is public. classified: of
+    each classifier, in the order of `CheckPlan.classifiers`."""
 
     total: Measurement | None
     scores: dict[Clique, int]
     scores_noise: Noise | None
     counts: dict[Clique, Measurement]
+    classified: tuple[Measurement, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,6 +402,40 @@ class CheckPlan(Plan):
             figure.columns for figure in self.config.figures if figure.is_counted
         )
 
+    @cached_property
+    def classifiers(self) -> tuple[Classifier, ...]:
+        """What is measured of classifiers, each once."""
+        return tuple(self._classifier(figure) for figure in self._classified)
+
+    @cached_property
+    def _classified(self) -> tuple[CheckedFigure, ...]:
+        """The figures about classifiers, one of each classifier."""
+        of = {
+            (figure.columns[0], frozenset(figure.columns[1:]), figure.codes): figure
+            for figure in reversed(self.config.figures)
+            if figure.is_classified
+        }
+        return tuple(reversed(of.values()))
+
+    def classifier_index(self, figure: CheckedFigure) -> int:
+        """The place of the classifier that a figure is about."""
+        return next(
+            index
+            for index, other in enumerate(self._classified)
+            if other.columns[0] == figure.columns[0]
+            and set(other.columns) == set(figure.columns)
+            and other.codes == figure.codes
+        )
+
+    def _classifier(self, figure: CheckedFigure) -> Classifier:
+        names = self.in_order(figure.columns)
+        return trained(
+            self.codes,
+            sizes=[(name, self.domain.sizes[name]) for name in names],
+            target=figure.columns[0],
+            positive=figure.codes[0],
+        )
+
     def in_order(self, clique: Clique) -> Clique:
         """The same columns in the order of the description."""
         return tuple(name for name in self.domain.sizes if name in clique)
@@ -377,7 +452,7 @@ class CheckPlan(Plan):
 
     @cached_property
     def noises(self) -> tuple[Noise | None, Noise | None, tuple[Noise, ...]]:
-        """Noise of the number of records, of the distances, and of each table of counts.
+        """Noise of the number of records, of the distances, and of each table of counts, those of classifiers last.
 
         The parts make the sum of the errors least. Of m distances an error is in proportion to m / epsilon, or to (m / rho)^(1/2);
         that of the others to one over these.
@@ -388,7 +463,7 @@ class CheckPlan(Plan):
         weights = [
             *([Fraction(1)] if self.asks_total else []),
             *([Fraction(round(number**power * 1000), 1000)] if number else []),
-            *[Fraction(1)] * len(self.counted),
+            *[Fraction(1)] * (len(self.counted) + len(self._classified)),
         ]
         whole = sum(weights, Fraction(0))
         parts = iter([cap.of(cap.amount * weight / whole) for weight in weights])
@@ -470,8 +545,11 @@ class CheckPlan(Plan):
                 ],
                 noise=scores,
             )
-        for clique, noise in zip(self.counted, counts, strict=True):
+        number = len(self.counted)
+        for clique, noise in zip(self.counted, counts[:number], strict=True):
             session.measure(clique, noise=noise)
+        for one, noise in zip(self.classifiers, counts[number:], strict=True):
+            session.measure(one.clique, noise=noise, merged=one.merged)
 
     def read(self, given: Replay) -> CheckAnswers:
         """The answers, checked to be those of this plan. Errors: InputError."""
@@ -483,7 +561,20 @@ class CheckPlan(Plan):
             scores = dict(zip(self.distances, answer.values.tolist(), strict=True))
             noise = answer.noise
         counts = {clique: given.measurement(clique) for clique in self.counted}
-        return CheckAnswers(total=total, scores=scores, scores_noise=noise, counts=counts)
+        return CheckAnswers(
+            total=total,
+            scores=scores,
+            scores_noise=noise,
+            counts=counts,
+            classified=tuple(self._read_one(given, one) for one in self.classifiers),
+        )
+
+    @staticmethod
+    def _read_one(given: Replay, one: Classifier) -> Measurement:
+        return given.next(
+            Measurement,
+            lambda each: (each.clique, each.values.shape) == (one.clique, one.shape),
+        )
 
     def fit_replay(self, given: Replay) -> Model:
         """The model of the release, which a check leaves as it is."""
@@ -494,6 +585,7 @@ class CheckPlan(Plan):
         """A bound: eight bytes a cell, and the names of the marginals."""
         del rows
         cells = sum(math.prod(self.domain.shape(clique)) for clique in self.counted)
+        cells += 2 * MAX_BINS**MAX_PREDICTORS * len(self._classified)
         names = sum(len(name) + 8 for clique in self.distances for name in clique)
         return 262_144 + 8 * (cells + len(self.distances)) + 4 * names
 

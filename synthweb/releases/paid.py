@@ -145,6 +145,8 @@ def asked_in_words(asked: CheckedFigure, domain: Domain) -> str:
             return _("Mean distance of all pairs of %(columns)s") % {
                 "columns": ", ".join(asked.columns)
             }
+        case "auc" | "accuracy":
+            return _classified_in_words(asked, domain)
         case "ks":
             return _("Kolmogorov–Smirnov distance of %(columns)s") % {"columns": columns}
         case "marginal":
@@ -160,6 +162,19 @@ def asked_in_words(asked: CheckedFigure, domain: Domain) -> str:
         "within": share(float(asked.within)),
         "least": grouped(asked.least),
     }
+
+
+def _classified_in_words(asked: CheckedFigure, domain: Domain) -> str:
+    target, *predictors = asked.columns
+    words = {
+        "target": f"{target} = {_values(marginals.labels_of(domain, target), asked.codes[0])}",
+        "columns": ", ".join(predictors),
+    }
+    if asked.kind == "auc":
+        return (
+            _("Area under the curve (AUC) of a classifier of %(target)s by %(columns)s") % words
+        )
+    return _("Accuracy of a classifier of %(target)s by %(columns)s") % words
 
 
 def _values(labels: Sequence[str], chosen: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from synth_engine.errors import InputError, SpecError
 from synth_engine.plans.release_check import CheckedFigure
 from synth_engine.privacy.loss import parse_decimal
 from synthweb.lib.language import typed_number
-from synthweb.runs.checks import CheckRequest, count_of
+from synthweb.runs.checks import CheckRequest, classifier_of, count_of
 from synthweb.runs.figure_fields import columns_of, share_of
 from synthweb.runs.forms import AMOUNT, DIGITS
 
@@ -87,6 +87,16 @@ class CheckForm(forms.Form):
         ),
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
     )
+    classifiers = forms.CharField(
+        required=False,
+        max_length=LONGEST_GROUPS,
+        label=_("AUC and accuracy of a classifier of"),
+        help_text=_(
+            "One classifier a line: what it predicts, a semicolon, and the one to three columns that it predicts it from, such as “works=yes; "
+            "age, region”. It is trained on the synthetic table and tested on the real one."
+        ),
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+    )
     epsilon = forms.CharField(
         max_length=40,
         label=_("Privacy loss ε"),
@@ -125,7 +135,15 @@ class CheckForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         amounts = {name: self._amount(name) for name in ("epsilon", "delta")}
-        figures = [] if self.errors else [*self._figures(cleaned), *self._of_real(cleaned)]
+        figures = (
+            []
+            if self.errors
+            else [
+                *self._figures(cleaned),
+                *self._of_real(cleaned),
+                *self._of_classifiers(cleaned),
+            ]
+        )
         if not self.errors and not figures:
             self.add_error(None, _("Choose at least one figure."))
         if not self.errors:
@@ -158,6 +176,16 @@ class CheckForm(forms.Form):
                     yield count_of(self.domain, where)
             except InputError as error:
                 self.add_error("records", error.text)
+
+    def _of_classifiers(self, cleaned: Mapping[str, Any]) -> Iterator[CheckedFigure]:
+        for line in cleaned["classifiers"].splitlines():
+            where, _separator, predictors = line.rpartition(";")
+            try:
+                if line.strip():
+                    columns = columns_of(predictors, self.domain)
+                    yield from classifier_of(self.domain, where.strip(), columns)
+            except InputError as error:
+                self.add_error("classifiers", error.text)
 
     def _counts(self, cleaned: Mapping[str, Any]) -> Iterator[CheckedFigure]:
         least = cleaned["least"].strip()

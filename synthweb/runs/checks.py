@@ -39,6 +39,19 @@ def count_of(domain: Domain, where: Sequence[str]) -> CheckedFigure:
     return CheckedFigure(kind="count", columns=tuple(codes), codes=tuple(codes.values()))
 
 
+def classifier_of(
+    domain: Domain, where: str, predictors: Sequence[str]
+) -> tuple[CheckedFigure, ...]:
+    """The figures of a classifier that predicts one condition, as in `marginals.query_of`, from other columns. Errors: InputError."""
+    codes = marginals.codes_of(domain, [where])
+    (target,) = codes
+    columns, chosen = (target, *predictors), (codes[target],)
+    return (
+        CheckedFigure(kind="auc", columns=columns, codes=chosen),
+        CheckedFigure(kind="accuracy", columns=columns, codes=chosen),
+    )
+
+
 def propose(*, release: Release, request: CheckRequest) -> planning.Proposal:
     """Plan a check against the description in force. Errors: NotReady for a table that is deleted or replaced, and for a release
     of another description; SpecError for a figure that cannot be computed; RelationMismatch."""

@@ -17,6 +17,7 @@ from synth_engine.errors import VerificationError
 from synth_engine.models.model import Model, Table, whole_weights
 from synth_engine.plans import release_check
 from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, CheckPlan
+from synth_engine.plans.release_classifier import trained
 from synth_engine.privacy.loss import Pure
 from synth_engine.privacy.unit import Relation
 from tests.privacy import exact
@@ -30,6 +31,12 @@ FIGURES = (
 )
 
 
+CLASSIFIER = (
+    CheckedFigure(kind="auc", columns=("a", "b"), codes=((1,),)),
+    CheckedFigure(kind="accuracy", columns=("a", "b"), codes=((1,),)),
+)
+
+
 def model_of(domain: Domain) -> Model:
     """Records that are spread evenly."""
     tables = tuple(
@@ -40,10 +47,14 @@ def model_of(domain: Domain) -> Model:
 
 
 def plan_of(
-    domain: Domain, *, epsilon: Fraction = EPSILON, delta: Fraction = Fraction(0)
+    domain: Domain,
+    *,
+    epsilon: Fraction = EPSILON,
+    delta: Fraction = Fraction(0),
+    figures: tuple[CheckedFigure, ...] = FIGURES,
 ) -> CheckPlan:
     of = CheckedRelease(core="0" * 64, seed="public", rows=2, model=model_of(domain))
-    return release_check.plan(of, FIGURES, epsilon=epsilon, delta=delta)
+    return release_check.plan(of, figures, epsilon=epsilon, delta=delta)
 
 
 def worst(
@@ -117,5 +128,53 @@ def test_receipts_of_real_runs_are_accepted_and_refused_for_a_smaller_loss(
     proved = verifier.verify(plan.receipt(answers))
     assert Fraction(99, 100) * EPSILON <= proved.epsilon <= EPSILON
     smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta)
+    with pytest.raises(VerificationError):
+        verifier.verify(smaller.receipt(answers))
+
+
+# --- a classifier -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("relation", list(Relation))
+def test_a_check_of_a_classifier_tells_no_neighbours_apart_by_more_than_the_target(
+    relation: Relation,
+) -> None:
+    domain = domain_of(2, 2, relation=relation)
+    plan = plan_of(domain, figures=CLASSIFIER)
+    ratio = worst(domain, plan=plan)
+    assert exact.proves(ratio, epsilon=EPSILON)
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON
+
+
+def test_half_the_noise_of_a_classifier_is_noticed() -> None:
+    domain = domain_of(2, 2)
+    plan = plan_of(domain, figures=CLASSIFIER)
+    ratio = worst(domain, plan=plan, sampler=exact.HalvedScale)
+    assert exact.worst_epsilon(ratio) > 1.15 * EPSILON
+
+
+def test_a_classifier_that_is_trained_on_the_real_table_is_noticed() -> None:
+    def program(session: RoomSession, rows: Rows) -> Hashable:
+        # A mistake: scores and predictions, which are published, are those of real records.
+        del session
+        codes = {name: rows.codes(name) for name in ("a", "b")}
+        one = trained(codes, sizes=[("a", 2), ("b", 2)], target="a", positive=[1])
+        return tuple(one.order.tolist()), tuple(one.says.tolist())
+
+    cap = Pure(epsilon=EPSILON)
+    ratio = exact.largest_ratio(program, domain_of(2, 2), cap=cap, most=MOST, high=4)
+    assert exact.worst_epsilon(ratio) == float("inf")
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
+def test_the_receipt_of_a_classifier_is_accepted_and_refused_for_a_smaller_loss(
+    delta: Fraction,
+) -> None:
+    domain = domain_of(2, 2)
+    plan = plan_of(domain, delta=delta, figures=CLASSIFIER)
+    rows = exact.rows_of(((0, 1), (1, 1)), domain)
+    answers = plan.run(open_session(rows, domain=domain, cap=plan.loss))
+    assert len(answers.measurements) == 1  # of both figures
+    proved = verifier.verify(plan.receipt(answers))
+    assert Fraction(99, 100) * EPSILON <= proved.epsilon <= EPSILON
+    smaller = plan_of(domain, epsilon=EPSILON / 2, delta=delta, figures=CLASSIFIER)
     with pytest.raises(VerificationError):
         verifier.verify(smaller.receipt(answers))

@@ -252,6 +252,7 @@ FORM = {
     "records": "age=20 to 29..30 to 39; works=yes",
     "marginals": "works, region",
     "ks": "age",
+    "classifiers": "works=yes; age, region",
     "epsilon": "0.2",
     "delta": "0",
     "request_key": "one press",
@@ -319,9 +320,12 @@ def test_what_cannot_be_validated_is_said_and_typed_again(
         {"records": "age=nowhere"},
         {"records": "age"},
         {"ks": "region"},
+        {"classifiers": "works=yes"},
+        {"classifiers": "works=yes; works"},
+        {"classifiers": "works=yes|no; age; region"},
         {"marginals": "age, age"},
         {"epsilon": "0.7"},
-        {"records": "", "marginals": "", "ks": ""},
+        {"records": "", "marginals": "", "ks": "", "classifiers": ""},
     ):
         page = html_of(client.post(address, FORM | change))
         assert 'role="alert"' in page, change
@@ -347,6 +351,8 @@ def test_rest_allows_prices_measures_and_ends(
         {"kind": "count", "where": ["age=20 to 29..30 to 39", "works=yes"]},
         {"kind": "marginal", "columns": ["works"]},
         {"kind": "ks", "columns": ["age"]},
+        {"kind": "auc", "columns": ["age", "region"], "where": ["works=yes"]},
+        {"kind": "accuracy", "columns": ["age", "region"], "where": ["works=yes"]},
     ]
     asked: dict[str, Any] = {"figures": figures, "epsilon": "0.2"}
     send = partial(analyst.post, content_type="application/json")
@@ -358,7 +364,10 @@ def test_rest_allows_prices_measures_and_ends(
     assert started["Location"].endswith(f"{base}/validations/{started.json()['code']}/")
     worker.synthesize(code=started.json()["code"])
     answer = analyst.get(started["Location"]).json()
-    count, table, distance = answer["figures"]
+    count, table, distance, auc, accuracy = answer["figures"]
+    assert (auc["kind"], auc["columns"]) == ("auc", ["works", "age", "region"])
+    for share in (auc, accuracy):
+        assert 0 <= share["lower"] <= share["value"] <= share["upper"] <= 1
     assert (answer["state"], count["unit"], distance["unit"]) == (
         "finished",
         "records",

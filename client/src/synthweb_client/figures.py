@@ -33,6 +33,17 @@ def ks(column: str) -> Asked:
     return {"kind": "ks", "columns": [column]}
 
 
+def auc(where: str, *columns: str) -> Asked:
+    """The area under the curve of a classifier that is trained on the synthetic table and tested on the real one: it predicts a condition,
+    such as "works=yes", from one to three columns."""
+    return {"kind": "auc", "columns": list(columns), "where": [where]}
+
+
+def accuracy(where: str, *columns: str) -> Asked:
+    """The share of real records that such a classifier is right about."""
+    return {"kind": "accuracy", "columns": list(columns), "where": [where]}
+
+
 def counts_within(*columns: str, least: int, within: str) -> Asked:
     """How many counts of one to three columns are near the real ones, of those of at least so many records. within: a share as text,
     such as "0.05"."""

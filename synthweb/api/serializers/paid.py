@@ -22,7 +22,7 @@ from synthweb.releases import paid
 from synthweb.releases.marginals import MAX_CONDITIONS
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import PaidCheck
-from synthweb.runs.checks import CheckRequest, count_of
+from synthweb.runs.checks import CheckRequest, classifier_of, count_of
 
 
 class AskedFigureSerializer(StrictSerializer):
@@ -32,7 +32,8 @@ class AskedFigureSerializer(StrictSerializer):
         choices=KINDS,
         help_text="distance: the total variation distance of one to three columns. mean-distance: the mean over all pairs of "
         "the columns. counts: how many counts of one to three columns are near enough. marginal: the counts of one to three columns in "
-        "the real table. count: the number of its records that meet `where`. ks: the Kolmogorov-Smirnov distance of an ordered column.",
+        "the real table. count: the number of its records that meet `where`. ks: the Kolmogorov-Smirnov distance of an ordered column. auc, accuracy: "
+        "of a classifier that is trained on the synthetic table and tested on the real one: it predicts `where` from `columns`.",
     )
     columns = serializers.ListField(
         required=False,
@@ -47,7 +48,7 @@ class AskedFigureSerializer(StrictSerializer):
         min_length=1,
         max_length=MAX_CONDITIONS,
         help_text="Of a count: conditions on one to three columns that all hold, as of tables of counts: column=value, "
-        "column=value|value, or column=first..last.",
+        "column=value|value, or column=first..last. Of auc and accuracy: the one condition that is predicted.",
     )
     least = WholeNumber(
         required=False,
@@ -91,6 +92,8 @@ class NewCheckSerializer(StrictSerializer):
 
 def _figure(each: dict[str, Any], domain: Domain) -> CheckedFigure:
     """Errors: SpecError for what is no figure, InputError for conditions that cannot hold."""
+    if each["kind"] in ("auc", "accuracy"):
+        return _classified(each, domain)
     if each["kind"] != "count":
         return CheckedFigure.from_json(each)
     if set(each) != {"kind", "where"}:
@@ -99,6 +102,17 @@ def _figure(each: dict[str, Any], domain: Domain) -> CheckedFigure:
             repair="give where, and leave columns out",
         )
     return count_of(domain, each["where"])
+
+
+def _classified(each: dict[str, Any], domain: Domain) -> CheckedFigure:
+    """Errors: as of `_figure`."""
+    if set(each) != {"kind", "columns", "where"} or len(each["where"]) != 1:
+        raise SpecError(
+            f"a figure of the kind {each['kind']} has columns and one condition",
+            repair="give in where what is predicted, and in columns what it is predicted from",
+        )
+    figures = classifier_of(domain, each["where"][0], each["columns"])
+    return next(figure for figure in figures if figure.kind == each["kind"])
 
 
 class PriceSerializer(serializers.Serializer[Any]):
