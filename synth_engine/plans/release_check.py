@@ -585,7 +585,7 @@ class CheckPlan(Plan):
         """A bound: eight bytes a cell, and the names of the marginals."""
         del rows
         cells = sum(math.prod(self.domain.shape(clique)) for clique in self.counted)
-        cells += 2 * MAX_BINS**MAX_PREDICTORS * len(self._classified)
+        cells += 2 * math.prod([MAX_BINS] * MAX_PREDICTORS) * len(self._classified)
         names = sum(len(name) + 8 for clique in self.distances for name in clique)
         return 262_144 + 8 * (cells + len(self.distances)) + 4 * names
 
