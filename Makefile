@@ -10,7 +10,7 @@ CANDIDATES = $(PYTHON) python3.11 python3.12 python3 $(wildcard $(HOME)/.pyenv/v
 FITS = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 INSTALL = "No Python 3.11 or 3.12 with venv found. Install one (Debian and Ubuntu: apt-get install python3 python3-venv; macOS: brew install python@3.12) or say where it is: make PYTHON=/path/to/python3.12"
 
-.PHONY: help run stop reset demo-logins setup setup-tests check test format paper-A paper-B paper-C paper-E city clean-venv
+.PHONY: help run stop reset demo-logins setup setup-tests check test format paper-A paper-B paper-C paper-E city bench bench-peers clean-venv
 
 help: ## say what can be made
 	@sed -n 's/^\([A-Za-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -56,6 +56,12 @@ paper-E: setup ## repeat the experiment on weakly constrained domains (DATA=fold
 
 city: setup ## make releases of example tables and a synthetic city of them: examples/city/city.yaml into build/city
 	@exec $(BIN)/python bench/city.py $(ARGS)
+
+bench: setup-tests ## accuracy and time of the methods on public tables (DATA=folder with data/ and tools/; by default ../shared)
+	@exec $(BIN)/python bench/peers.py $(or $(DATA),../shared) --peer synth_engine $(ARGS)
+
+bench-peers: setup-tests ## the same beside other synthesizers, each in an environment of its own: hours; writes docs/peers.md
+	@exec $(BIN)/python bench/peers.py $(or $(DATA),../shared) --document docs/peers.md $(ARGS)
 
 clean-venv: ## delete .venv
 	rm -rf $(VENV)

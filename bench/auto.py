@@ -213,6 +213,15 @@ def _survey(folder: Path, name: str, columns: list[str] | None = None) -> Data:
     return Data(name, np.stack(codes, axis=1).astype(np.int64), sizes)
 
 
+def script(folder: Path, name: str) -> ModuleType:
+    """A script of the benchmark's folder as a module."""
+    found = importlib.util.spec_from_file_location(name, folder / f"tools/{name}.py")
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
 def released(
     data: Data,
     scratch: Path,
@@ -374,10 +383,7 @@ def main() -> int:
     if not options.folder:
         parser.error("give the folder of the benchmark data, or set SYNTHWEB_BENCHMARK to it")
     folder = Path(options.folder).resolve()
-    module = importlib.util.spec_from_file_location("score", folder / "tools/score.py")
-    assert module is not None and module.loader is not None
-    score = importlib.util.module_from_spec(module)
-    module.loader.exec_module(score)
+    score = script(folder, "score")
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         if options.large:

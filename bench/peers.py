@@ -1,0 +1,350 @@
+"""The methods of this project beside other synthesizers, each in a Python environment of its own.
+
+    python bench/peers.py [FOLDER] [--data adult] [--epsilon 0.1 1 10] [--peer synth_engine dpmm …] [--runs 3]
+                          [--limit SECONDS] [--cache FILE] [--document FILE] [--environments FOLDER]
+
+FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds tools/ and data/. All get the same integer codes and the same public
+number of codes of each column, delta = 1e-9, and draw as many rows as the table has. A run is a process: one thread of linear
+algebra, processor seconds of fitting and of drawing, the most memory. Rows are scored by one script (tools/score.py): mean distances
+of single columns, all pairs and 200 triples, and the area under the curve of gradient boosting where the table has a column to predict.
+
+The environments are made on first use from the pinned lists in bench/environments, with Python's own venv and pip, and can be
+large (smartnoise-synth brings PyTorch). What ran is stored in `--cache` by table, versions, epsilon and run, and is not run again. A run
+of more than `--limit` processor seconds is stopped. `--document` writes the page docs/peers.md and its picture from everything stored.
+`make bench` runs the methods of this project alone, `make bench-peers` all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from statistics import fmean
+
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import auto
+from synth_engine.privacy.conversion import rho_for
+
+PROGRAMS = Path(__file__).resolve().parent / "environments"
+HERE = "synth_engine"
+PEERS: Mapping[str, tuple[str, ...]] = {
+    HERE: ("auto", "mst", "aim", "bayesian-network", "independent"),
+    "datasynthesizer": ("independent", "correlated"),
+    "dpmm": ("mst", "privbayes", "aim"),
+    "opendp": ("mst", "aim"),
+    "smartnoise": ("mst", "aim"),
+}
+"""Methods of each environment, the quickest first. google/dpsynth and private-pgm are in no package index and are left out."""
+COLUMNS = ("tvd1", "tvd2", "tvd3", "hgb_auc", "fit", "rows", "memory")
+ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of one method. `reason` is why it has no figures."""
+
+    data: str
+    epsilon: str
+    peer: str
+    method: str
+    runs: tuple[Figures, ...] = ()
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.peer} {self.method}"
+
+    def mean(self, figure: str) -> float | None:
+        found = [run[figure] for run in self.runs if figure in run]
+        return fmean(found) if found else None
+
+
+class Environments:
+    """Python environments of the peers; that of this project is the one that runs the bench."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def python(self, peer: str) -> Path:
+        if peer == HERE:
+            return Path(sys.executable)
+        folder = self._folder / f"{peer}-{self.version(peer)}"
+        python = folder / "bin" / "python"
+        ready = folder / "ready"
+        if not ready.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+            listed = PROGRAMS / f"{peer}.txt"
+            subprocess.run(
+                [python, "-m", "pip", "install", "--quiet", "--requirement", listed],
+                check=True,
+            )
+            ready.touch()
+        return python
+
+    def version(self, peer: str) -> str:
+        """A digest of the pinned list, or of the engine's code."""
+        root = PROGRAMS.parents[1]
+        files = (
+            sorted((root / HERE).rglob("*.py")) if peer == HERE else [PROGRAMS / f"{peer}.txt"]
+        )
+        digest = hashlib.sha256()
+        for file in files:
+            digest.update(file.read_bytes())
+        return digest.hexdigest()[:12]
+
+
+class Bench:
+    """Runs what is not stored, and scores its rows."""
+
+    def __init__(
+        self, folder: Path, *, cache: Path, limit: float, environments: Environments
+    ) -> None:
+        self._folder, self._cache, self._limit = folder, cache, limit
+        self._environments = environments
+        self._score = auto.script(folder, "score")
+        self._stored: dict[str, Figures | str] = (
+            json.loads(cache.read_text()) if cache.is_file() else {}
+        )
+
+    def cells(
+        self,
+        data: Sequence[str],
+        epsilons: Sequence[str],
+        peers: Sequence[str],
+        *,
+        runs: int,
+        stored_alone: bool = False,
+    ) -> Iterator[Cell]:
+        """Every setting in turn. stored_alone: nothing is run."""
+        for name in data:
+            with tempfile.TemporaryDirectory() as scratch:
+                table = auto.read(self._folder, name, Path(scratch))
+                for epsilon in epsilons:
+                    for peer in peers:
+                        for method in PEERS[peer]:
+                            yield self._cell(
+                                table,
+                                epsilon,
+                                peer,
+                                method,
+                                runs=runs,
+                                scratch=None if stored_alone else Path(scratch),
+                            )
+
+    def _cell(
+        self,
+        table: auto.Data,
+        epsilon: str,
+        peer: str,
+        method: str,
+        *,
+        runs: int,
+        scratch: Path | None,
+    ) -> Cell:
+        found: list[Figures] = []
+        for run in range(runs):
+            key = " ".join(
+                (
+                    table.digest,
+                    self._environments.version(peer),
+                    epsilon,
+                    peer,
+                    method,
+                    str(run),
+                )
+            )
+            if key not in self._stored:
+                if scratch is None:
+                    continue
+                self._stored[key] = self._run(table, epsilon, peer, method, run, scratch)
+                self._cache.parent.mkdir(parents=True, exist_ok=True)
+                self._cache.write_text(json.dumps(self._stored, indent=1))
+            figures = self._stored[key]
+            if isinstance(figures, str):
+                return Cell(table.name, epsilon, peer, method, reason=figures)
+            found.append(figures)
+        reason = "" if found else "not run yet"
+        return Cell(table.name, epsilon, peer, method, tuple(found), reason)
+
+    def _run(
+        self, table: auto.Data, epsilon: str, peer: str, method: str, run: int, scratch: Path
+    ) -> Figures | str:
+        train, sizes, out = (scratch / name for name in ("t.csv", "s.json", "o.csv"))
+        pd.DataFrame(table.codes, columns=list(table.sizes)).to_csv(train, index=False)
+        sizes.write_text(json.dumps(table.sizes))
+        out.unlink(missing_ok=True)
+        rho = float(rho_for(Fraction(epsilon), Fraction(auto.DELTA)))
+        program = PROGRAMS / f"with_{peer}.py"
+        given = [method, epsilon, auto.DELTA, f"{rho:.9f}", str(run)]
+        try:
+            done = subprocess.run(
+                [self._environments.python(peer), program, train, sizes, *given, out],
+                env=os.environ | ONE_THREAD,
+                capture_output=True,
+                text=True,
+                check=True,
+                preexec_fn=self._limited,
+            )
+        except subprocess.CalledProcessError as error:
+            if error.returncode < 0:
+                return f"more than {self._limit:g} CPU s"
+            lines = [line for line in error.stderr.splitlines() if line.strip(' ")')]
+            return lines[-1].strip()[:120] if lines else "stopped without a word"
+        found = pd.read_csv(out)[list(table.sizes)].to_numpy()
+        took = json.loads(done.stdout.splitlines()[-1])
+        return auto.scored(table, found, self._score, learn=True) | took
+
+    def _limited(self) -> None:
+        seconds = int(self._limit)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def line(cell: Cell) -> str:
+    if cell.reason:
+        return f"  {cell.name:28} {cell.reason}"
+    shown = []
+    for column, form in zip(COLUMNS, ("9.4f",) * 3 + ("8.3f",) + ("9.1f",) * 3, strict=True):
+        value = cell.mean(column)
+        width = int(form.split(".")[0])
+        shown.append(" " * width if value is None else format(value, form))
+    return f"  {cell.name:28}{''.join(shown)}"
+
+
+def page(cells: Sequence[Cell], *, picture: str) -> str:
+    """The page, in Markdown."""
+    lines = [
+        "# Beside other synthesizers",
+        "",
+        "Written by `make bench-peers` ([program](../bench/peers.py)): the same integer codes, the same public number of codes of each",
+        f"column, δ = 10⁻⁹, every run in a process with one thread. {_machine()}",
+        "",
+        "TVD is the mean total variation distance of single columns, of all pairs and of 200 triples; AUC is that of gradient boosting for",
+        "the column to predict, trained on the release and tested on records that no release used. Seconds are processor seconds,",
+        "without starting Python. Pinned versions are in `bench/environments`. `synth_engine` is this project.",
+        "",
+        f"![Error of pairs by method]({picture})",
+        "",
+    ]
+    for data in dict.fromkeys(cell.data for cell in cells):
+        lines += [
+            f"## {data.capitalize()}",
+            "",
+            "| ε | method | TVD 1 | TVD 2 | TVD 3 | AUC | fit s | rows s | MB | runs |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        lines += [_row(cell) for cell in cells if cell.data == data]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _machine() -> str:
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {today}."
+
+
+def _row(cell: Cell) -> str:
+    start = f"| {cell.epsilon} | {cell.peer} `{cell.method}` |"
+    if cell.reason:
+        return f"{start} {cell.reason} | | | | | | | 0 |"
+    values = []
+    for column in COLUMNS:
+        value = cell.mean(column)
+        digits = 4 if column.startswith("tvd") else 3 if column == "hgb_auc" else 1
+        values.append("" if value is None else f"{value:.{digits}f}")
+    return f"{start} {' | '.join(values)} | {len(cell.runs)} |"
+
+
+WIDTH, HEIGHT, LEFT, BAR = 760, 18, 250, 11
+"""Pixels: of the picture, of a line, where bars begin, and of a bar."""
+OURS, THEIRS = "#c2571a", "#64748b"
+
+
+def chart(cells: Sequence[Cell], *, data: str, epsilon: str) -> str:
+    """A picture (SVG) of the errors of pairs in one setting, least first."""
+    able = [cell for cell in cells if (cell.data, cell.epsilon) == (data, epsilon)]
+    bars = sorted(
+        ((value, cell) for cell in able if (value := cell.mean("tvd2")) is not None),
+        key=lambda pair: pair[0],
+    )
+    most = max((value for value, _ in bars), default=1.0)
+    height = HEIGHT * (len(bars) + 2)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<text x="8" y="14" font-weight="bold">Error of pairs (mean TVD), {escape(data)}, ε = {escape(epsilon)}</text>',
+    ]
+    for at, (value, cell) in enumerate(bars, start=1):
+        top = HEIGHT * at + 6
+        length = (WIDTH - LEFT - 70) * value / most
+        colour = OURS if cell.peer == HERE else THEIRS
+        parts += [
+            f'<text x="{LEFT - 8}" y="{top + 10}" text-anchor="end">{escape(cell.name)}</text>',
+            f'<rect x="{LEFT}" y="{top}" width="{length:.1f}" height="{BAR}" fill="{colour}"/>',
+            f'<text x="{LEFT + length + 6:.1f}" y="{top + 10}">{value:.4f}</text>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", default=os.environ.get("SYNTHWEB_BENCHMARK"))
+    parser.add_argument("--data", nargs="+", choices=auto.DATA, default=["adult"])
+    parser.add_argument("--epsilon", nargs="+", default=["0.1", "1", "10"])
+    parser.add_argument("--peer", nargs="+", choices=list(PEERS), default=list(PEERS))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=1200.0)
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synthweb"
+    parser.add_argument("--cache", type=Path, default=folder / "peers.json")
+    parser.add_argument("--environments", type=Path, default=folder / "peers")
+    parser.add_argument("--document", type=Path)
+    asked = parser.parse_args()
+    if not asked.folder:
+        parser.error("give the folder of the benchmark, or set SYNTHWEB_BENCHMARK")
+    bench = Bench(
+        Path(asked.folder),
+        cache=asked.cache,
+        limit=asked.limit,
+        environments=Environments(asked.environments),
+    )
+    heading = ""
+    for cell in bench.cells(asked.data, asked.epsilon, asked.peer, runs=asked.runs):
+        if heading != (heading := f"{cell.data}, epsilon {cell.epsilon}"):
+            print(
+                f"{heading:30}{'tvd1':>9}{'tvd2':>9}{'tvd3':>9}{'AUC':>8}{'fit s':>9}{'rows s':>9}{'MB':>9}"
+            )
+        print(line(cell), flush=True)
+    if asked.document:
+        # Everything stored, not only what was asked for this time.
+        cells = list(
+            bench.cells(
+                asked.data, asked.epsilon, list(PEERS), runs=asked.runs, stored_alone=True
+            )
+        )
+        picture = asked.document.parent / "images" / "peers.svg"
+        picture.write_text(chart(cells, data=asked.data[0], epsilon="1"))
+        asked.document.write_text(page(cells, picture="images/peers.svg"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
