@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 _STEP = 0.5
 """Standard deviation of the added noise, in multiples of that of the table."""
 _USUAL, _SPREAD = 0.5, 0.5
-"""Mean and standard deviation of weights before anything is known of a table."""
+"""Mean and standard deviation of weights before anything is known of a table, unless another mean is given."""
 _SAME = 1e-3
 """Root of the sum of squared differences, in standard deviations of noise, below which two estimates are the same."""
 
@@ -31,12 +31,13 @@ def weight_of_second(
     difference: Callable[[Floats], Floats],
     deviation: float,
     directions: Sequence[Floats],
+    usual: float = _USUAL,
 ) -> float:
     """Return the weight, from 0 to 1, of the second of two estimates of a table in their mean.
 
     values: the noisy table; first, second: the estimates, in its shape; difference: second less first for other values;
     deviation: the standard deviation of the Gaussian noise along each axis of the space in which it lies; directions: standard
-    normal vectors in this space."""
+    normal vectors in this space; usual: the mean of such weights before anything is known."""
     gap = second - first
     precision = float((gap**2).sum()) / deviation**2
     if precision < _SAME**2:
@@ -50,5 +51,5 @@ def weight_of_second(
     by_noise = math.fsum(moved) / len(moved)
     best = float(((values - first) * gap).sum()) / deviation**2 - by_noise
     # The best weight has the variance 1 / precision; it is averaged with what is usual.
-    usual = 1 / _SPREAD**2
-    return min(max((best + usual * _USUAL) / (precision + usual), 0.0), 1.0)
+    known = 1 / _SPREAD**2
+    return min(max((best + known * usual) / (precision + known), 0.0), 1.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth_engine.inference import oneway
+from synth_engine.inference import count_shrinkage, oneway
 from synth_engine.measurement import Noise
 
 NOISE = Noise(law="discrete-gaussian", scale=Fraction(20))
@@ -95,3 +95,65 @@ def test_rows_are_projected_as_each_by_itself_bit_for_bit(
     for row, total, projected in zip(values, totals.tolist(), together, strict=True):
         alone = oneway.project_to_simplex(row, total=total) if total > 0 else np.zeros(cells)
         assert np.array_equal(projected, alone)
+
+
+def two_errors(truth: np.ndarray, *, sigma: float, runs: int = 20) -> tuple[float, float]:
+    """Mean total variation distances of a column read along its order alone, and of the mean of two readings."""
+    rng = np.random.default_rng(3)
+    total = int(truth.sum())
+    errors = []
+    for _ in range(runs):
+        noisy = truth + rng.normal(0, sigma, truth.size)
+        errors.append(
+            [
+                0.5
+                * np.abs(read(noisy, sigma=sigma, total=total, along=truth.size) - truth).sum()
+                / total
+                for read in (oneway.smoothed, oneway.mean_of_two_readings)
+            ]
+        )
+    alone, both = np.mean(errors, axis=0)
+    return float(alone), float(both)
+
+
+def test_a_long_list_of_codes_in_no_order_is_read_by_how_large_counts_are() -> None:
+    # A few records each, in no order: along the order there is nothing to learn.
+    truth = np.random.default_rng(5).permutation(np.repeat([10.0, 40.0, 160.0], [120, 60, 20]))
+    alone, both = two_errors(truth, sigma=60)
+    assert both < 0.95 * alone
+
+
+def test_a_smooth_column_stays_smooth() -> None:
+    truth = np.rint(2_000 * np.exp(-((np.arange(85) - 40) ** 2) / 800))
+    alone, both = two_errors(truth, sigma=200)
+    assert both < 1.1 * alone
+
+
+def test_counts_without_noise_to_speak_of_are_left_alone() -> None:
+    truth = np.array([500.0, 3.0, 0.0, 120.0, 7.0])
+    found = oneway.mean_of_two_readings(truth, sigma=0.01, total=630, along=5)
+    assert found == pytest.approx(truth, abs=0.05)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=70),
+    st.integers(1, 10**6),
+    st.sampled_from([1e-6, 0.5, 20.0, 2.0**30]),
+)
+def test_counts_read_by_size_are_never_negative_and_have_the_right_total(
+    values: list[float], total: int, sigma: float
+) -> None:
+    found = count_shrinkage.shrink_to_total(np.array(values), sigma=sigma, total=float(total))
+    assert found.shape == (len(values),)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(total, rel=1e-6)
+
+
+def test_the_same_values_always_give_the_same_counts() -> None:
+    values = np.random.default_rng(1).normal(50, 40, 30)
+    first, second = (
+        oneway.mean_of_two_readings(values.copy(), sigma=40, total=1_500, along=30)
+        for _ in range(2)
+    )
+    assert first.tolist() == second.tolist()

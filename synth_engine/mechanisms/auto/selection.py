@@ -92,8 +92,12 @@ class Columns:
     ) -> Columns:
         rows = domain.rows if domain.rows is not None else oneway.estimate_rows(answers)
         histograms = tuple(
-            oneway.denoise(
-                m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count
+            # Later questions follow from these counts, so that they are read as in earlier versions.
+            oneway.smoothed(
+                m.values.astype(np.float64),
+                sigma=math.sqrt(m.noise.variance),
+                total=max(1, rows),
+                along=attribute.value_count,
             )
             for attribute, m in zip(domain.modelled, answers, strict=True)
         )
@@ -336,17 +340,14 @@ def refined_histograms(
     rows = columns.domain.rows
     if rows is None:
         rows = oneway.estimate_rows([*oneways, *again, *(m for _, m, _ in tables)])
+    laplace = any(answer.noise.law == "discrete-laplace" for answer in [*oneways, *again])
     histograms = []
     for axis, attribute in enumerate(columns.domain.modelled):
         values, deviation = combined_column(columns, axis, [*oneways, *again], tables)
-        total = max(1, rows)
-        if (
-            attribute.value_count >= oneway.MIN_LENGTH_TO_SMOOTH
-            and values.size == attribute.size
-        ):
-            along = attribute.value_count
-            values[:along] = oneway.shrink(values[:along], sigma=deviation)
-        values = oneway.project_to_simplex(values, total=float(total))
+        # Bins of several codes stand in no order that smoothing could use.
+        along = attribute.value_count if values.size == attribute.size else 0
+        read = oneway.smoothed if laplace else oneway.mean_of_two_readings
+        values = read(values, sigma=deviation, total=max(1, rows), along=along)
         histograms.append(_spread(values, columns.levels[axis][0], columns.histograms[axis]))
     return rows, tuple(histograms)
 
