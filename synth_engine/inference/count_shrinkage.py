@@ -39,7 +39,8 @@ def shrink_to_total(values: Floats, *, sigma: float, total: float) -> Floats:
         counts.sum() <= 0
     ):  # all values are far below zero, so that none is more likely to hold records
         return np.full(values.size, total / values.size)
-    return counts * (total / counts.sum())
+    scaled: Floats = counts * (total / counts.sum())
+    return scaled
 
 
 def _grid(values: Floats, *, sigma: float, total: float) -> Floats:
