@@ -292,6 +292,7 @@ RHO = env.float(
 )  # of all columns of unknown values; 0: of each its own
 PREVIEW_HOURS = env.int("SYNTHWEB_PREVIEW_HOURS", default=24)
 SAMPLE_MAX_ROWS = env.int("SYNTHWEB_SAMPLE_MAX_ROWS", default=10_000_000)
+TEST_DATA_MAX_ROWS = env.int("SYNTHWEB_TEST_DATA_MAX_ROWS", default=1_000_000)
 DRAWINGS = env.int(
     "SYNTHWEB_DRAWINGS", default=4
 )  # tables drawn or downloaded at once, of everybody

@@ -281,7 +281,10 @@ class Domain:
         # How cells are written, markers included, is public and is never learned.
         resolved = {
             a.name: replace(
-                learned[a.name], written=a.written, separate_markers=a.separate_markers
+                learned[a.name],
+                written=a.written,
+                separate_markers=a.separate_markers,
+                protected=a.protected,
             )
             for a in self.undeclared
         }

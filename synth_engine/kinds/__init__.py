@@ -51,7 +51,9 @@ def parse_attribute(document: object) -> Attribute:
     given = kind.read_json(reader)
     # Unknown fields are refused: a misspelled one would silently leave a default in force.
     extra = (
-        [] if kind.bare else ["missing", "outside", "ordered", "written", "separate_markers"]
+        []
+        if kind.bare
+        else ["missing", "outside", "ordered", "written", "separate_markers", "protected"]
     )
     reader.only("name", "kind", "provenance", "why", *extra, *given)
     given = {
@@ -63,6 +65,7 @@ def parse_attribute(document: object) -> Attribute:
         if "ordered" in document:
             given["ordered"] = reader.boolean("ordered")
         given["separate_markers"] = reader.boolean("separate_markers")
+        given["protected"] = reader.boolean("protected")
         if document.get("written") is not None:
             given["written"] = CellForm.from_json(document["written"], column=name)
     return kind(name=name, provenance=reader.provenance(), **given)
@@ -110,6 +113,10 @@ def _schema(kind: type[Attribute]) -> Schema:
             "separate_markers": {
                 "type": "boolean",
                 "description": "Whether releases measure which of several markers a missing value has.",
+            },
+            "protected": {
+                "type": "boolean",
+                "description": "Whether people must not be treated by it, such as sex or origin; it changes no release.",
             },
         }
     return {

@@ -47,7 +47,8 @@ class Attribute:
     """What all kinds share. `missing` lists the markers that stand for a missing value in a file, the first of them
     being the one written; None means that the attribute has no missing value. `ordered` tells mechanisms that
     neighbouring codes mean neighbouring values. `written` says how a file writes its cells. `separate_markers`: whether a
-    release measures which of several markers a missing value has (`kinds/missing_markers.py`). Class variables:
+    release measures which of several markers a missing value has (`kinds/missing_markers.py`). `protected`: whether people must not be
+    treated by it, such as sex or origin; no mechanism reads it, and test data offer it first. Class variables:
     `schema_position` orders the kinds in the JSON Schema; nothing of a `bare` kind can be missing, outside or ordered;
     values of a kind that `is_comparable` compare."""
 
@@ -68,6 +69,7 @@ class Attribute:
     ordered: bool = False
     written: CellForm = USUAL
     separate_markers: bool = False
+    protected: bool = False
 
     def __post_init__(self) -> None:
         self._check_name()
@@ -82,6 +84,12 @@ class Attribute:
         self.check()
         self._check_written()
         self._check_markers()
+        if not isinstance(self.protected, bool):
+            raise self.error(
+                "protected is not true or false",
+                repair="write true or false",
+                field="protected",
+            )
         # The resolved rule is stored, so that the digest of a description does not depend on
         # whether a default was written out.
         object.__setattr__(self, "outside", self._resolved_outside())
@@ -295,6 +303,7 @@ class Attribute:
                 # Left out where nothing is stated: older descriptions keep their digest.
                 **({} if self.written.usual else {"written": self.written.to_json()}),
                 **({"separate_markers": True} if self.separate_markers else {}),
+                **({"protected": True} if self.protected else {}),
             }
         return document | {"provenance": facts.shortest(self.facts)}
 

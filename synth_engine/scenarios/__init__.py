@@ -4,19 +4,25 @@ Post-processing of a model or a description, so that it costs no privacy. What c
 names what was altered.
 """
 
-from synth_engine.scenarios.building import STATEMENT, Built, build
-from synth_engine.scenarios.files import read, require_format, write
-from synth_engine.scenarios.scenario import Scenario, catalogue
+from synth_engine.scenarios.building import STATEMENT, Built, alter, build, draw
+from synth_engine.scenarios.draft import span_of
+from synth_engine.scenarios.files import archive, read, require_format, write
+from synth_engine.scenarios.scenario import SCHEMA, Scenario, catalogue
 from synth_engine.scenarios.scoring import score
 
 __all__ = [
+    "SCHEMA",
     "STATEMENT",
     "Built",
     "Scenario",
+    "alter",
+    "archive",
     "build",
     "catalogue",
+    "draw",
     "read",
     "require_format",
     "score",
+    "span_of",
     "write",
 ]

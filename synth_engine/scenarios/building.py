@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from synth_engine import mechanisms
-from synth_engine.domain import Baskets
+from synth_engine.domain import Baskets, Domain
 from synth_engine.errors import InputError
 from synth_engine.models.model import Model
 from synth_engine.models.weights import generator
@@ -45,7 +45,7 @@ def build(
     *,
     rows: int,
     seed: str,
-    sampler: int = mechanisms.SAMPLER,
+    sampler: int = mechanisms.FAST_SAMPLER,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Built:
     """The same arguments give the same table. rows: of the table before steps add some. Errors: InputError, with the number of the
@@ -56,29 +56,8 @@ def build(
             f"the table would have more than {MAX_ROWS:,} rows",
             repair="draw fewer rows, or add fewer copies or clusters",
         )
-    if any(isinstance(column, Baskets) for column in model.domain.table_columns):
-        raise InputError(
-            "a list of baskets has no columns to alter", repair="choose a release of a table"
-        )
-    draw = Drawing(model=model, rows=every, seed=seed, sampler=sampler, progress=progress)
-    frame = pd.concat(list(draw.blocks()), ignore_index=True)
-    # Added rows stand anywhere, so that their place does not give them away.
-    places = generator(seed, purpose=("scenario", "places"))
-    spare = places.choice(every, scenario.added_rows, replace=False)
-    draft = Draft.of(model.domain, frame, spare=spare)
-    for number, step in enumerate(scenario.steps, start=1):
-        rng = generator(seed, purpose=("scenario", "step", str(number)))
-        try:
-            step.kind.apply(draft, step.parameters, rng, number)
-        except InputError as error:
-            raise InputError(
-                f"step {number}, {step.kind.id}: {error.rule}",
-                repair=error.repair,
-                column=error.column,
-            ) from None
-    # As objects: texts need not be looked at again.
-    table = pd.DataFrame({name: draft.now(name) for name in draft.columns}, dtype=object)
-    changes = _changes(draft)
+    frame = draw(model, rows=every, seed=seed, sampler=sampler, progress=progress)
+    table, changes = alter(model.domain, frame, scenario, seed=seed)
     return Built(
         table=table,
         changes=changes,
@@ -97,6 +76,47 @@ def build(
             ],
         },
     )
+
+
+def draw(
+    model: Model,
+    *,
+    rows: int,
+    seed: str,
+    sampler: int = mechanisms.FAST_SAMPLER,
+    progress: Callable[[int], None] = lambda _: None,
+) -> pd.DataFrame:
+    """The table before any step, as `codec.decode` has it. Errors: InputError where the model has no columns to alter."""
+    if any(isinstance(column, Baskets) for column in model.domain.table_columns):
+        raise InputError(
+            "a list of baskets has no columns to alter", repair="choose a release of a table"
+        )
+    drawing = Drawing(model=model, rows=rows, seed=seed, sampler=sampler, progress=progress)
+    return pd.concat(list(drawing.blocks()), ignore_index=True)
+
+
+def alter(
+    domain: Domain, frame: pd.DataFrame, scenario: Scenario, *, seed: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The altered table and its changes, as in `Built`. frame: what `draw` gave; of its rows, the scenario replaces as many as it
+    adds. Errors: InputError, with the number of the step and the column."""
+    # Added rows stand anywhere, so that their place does not give them away.
+    places = generator(seed, purpose=("scenario", "places"))
+    spare = places.choice(len(frame), scenario.added_rows, replace=False)
+    draft = Draft.of(domain, frame, spare=spare)
+    for number, step in enumerate(scenario.steps, start=1):
+        rng = generator(seed, purpose=("scenario", "step", str(number)))
+        try:
+            step.kind.apply(draft, step.parameters, rng, number)
+        except InputError as error:
+            raise InputError(
+                f"step {number}, {step.kind.id}: {error.rule}",
+                repair=error.repair,
+                column=error.column,
+            ) from None
+    # As objects: texts need not be looked at again.
+    table = pd.DataFrame({name: draft.now(name) for name in draft.columns}, dtype=object)
+    return table, _changes(draft)
 
 
 def _changes(draft: Draft) -> pd.DataFrame:

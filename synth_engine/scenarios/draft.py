@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +19,14 @@ Rows = NDArray[np.int64]
 Truth = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 Texts = NDArray[np.object_]
+_DECIMAL = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
+_RANGE = re.compile(rf"(?P<low>{_DECIMAL})\.\.(?P<high>{_DECIMAL})")
+
+
+def span_of(label: str) -> tuple[float, float] | None:
+    """The ends of a range such as 20..39, which both belong to it; None for another text."""
+    match = _RANGE.fullmatch(label)
+    return None if match is None else (float(match["low"]), float(match["high"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +118,30 @@ class DrawnColumn:
     def labelled(self, label: str, *, parameter: str) -> Truth:
         """Which drawn cells are this text. Errors: InputError where none is."""
         matches: Truth = self.texts == label
+        self._require_any(matches, parameter=parameter)
+        return matches
+
+    def matching(self, label: str, *, parameter: str = "") -> Truth:
+        """Which drawn cells are this text, or, of a column of numbers, lie in a range such as 20..39. Errors: InputError where
+        none does and a parameter names the text."""
+        span = span_of(label) if self.attribute.holds_numbers else None
+        matches: Truth
+        if span is None:
+            matches = self.texts == label
+        else:
+            # Missing values are in no range: a comparison with NaN is false.
+            matches = (self.numbers >= span[0]) & (self.numbers <= span[1])
+        if parameter:
+            self._require_any(matches, parameter=parameter)
+        return matches
+
+    def _require_any(self, matches: Truth, *, parameter: str) -> None:
         if not matches.any():
             raise InputError(
                 f"no drawn record has the value that {parameter!r} names",
                 repair="name a value that the release has, or draw more rows",
                 column=self.name,
             )
-        return matches
 
 
 @dataclass

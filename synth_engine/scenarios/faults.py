@@ -300,6 +300,7 @@ def _fault(
         summary=summary,
         properties={"column": column_rule("Column", column), "rate": _RATE, **further},
         apply=apply,
+        is_situation=False,
     )
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import tempfile
+import zipfile
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -15,10 +19,13 @@ from numpy.typing import NDArray
 
 from synth_engine import codec, outputs
 from synth_engine.errors import InputError
-from synth_engine.scenarios.building import Built
+from synth_engine.scenarios.building import STATEMENT, Built
 
 FORMATS = (".csv", ".parquet")
+ARCHIVED = ("STATEMENT.txt", "table.csv", "changes.csv", "record.json", "scenario.json")
+"""The files of an archive, in order."""
 _BLOCK = 1 << 16
+_PIECE = 1 << 20
 
 
 def write(
@@ -34,6 +41,32 @@ def write(
     }
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     outputs.replace(record, lambda path: _put(path, text), overwrite=overwrite)
+
+
+def archive(built: Built, file: IO[bytes]) -> None:
+    """Writes a zip of the table and its changes as CSV, the record of both, the scenario, which can be given again, and the
+    statement that this is no release. The same table gives the same bytes."""
+    with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(file, "w") as packed:
+        folder = Path(name)
+        write(
+            built,
+            table=folder / "table.csv",
+            changes=folder / "changes.csv",
+            record=folder / "record.json",
+        )
+        scenario = json.dumps(built.record["scenario"], indent=2, ensure_ascii=False) + "\n"
+        _put(folder / "scenario.json", scenario)
+        _put(folder / "STATEMENT.txt", STATEMENT + "\n")
+        for member in ARCHIVED:
+            # No time of day: it would differ each time.
+            entry = zipfile.ZipInfo(member)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            with (
+                (folder / member).open("rb") as source,
+                packed.open(entry, "w", force_zip64=True) as target,
+            ):
+                shutil.copyfileobj(source, target, _PIECE)
 
 
 def require_format(path: Path) -> None:

@@ -17,7 +17,6 @@ SCHEMA = "synth_engine/scenario/1"
 MAX_STEPS = 100
 MAX_EXTRA_ROWS = 2_000_000
 _KINDS = {kind.id: kind for kind in (*SITUATIONS, *FAULTS)}
-_SITUATIONS = {kind.id for kind in SITUATIONS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ def catalogue() -> list[dict[str, object]]:
             "id": kind.id,
             "title": kind.title,
             "summary": kind.summary,
-            "group": "situation" if kind.id in _SITUATIONS else "fault",
+            "group": "situation" if kind.is_situation else "fault",
             "parameters": kind.schema,
         }
         for kind in _KINDS.values()
@@ -117,10 +116,9 @@ def _require_order(steps: Sequence[Step]) -> None:
     """A situation takes whole values of a column, so that none may follow a fault."""
     faulty = False
     for place, step in enumerate(steps, start=1):
-        is_situation = step.kind.id in _SITUATIONS
-        if is_situation and faulty:
+        if step.kind.is_situation and faulty:
             raise InputError(
                 f"step {place}, {step.kind.id}, comes after a fault",
                 repair="put all situations before all faults",
             )
-        faulty = faulty or not is_situation
+        faulty = faulty or not step.kind.is_situation

@@ -23,7 +23,10 @@ from synth_engine.scenarios.steps import (
 
 MOST_CLUSTERS, LARGEST_CLUSTER = 10_000, 1_000
 MOST_COPIES = 1_000_000
+MOST_SHARES = 200
 _TILT_ROUNDS = 200
+_CLOSE = 1e-6
+"""How far from 1 a sum of shares may be that were written as decimals."""
 
 _PROTECTED = column_rule("Protected attribute", "The column that must not decide the outcome.")
 _GROUP = text_rule("Group", "The value of the protected attribute that is treated otherwise.")
@@ -134,6 +137,89 @@ def _imbalance(draft: Draft, given: Parameters, rng: np.random.Generator, _step:
         ]
     )
     _redraw(draft, own, rng.permutation(chosen))
+
+
+def _shares(draft: Draft, given: Parameters, rng: np.random.Generator, step: int) -> None:
+    """Draws records again, so that the values of a column have given shares, in all records or in those with one value of another
+    column. Values that are not listed keep their ratios in what is left."""
+    column = draft.column(given["column"], parameter="column")
+    values, shares = given["values"], given["shares"]
+    _require_shares(column, values, shares)
+    own = _part(draft, given, column)
+    source = draft.source[column.name][own]
+    # The first that has a cell counts it; the last stands for all that are not listed.
+    listed = np.full(len(own), len(values))
+    for place in reversed(range(len(values))):
+        listed[column.matching(values[place])[source]] = place
+    counts = np.bincount(listed, minlength=len(values) + 1)
+    others = 1 - sum(shares)
+    if counts[-1] == 0 and others > _CLOSE:
+        raise InputError(
+            "the shares add up to less than 1, and no record has another value",
+            repair="normalise them, or list fewer values",
+            column=column.name,
+        )
+    wanted = _quotas([*shares, others if counts[-1] else 0.0], len(own))
+    chosen, lacking = [], []
+    for place, count in enumerate(wanted):
+        if counts[place]:
+            chosen.append(_repeated(own[listed == place], count, rng))
+        elif count:
+            # No record of the part has the value: other records of it get it.
+            lacking.append((len(chosen), place))
+            chosen.append(rng.choice(own, count))
+    order = rng.permutation(len(own))
+    _redraw(draft, own, np.concatenate(chosen)[order])
+    starts = np.cumsum([0, *map(len, chosen)])
+    for part, place in lacking:
+        cells = np.flatnonzero(column.matching(values[place], parameter="values"))
+        rows = own[(order >= starts[part]) & (order < starts[part + 1])]
+        draft.set_cells(
+            column.name, rows, rng.choice(cells, len(rows)), step=step, kind="shares"
+        )
+
+
+def _require_shares(
+    column: DrawnColumn, values: tuple[str, ...], shares: tuple[float, ...]
+) -> None:
+    """Refuses shares that no table has."""
+    if len(values) != len(shares):
+        raise InputError(
+            "there are not as many shares as values",
+            repair="give one share for each value",
+            column=column.name,
+        )
+    if sum(shares) > 1 + _CLOSE:
+        raise InputError(
+            "the shares add up to more than 1", repair="normalise them", column=column.name
+        )
+
+
+def _part(draft: Draft, given: Parameters, column: DrawnColumn) -> Rows:
+    """The records whose shares change."""
+    if not given["given"]:
+        return draft.own
+    other = draft.column(given["given"], parameter="given")
+    _require_different(column, other)
+    cells = other.matching(given["when"], parameter="when")
+    part = draft.own[cells[draft.source[other.name][draft.own]]]
+    if len(part) == 0:
+        raise InputError(
+            "no record is left that has the value that 'when' names",
+            repair="draw more rows, or change its share first",
+            column=other.name,
+        )
+    return part
+
+
+def _quotas(shares: list[float], count: int) -> list[int]:
+    """Whole numbers that add up to `count`, nearest to its shares: those with the largest remainders are rounded up."""
+    exact = np.maximum(np.asarray(shares), 0.0)
+    exact = exact / exact.sum() * count
+    quotas = np.floor(exact).astype(np.int64)
+    first = np.argsort(quotas - exact, kind="stable")[: count - int(quotas.sum())]
+    quotas[first] += 1
+    return [int(quota) for quota in quotas]
 
 
 def _shift(draft: Draft, given: Parameters, rng: np.random.Generator, _step: int) -> None:
@@ -357,6 +443,36 @@ SITUATIONS = (
             "share": share_rule("Share", "Of all records."),
         },
         apply=_imbalance,
+    ),
+    StepKind(
+        id="shares",
+        title="Shares",
+        summary="Values of a column have given shares, of all records or of those with one value of another column.",
+        properties={
+            "column": column_rule("Column", "The column whose shares change."),
+            "values": {
+                "type": "array",
+                "title": "Values",
+                "description": "As a file has them; of a column of numbers also ranges such as 20..39.",
+                "items": {"type": "string", "maxLength": 200},
+                "minItems": 1,
+                "maxItems": MOST_SHARES,
+                "uniqueItems": True,
+            },
+            "shares": {
+                "type": "array",
+                "title": "Shares",
+                "description": "One for each value, from 0 to 1; what they leave of 1 is for all other values.",
+                "items": {"type": "number", "minimum": 0, "maximum": 1},
+                "minItems": 1,
+                "maxItems": MOST_SHARES,
+            },
+            "given": column_rule(
+                "Given", "A column whose value says which records; empty: all.", optional=True
+            ),
+            "when": text_rule("When", "The value of that column.", optional=True),
+        },
+        apply=_shares,
     ),
     StepKind(
         id="shift",

@@ -18,7 +18,8 @@ Apply = Callable[[Draft, Parameters, np.random.Generator, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StepKind:
-    """A kind of step. added_rows: how many rows it adds to the table, by its parameters."""
+    """A kind of step. added_rows: how many rows it adds to the table, by its parameters. is_situation: whether every
+    cell still holds a value of its column; else it is a fault."""
 
     id: str
     title: str
@@ -26,6 +27,12 @@ class StepKind:
     properties: Mapping[str, ParameterRule]
     apply: Apply
     added_rows: Callable[[Parameters], int] = lambda _: 0
+    is_situation: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The parameters that name columns."""
+        return tuple(name for name, rule in self.properties.items() if "x-columns" in rule)
 
     @property
     def schema(self) -> ParameterSchema:

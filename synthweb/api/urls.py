@@ -31,6 +31,7 @@ from synthweb.api.views import (
     references,
     releases,
     runs,
+    scenarios,
     templates,
     validations,
     webhooks,
@@ -217,6 +218,7 @@ OF_RELEASE = [
         releases.SampleViewSet.as_view({**LIST, "post": "create"}),
         name="release-samples",
     ),
+    path("test-data/", scenarios.TestDataView.as_view(), name="release-test-data"),
     path(
         "grants/",
         releases.GrantViewSet.as_view({**LIST, "post": "create"}),
@@ -250,6 +252,7 @@ urlpatterns = [
     path("me/", people.MeView.as_view(), name="me"),
     path("me/history/", audit.AuditViewSet.as_view(LIST, part="me"), name="my-history"),
     path("mechanisms/", people.MechanismsView.as_view(), name="mechanism-list"),
+    path("scenarios/", scenarios.ScenariosView.as_view(), name="scenario-list"),
     path(
         "datasets/",
         datasets.DatasetsViewSet.as_view({**LIST, "post": "create"}),

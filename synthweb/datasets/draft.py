@@ -87,6 +87,7 @@ def typed_from(document: Mapping[str, Any]) -> Column:
         "missing_empty": CHECKED if missing[:1] == [""] else "",
         "missing": markers(missing),
         "separate_markers": CHECKED if document.get("separate_markers") else "",
+        "protected": CHECKED if document.get("protected") else "",
         "outside": str(outside),
         "leading": CHECKED if document.get("leading") else "",
         **{each: CHECKED if each in (document.get("signs") or ()) else "" for each in CLASSES},

@@ -47,6 +47,8 @@ def attribute_of(name: str, column: Mapping[str, Any]) -> Attribute:
         document |= {"missing": typed.missing(), "outside": typed.text("outside") or None}
     if typed.text("separate_markers") == CHECKED and separable(kind, typed):
         document["separate_markers"] = True
+    if typed.text("protected") == CHECKED and "protected" in FORMS[kind].fields:
+        document["protected"] = True
     if (
         kind not in ("categorical", "identifier", "derived", "weak")
         and typed.text("unordered") == CHECKED

@@ -165,6 +165,7 @@ _LABELS = {
         _("Keep each marker in samples, for the budget of one more column"),
         "",
     ),
+    "protected": (_("Protected attribute, such as sex or origin"), ""),
     "missing": (_("Other markers of missing values"), _("For example ?, NA. Empty: none.")),
     "outside": (_("A value outside this"), ""),
 }
@@ -189,6 +190,7 @@ def of(key: str, kind: str, value: str) -> Input:
         "unordered",
         "missing_empty",
         "separate_markers",
+        "protected",
         "leading",
         "grouped",
         "unpadded",

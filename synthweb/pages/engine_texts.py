@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from synth_engine import mechanisms
+from synth_engine import mechanisms, scenarios
 from synth_engine.evaluation import wording
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.privacy.unit import PrivacyUnit
@@ -19,7 +19,7 @@ from synthweb.lib.number_format import RELATIONS
 
 def all_texts() -> list[str]:
     """Every text of the engine that pages translate, each once, in a fixed order."""
-    texts = (*_of_methods(), *_of_figures(), *_of_guarantees())
+    texts = (*_of_methods(), *_of_figures(), *_of_guarantees(), *_of_scenarios())
     return list(dict.fromkeys(text for text in texts if text))
 
 
@@ -47,6 +47,13 @@ def _of_guarantees() -> Iterator[str]:
     yield from (one, one.partition(",")[0], "one person")
     yield from RELATIONS.values()
     yield from (f"{one}, {relation}" for relation in RELATIONS.values())
+
+
+def _of_scenarios() -> Iterator[str]:
+    """Titles, summaries and parameters of the steps of scenarios."""
+    for kind in scenarios.catalogue():
+        yield from (str(kind["title"]), str(kind["summary"]))
+        yield from _of_schema(kind["parameters"])  # type: ignore[arg-type]
 
 
 def _of_schema(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -26,12 +26,17 @@ def _note(path: Path, rows: int) -> None:
         written.replace(path)
 
 
-def main() -> int:
-    """Draw; 0 if all of the table is written."""
+def step_back() -> None:
+    """Let the processes that answer go first, and end with the server."""
     # Linux: nobody waits for this process when the server is gone.
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.nice(NICER)
+
+
+def main() -> int:
+    """Draw; 0 if all of the table is written."""
+    step_back()
     # Imported after the lines above, because it takes a second.
     from synth_engine.mechanisms import Model
     from synth_engine.row_selection import RowSelection

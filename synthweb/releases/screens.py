@@ -84,6 +84,7 @@ TABS = (
     ("criteria", gettext_noop("Criteria"), Need.SAMPLE),
     ("compare", gettext_noop("Compare"), Need.COMPARE),
     ("samples", gettext_noop("Samples"), Need.SAMPLE),
+    ("test-data", gettext_noop("Test data"), Need.SAMPLE),
     ("description", gettext_noop("Description"), Need.SAMPLE),
     ("files", gettext_noop("Files"), Need.SAMPLE),
     ("share", gettext_noop("Share"), Need.SHARE),

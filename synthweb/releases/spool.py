@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -75,7 +75,7 @@ class Download:
             # Many rows are drawn to choose a few.
             if _cells(sample) > SMALL or sample.selection is not None:
                 self._drawing = _Drawn(sample, format)
-                pieces = _followed(self._drawing, sample, format, _has_gone(request))
+                pieces = _followed(self._drawing, sample, format, left(request))
             else:
                 pieces = table_writers.pieces(tables.draw_of(sample), format)
         # Also a KeyboardInterrupt or the time-out of a worker: no slot outlives its download.
@@ -127,7 +127,8 @@ def _progress_file(sample: Sample) -> Path:
     return Path(settings.SPOOL_DIR) / "progress" / sample.code
 
 
-def _has_gone(request: HttpRequest | None) -> Callable[[], bool]:
+def left(request: HttpRequest | None) -> Callable[[], bool]:
+    """Whether whoever asked has closed the connection, where the server can say so."""
     connection = None if request is None else request.META.get("gunicorn.socket")
     has_gone: Callable[[], bool] = getattr(connection, "has_gone", lambda: False)
     return has_gone
@@ -156,6 +157,30 @@ def _followed(
     yield from drawing.pieces(has_gone, at=len(first))
 
 
+def started(
+    module: str, job: Mapping[str, object], *, out: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """A process of this module that reads its job as JSON from its standard input and writes to `out`."""
+    # A file, not a pipe: a pipe holds less than a model, and would block this thread until
+    # the process has loaded its libraries and reads.
+    with tempfile.TemporaryFile(dir=settings.SPOOL_DIR) as asked:
+        asked.write(json.dumps(job).encode())
+        asked.seek(0)
+        return subprocess.Popen(  # noqa: S603 - modules of this package
+            [sys.executable, "-m", module],
+            cwd=settings.BASE_DIR,
+            env={
+                # Drawing needs neither keys nor a database, so the
+                # process does not learn where they are.
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(WITHHELD)
+            },
+            stdin=asked,
+            stdout=out,
+        )
+
+
 class _Drawn:
     """A process that draws, and the file that it fills."""
 
@@ -173,24 +198,9 @@ class _Drawn:
             "selection": sample.selection,
             "progress": str(self._progress),
         }
-        # A file, not a pipe: a pipe holds less than a model, and would block this thread until
-        # the process has loaded its libraries and reads.
-        with tempfile.TemporaryFile(dir=folder) as asked:
-            asked.write(json.dumps(job | {"format": format}).encode())
-            asked.seek(0)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "synthweb.releases.drawing"],
-                cwd=settings.BASE_DIR,
-                env={
-                    # Drawing needs neither keys nor a database, so the
-                    # process does not learn where they are.
-                    name: value
-                    for name, value in os.environ.items()
-                    if not name.startswith(WITHHELD)
-                },
-                stdin=asked,
-                stdout=self._file,
-            )
+        self._process = started(
+            "synthweb.releases.drawing", job | {"format": format}, out=self._file
+        )
 
     def pieces(self, has_gone: Callable[[], bool], *, at: int = 0) -> Iterator[bytes]:
         """What is in the file from this byte on, and what comes to be in it, until the process has ended well."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.releases import carried, database_views, downloads, links, views
+from synthweb.releases import carried, database_views, downloads, links, scenario_views, views
 
 app_name = "releases"
 urlpatterns = [
@@ -75,6 +75,7 @@ urlpatterns = [
         downloads.sample_receipt,
         name="sample-receipt",
     ),
+    path("<slug:code>/test-data/", scenario_views.test_data, name="test-data"),
     path("<slug:code>/description/", views.description, name="description"),
     path("<slug:code>/description.json", downloads.description_json, name="description-json"),
     path(

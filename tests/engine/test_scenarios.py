@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +214,100 @@ def test_an_imbalance_has_the_share_asked_for() -> None:
         ).table
         assert (table["school"] == "primary").sum() == round(share * ROWS)
         assert table["id"].is_unique
+
+
+SCHOOLS = {
+    "kind": "shares",
+    "column": "school",
+    "values": ["none", "university"],
+    "shares": [0.5, 0.1],
+}
+
+
+def test_shares_are_met_to_the_record_and_others_keep_their_ratio() -> None:
+    before = untouched()["school"].value_counts()
+    after = built(SCHOOLS).table["school"].value_counts()
+    assert (after["none"], after["university"]) == (ROWS / 2, ROWS / 10)
+    kept = before["primary"] / (before["primary"] + before["secondary"])
+    assert after["primary"] / (0.4 * ROWS) == pytest.approx(kept, abs=0.03)
+
+
+def test_conditional_shares_leave_all_other_records_as_they_are() -> None:
+    before = untouched()
+    after = built(SCHOOLS | {"given": "sex", "when": "woman"}).table
+    women = before["sex"] == "woman"
+    assert (after["sex"] == before["sex"]).all()
+    assert after[~women].equals(before[~women])
+    shares = after[women]["school"].value_counts(normalize=True)
+    assert shares["none"] == pytest.approx(0.5, abs=1 / women.sum())
+    assert shares["university"] == pytest.approx(0.1, abs=1 / women.sum())
+
+
+def test_shares_of_ranges_and_of_values_that_a_part_lacks() -> None:
+    ages = {
+        "kind": "shares",
+        "column": "age",
+        "values": ["0..9", "9..40"],
+        "shares": [0.9, 0.1],
+    }
+    after = built(ages).table["age"].astype(int)
+    # 9 lies in both ranges and counts for the first.
+    assert (after <= 9).sum() == 0.9 * ROWS
+    assert after.between(10, 40).sum() == 0.1 * ROWS
+    no_men = SCHOOLS | {"column": "sex", "values": ["woman"], "shares": [1]}
+    men = SCHOOLS | {"column": "sex", "values": ["man"], "shares": [0.25]}
+    both = built(no_men, men)
+    assert (both.table["sex"] == "man").sum() == ROWS / 4
+    assert both.changes["after"].tolist() == ["man"] * (ROWS // 4)
+    rows = both.changes["row"].to_numpy() - 1
+    assert (both.table["sex"].iloc[rows] == "man").all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"shares": [-0.1, 0.1]}, "entry 1 of parameter 'shares' must lie between 0"),
+        ({"shares": [0.9, 0.2]}, "add up to more than 1; normalise"),
+        ({"shares": [0.9]}, "not as many shares as values"),
+        ({"values": ["none", "nowhere"]}, "'values' names"),
+        ({"column": "nothing"}, "'column' names no column"),
+        ({"given": "sex", "when": "child"}, "'when' names"),
+        ({"given": "school", "when": "none"}, "two parameters name one column"),
+        (
+            {
+                "values": ["none", "primary", "secondary", "university"],
+                "shares": [0.2, 0.2, 0.2, 0.2],
+            },
+            "less than 1, and no record has another value",
+        ),
+    ],
+)
+def test_shares_that_no_table_has_are_refused(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        built(SCHOOLS | changed)
+    assert words in str(refusal.value)
+
+
+def test_an_archive_holds_all_files_and_is_the_same_each_time() -> None:
+    packed = [io.BytesIO(), io.BytesIO()]
+    for file in packed:
+        scenarios.archive(built(SCHOOLS), file)
+    assert packed[0].getvalue() == packed[1].getvalue()
+    with zipfile.ZipFile(packed[0]) as files:
+        assert files.namelist() == [
+            "STATEMENT.txt",
+            "table.csv",
+            "changes.csv",
+            "record.json",
+            "scenario.json",
+        ]
+        again = scenarios.Scenario.from_json(json.loads(files.read("scenario.json")))
+        table = pd.read_csv(files.open("table.csv"), dtype="str", keep_default_na=False)
+    assert (
+        again.to_json()
+        == scenarios.Scenario.from_json({"schema": SCHEMA, "steps": [SCHOOLS]}).to_json()
+    )
+    assert table.equals(built(SCHOOLS).table.astype("str"))
 
 
 @pytest.mark.parametrize("by", [-1.5, 0, 0.7])

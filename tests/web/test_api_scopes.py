@@ -22,6 +22,7 @@ TABLE = """
 GET    me/                                           read
 GET    me/history/                                   read
 GET    mechanisms/                                   read
+GET    scenarios/                                    read
 GET    datasets/                                     read
 POST   datasets/                                     spend
 DELETE datasets/<slug:code>/                         spend
@@ -119,6 +120,7 @@ GET    releases/<slug:code>/validations/<slug:validation>/receipt/ read
 GET    releases/<slug:code>/receipt/                 read
 GET    releases/<slug:code>/samples/                 read
 POST   releases/<slug:code>/samples/                 read
+POST   releases/<slug:code>/test-data/               read
 GET    releases/<slug:code>/verification/            read
 GET    webhooks/                                     read
 POST   webhooks/                                     webhooks

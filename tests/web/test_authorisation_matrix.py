@@ -198,6 +198,8 @@ GET    releases/<slug:code>/samples/<slug:sample_code>/table.csv     302    404 
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.parquet 302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/table.xlsx    302    404    404    200    404    403    403    403
 GET    releases/<slug:code>/samples/<slug:sample_code>/receipt.json  302    404    404    200    404    403    403    403
+GET    releases/<slug:code>/test-data/                               302    404    404    200    200    403    403    403
+POST   releases/<slug:code>/test-data/                               302    404    404    200    200    403    403    403
 GET    releases/<slug:code>/description/                             302    404    404    200    200    403    403    403
 POST   releases/<slug:code>/description/                             302    404    404    403    422    403    403    403
 GET    releases/<slug:code>/description.json                         302    404    404    200    200    403    403    403
@@ -292,6 +294,7 @@ GET    ledger/accounts/<slug:code>/entries.<export_kind:kind>        302    404 
 GET    api/v1/me/                                                    401    200    200    200    200    200    200    200
 GET    api/v1/me/history/                                            401    200    200    200    200    200    200    200
 GET    api/v1/mechanisms/                                            401    200    200    200    200    200    200    200
+GET    api/v1/scenarios/                                             401    200    200    200    200    200    200    200
 GET    api/v1/datasets/                                              401    200    403    403    200    200    200    200
 POST   api/v1/datasets/                                              401    400    403    403    400    403    403    403
 GET    api/v1/datasets/<slug:code>/                                  401    404    404    404    200    200    200    200
@@ -401,6 +404,8 @@ POST   api/v1/releases/<slug:code>/editions/                         401    404 
 GET    api/v1/releases/<slug:code>/editions/<slug:edition>/          401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/samples/                          401    404    404    200    200    403    403    403
 POST   api/v1/releases/<slug:code>/samples/                          401    404    404    201    201    403    403    403
+GET    api/v1/releases/<slug:code>/test-data/                        401    405    405    405    405    405    405    405
+POST   api/v1/releases/<slug:code>/test-data/                        401    404    404    200    200    403    403    403
 GET    api/v1/releases/<slug:code>/grants/                           401    404    404    403    200    403    403    403
 POST   api/v1/releases/<slug:code>/grants/                           401    404    404    403    201    403    403    403
 GET    api/v1/releases/<slug:code>/grants/<str:username>/            401    405    405    405    405    405    405    405
@@ -445,6 +450,13 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
     "POST api/v1/budget-requests/<slug:code>/grant/": lambda *_: {"reason": "Agreed."},
     "POST api/v1/budget-requests/<slug:code>/refuse/": lambda *_: {"reason": "No."},
     "POST api/v1/releases/<slug:code>/samples/": lambda *_: {"rows": 3},
+    "POST api/v1/releases/<slug:code>/test-data/": lambda *_: {
+        "rows": 3,
+        "scenario": {
+            "schema": "synth_engine/scenario/1",
+            "steps": [{"kind": "near-duplicates", "copies": 1}],
+        },
+    },
     "POST api/v1/releases/<slug:code>/editions/": lambda scene, _: {
         "note": "Rows.",
         "document": description_of(scene.release) | {"rows": 7},

@@ -19,7 +19,7 @@ DAY_CELLS = ("unpadded",)
 """Inputs for how days are written."""
 ABSENCE = ("missing_empty", "missing", "outside")
 """Inputs for what is missing, or outside."""
-SHARED = (*ABSENCE[:2], "separate_markers", ABSENCE[2])
+SHARED = (*ABSENCE[:2], "separate_markers", ABSENCE[2], "protected")
 """Inputs that most kinds have and mean alike."""
 TO_A_BOUND: Mapping[str, str | Promise] = {
     "clamp": _("moves to the nearest bound"),

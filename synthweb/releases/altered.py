@@ -1,0 +1,201 @@
+"""Test data of a release: tables that are altered on purpose by a scenario, as an archive, and a small table that shows what the
+scenario does.
+
+Both read the released model alone, so that they cost no privacy. A table is made by a process of its own (`altering`), and a
+person waits for it: what is wrong with a scenario is known once it is applied, and then no half archive may have gone out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO
+
+import pandas as pd
+from django.conf import settings
+from django.http import HttpRequest
+
+from synth_engine import scenarios
+from synth_engine.domain import Domain
+from synth_engine.errors import InputError, SpecError
+from synth_engine.models.model import Model
+from synth_engine.privacy import receipt as receipts
+from synth_engine.scenarios import Scenario
+from synthweb.accounts.models import User
+from synthweb.audit import services as audit
+from synthweb.lib.errors import Refused
+from synthweb.releases import spool
+from synthweb.releases.altering import REFUSED
+from synthweb.releases.models import Release
+from synthweb.releases.services import LONGEST_SEED
+from synthweb.releases.slots import Slot
+
+SHOWN_ROWS = 10_000
+"""Rows of the table that shows what a scenario does: shares are right to about one in a hundred."""
+KEPT = 4  # such tables in the memory of a web process
+MOST_CELLS = 20_000_000
+"""Cells of a table: all of them are in memory at once, about 150 bytes each."""
+SECONDS = 240
+
+
+class TableUnfinished(Refused):
+    """The process that made test data was slow, or ended before its archive did"""
+
+    code = "table-unfinished"
+
+
+@dataclass(frozen=True)
+class BeforeAndAfter:
+    """A small table of a release: as it is drawn, and how its scenario leaves it, a text in each cell."""
+
+    domain: Domain
+    before: pd.DataFrame
+    after: pd.DataFrame
+
+
+def most_rows() -> int:
+    """Most rows of a table on this installation."""
+    most: int = settings.TEST_DATA_MAX_ROWS
+    return most
+
+
+def make(
+    *,
+    user: User,
+    release: Release,
+    scenario: Scenario,
+    rows: int,
+    seed: str,
+    request: HttpRequest | None = None,
+) -> IO[bytes]:
+    """The archive of test data, open at its beginning; it is gone once it is closed. Raises InputError, TooManyDrawings and
+    TableUnfinished. The caller authorised."""
+    _require(release, scenario, rows=rows, seed=seed)
+    job = {
+        "model": release.model,
+        "scenario": scenario.to_json(),
+        "rows": rows,
+        "seed": seed,
+    }
+    out: IO[bytes] = tempfile.TemporaryFile(dir=settings.SPOOL_DIR)  # noqa: SIM115 - closed by the caller
+    try:
+        with Slot(user.pk):
+            _run(job, out=out, has_gone=spool.left(request))
+    except BaseException:
+        out.close()
+        raise
+    out.seek(0)
+    audit.record(
+        actor=user,
+        action="sample.requested",
+        target=("release", release.code),
+        organisation=release.dataset.organisation,
+        detail={"rows": rows, "scenario": receipts.digest(scenario.to_json())},
+    )
+    return out
+
+
+def shown(*, user: User, release: Release, scenario: Scenario | None) -> BeforeAndAfter:
+    """A small table before and after the situations of a scenario that add no rows. None: before alone. Raises InputError where a
+    step of these, or a fault, cannot be had, and TooManyDrawings."""
+    with Slot(user.pk):
+        domain, frame = _small_table(release.code)
+    before, _ = scenarios.alter(domain, frame, Scenario(()), seed=_SEED)
+    if scenario is None:
+        return BeforeAndAfter(domain, before, before)
+    _require_columns(domain, scenario)
+    shown_steps = tuple(step for step in scenario.steps if not step.added_rows)
+    after, _ = scenarios.alter(
+        domain,
+        frame,
+        Scenario(tuple(s for s in shown_steps if s.kind.is_situation)),
+        seed=_SEED,
+    )
+    if not all(step.kind.is_situation for step in shown_steps):
+        scenarios.alter(domain, frame, Scenario(shown_steps), seed=_SEED)
+    return BeforeAndAfter(domain, before, after)
+
+
+_SEED = "shown"
+
+
+@lru_cache(maxsize=KEPT)
+def _small_table(code: str) -> tuple[Domain, pd.DataFrame]:
+    """The small table of a release as it is drawn; a model never changes, nor does its table."""
+    model = Model.from_json(Release.objects.only("model").get(code=code).model)
+    return model.domain, scenarios.draw(model, rows=SHOWN_ROWS, seed=_SEED)
+
+
+def _require_columns(domain: Domain, scenario: Scenario) -> None:
+    """Refuses names that are no columns, also in steps that are not applied."""
+    names = {column.name for column in domain.table_columns}
+    for number, step in enumerate(scenario.steps, start=1):
+        for parameter in step.kind.columns:
+            name = step.parameters[parameter]
+            if name and name not in names:
+                raise InputError(
+                    f"step {number}, {step.kind.id}: {parameter!r} names no column of the table",
+                    repair="take a name from its header",
+                )
+
+
+def _require(release: Release, scenario: Scenario, *, rows: int, seed: str) -> None:
+    """Refuses what one process cannot hold."""
+    if not 1 <= rows <= most_rows():
+        raise SpecError(
+            f"rows must be a whole number from 1 to {most_rows():,}",
+            repair="ask for fewer rows, or use the command line",
+        )
+    if not 1 <= len(seed) <= LONGEST_SEED or not seed.isprintable():
+        raise SpecError(
+            f"the seed is no text of 1 to {LONGEST_SEED} printable characters",
+            repair="give another one",
+        )
+    columns = len(Domain.from_json(release.model["domain"]).table_columns)
+    if (rows + scenario.added_rows) * columns > MOST_CELLS:
+        raise SpecError(
+            f"the rows and columns of the table make more than {MOST_CELLS:,} cells",
+            repair="ask for fewer rows, or use the command line",
+        )
+
+
+def _run(job: dict[str, object], *, out: IO[bytes], has_gone: Callable[[], bool]) -> None:
+    """The process, until it has ended well."""
+    process = spool.started("synthweb.releases.altering", job, out=out)
+    ends = time.monotonic() + SECONDS
+    try:
+        while process.poll() is None:
+            if has_gone():
+                raise spool.Left
+            if time.monotonic() > ends:
+                raise TableUnfinished(
+                    f"The table took longer than {SECONDS} seconds",
+                    repair="ask for fewer rows, or use the command line",
+                )
+            _wait(process)
+    finally:
+        # Killed and waited for: without the wait it would be left as a zombie.
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    if process.returncode == REFUSED:
+        out.seek(0)
+        fault = json.load(out)
+        raise InputError(fault["rule"], repair=fault["repair"], column=fault["column"])
+    if process.returncode:
+        raise TableUnfinished(
+            "The process that made the table ended before it did",
+            repair="ask for fewer rows, or tell whoever operates the installation",
+        )
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(timeout=spool.POLL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return

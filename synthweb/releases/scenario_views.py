@@ -1,0 +1,239 @@
+"""The page of a release that makes test data: tables that are altered on purpose. Its first line fetches and authorises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils.translation import gettext
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_http_methods
+
+from synth_engine.errors import InputError
+from synth_engine.scenarios import Scenario
+from synthweb.accounts.http import SignedInRequest
+from synthweb.accounts.permissions import Need
+from synthweb.releases import altered, scenario_page, screens, selectors
+from synthweb.releases.altered import BeforeAndAfter
+from synthweb.releases.downloads import attached, busy_page, file_name
+from synthweb.releases.forms import DIGITS
+from synthweb.releases.models import Release
+from synthweb.releases.scenario_page import ColumnShares, PageState, StepForm
+from synthweb.releases.slots import TooManyDrawings
+
+USUAL_ROWS = 10_000
+_PARAMETER = re.compile(r"parameter '(\w+)'|'(\w+)' names")
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@cache_control(private=True, no_store=True)
+def test_data(request: SignedInRequest, code: str) -> HttpResponseBase:
+    """Change shares, add situations and faults, and download the table that comes of it."""
+    release = selectors.release_for(request.user, code, Need.SAMPLE)
+    try:
+        return _Editor(request, release).answer()
+    except TooManyDrawings as busy:
+        return busy_page(request, busy)
+
+
+class _Editor:
+    """One request: what the form says, what its button does, and what is wrong with it, by place."""
+
+    def __init__(self, request: SignedInRequest, release: Release) -> None:
+        self._request, self._release = request, release
+        self._errors: dict[str, str] = {}
+        self._share_errors: dict[str, str] = {}
+        self._typed = False
+        self._step_data: Any = None
+        do = request.POST.get("do", "")
+        self._do, _, self._which = do.partition(":")
+        try:
+            self._state = PageState.of(
+                request.POST.dict(), bars_shown=self._do in ("apply", "normalise")
+            )
+        except InputError as error:
+            self._state = PageState()
+            self._errors["steps"] = error.text
+        if request.method == "GET":
+            self._state.rows = str(min(release.sample_rows or USUAL_ROWS, USUAL_ROWS))
+            self._state.seed = PageState.seed
+
+    def answer(self) -> HttpResponseBase:
+        """The page, or the archive."""
+        actions: dict[str, Callable[[], HttpResponseBase | None]] = {
+            "apply": self._apply,
+            "normalise": self._normalise,
+            "add": self._add,
+            "undo": self._undo,
+            "remove": self._remove,
+            "upload": self._upload,
+            "make": self._make,
+        }
+        action = actions.get(self._do)
+        done = None if action is None or self._errors else action()
+        return done or self._page()
+
+    def _shown(self) -> BeforeAndAfter:
+        return altered.shown(
+            user=self._request.user, release=self._release, scenario=self._state.scenario
+        )
+
+    def _apply(self) -> None:
+        """Add the typed shares as a step."""
+        self._typed = True
+        shares, self._share_errors = scenario_page.read_shares(self._state)
+        if self._share_errors or not shares:
+            return
+        try:
+            bars = scenario_page.bars_of(self._state, self._shown(), typed=True)
+            self._keep(scenario_page.share_step(shares, bars))
+            self._typed = False
+        except InputError as error:
+            self._errors["bars"] = error.text
+
+    def _normalise(self) -> None:
+        """Have the typed shares add up to 100 %."""
+        self._typed = True
+        shares, self._share_errors = scenario_page.read_shares(self._state)
+        if self._share_errors or not shares:
+            return
+        try:
+            bars = scenario_page.bars_of(self._state, self._shown(), typed=True)
+            scenario_page.normalised(self._state, shares, others=bars.others.value)
+        except InputError as error:
+            self._errors["bars"] = error.text
+
+    def _add(self) -> None:
+        """Add a situation or a fault."""
+        self._state.kind = self._request.POST.get("kind_shown", self._state.kind)
+        self._step_data = self._request.POST
+        form = self._step_form(self._shown())
+        if not form.is_valid():
+            return
+        try:
+            self._keep(form.step())
+            self._step_data = None
+        except InputError as error:
+            self._errors["step"] = error.text
+
+    def _keep(self, step: dict[str, Any]) -> None:
+        """Append a step, once it can be had."""
+        earlier = list(self._state.steps)
+        self._state.steps = [*earlier, step]
+        try:
+            # Checked by itself first: its number in the list says nothing to whoever adds it.
+            Scenario.from_json({**self._state.document, "steps": [step]})
+            self._shown()
+        except InputError:
+            self._state.steps = earlier
+            raise
+
+    def _undo(self) -> None:
+        self._state.steps = self._state.steps[:-1]
+
+    def _remove(self) -> None:
+        # Compared as text: int() would also take signs, blanks and digits of other scripts.
+        self._state.steps = [
+            step
+            for number, step in enumerate(self._state.steps, start=1)
+            if str(number) != self._which
+        ]
+
+    def _upload(self) -> None:
+        """The steps of a file in place of those of the page."""
+        file = self._request.FILES.get("scenario")
+        if file is None:
+            self._errors["upload"] = gettext("Choose a file first.")
+            return
+        earlier = self._state.steps
+        try:
+            self._state.steps = scenario_page.uploaded(file.read(scenario_page.MOST_SIGNS + 1))
+            self._shown()
+        except InputError as error:
+            self._state.steps = earlier
+            self._errors["upload"] = error.text
+
+    def _make(self) -> HttpResponseBase | None:
+        """The archive."""
+        if not DIGITS.fullmatch(self._state.rows):
+            self._errors["rows"] = gettext("A whole number.")
+            return None
+        try:
+            scenario = self._state.scenario
+            if scenario is None:
+                self._errors["make"] = gettext("Change shares or add a step first.")
+                return None
+            file = altered.make(
+                user=self._request.user,
+                release=self._release,
+                scenario=scenario,
+                rows=int(self._state.rows),
+                seed=self._state.seed,
+                request=self._request,
+            )
+        except InputError as error:
+            self._errors["make"] = error.text
+            return None
+        except altered.TableUnfinished as error:
+            self._errors["make"] = str(error)
+            return None
+        return attached(
+            FileResponse(file, content_type="application/zip"),
+            file_name(self._release, what="TEST-DATA", ending="zip"),
+        )
+
+    def _step_form(self, shown: BeforeAndAfter) -> StepForm:
+        return StepForm(self._step_data, kind=self._state.kind, domain=shown.domain)
+
+    def _page(self) -> HttpResponse:
+        context = screens.frame(self._request.user, self._release, tab="test-data")
+        shown = None
+        try:
+            shown = self._shown()
+        except InputError as error:
+            self._errors.setdefault("steps", error.text)
+        if shown is not None:
+            form = self._step_form(shown)
+            if "step" in self._errors:
+                form.add_error(_blamed(self._errors["step"], form), self._errors["step"])
+            context |= {
+                "bars": self._bars(shown),
+                "columns": scenario_page.columns_of(shown.domain),
+                "step_form": form,
+                "kinds": scenario_page.kinds(),
+            }
+        context |= {
+            "state": self._state,
+            "lines": scenario_page.lines(self._state.steps),
+            "problems": self._errors,
+            "most": altered.most_rows(),
+            "shown_rows": altered.SHOWN_ROWS,
+        }
+        wrong = self._errors or self._share_errors
+        return render(
+            self._request,
+            "releases/test_data.html",
+            context,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+        )
+
+    def _bars(self, shown: BeforeAndAfter) -> ColumnShares | None:
+        try:
+            bars = scenario_page.bars_of(self._state, shown, typed=self._typed)
+        except InputError as error:
+            self._errors.setdefault("bars", error.text)
+            return None
+        return scenario_page.with_errors(bars, self._share_errors)
+
+
+def _blamed(text: str, form: StepForm) -> str | None:
+    """The field that an error names."""
+    match = _PARAMETER.search(text)
+    name = (match[1] or match[2]) if match else None
+    return name if name in form.fields else None
