@@ -148,3 +148,32 @@ def test_scores_tell_which_prediction_is_right(right: str) -> None:
 def test_nothing_is_mixed_without_a_second_prediction() -> None:
     scores = PairScores(values={}, variance=1.0, level=0)
     assert scores.mixed(fine(), tree_tables(), {}) == {}
+
+
+@pytest.mark.parametrize("predicted", ["independent", "as read"])
+def test_a_pair_is_no_farther_from_independence_than_its_score_allows(predicted: str) -> None:
+    of = fine()
+    pair = (0, 1)
+    independent = np.full((SIZE, SIZE), ROWS / SIZE**2)
+    read = tree_tables()[pair]
+    deviation = 0.002 * ROWS
+    scores = PairScores(
+        values={pair: 100.0},
+        variance=deviation**2,
+        level=score_level(NUMBER * (NUMBER - 1) // 2),
+    )
+    within = scores.within(
+        of, pair, read, prediction=independent if predicted == "independent" else read
+    )
+    assert np.abs(within - independent).sum() == pytest.approx(100.0 + 3 * deviation)
+    assert within.sum() == pytest.approx(ROWS)
+    assert within.sum(axis=0) == pytest.approx(of.histograms[1])
+
+
+def test_a_pair_within_its_score_is_left_as_it_was_read() -> None:
+    read = tree_tables()[0, 1]
+    distance = float(np.abs(read - ROWS / SIZE**2).sum())
+    scores = PairScores(
+        values={(0, 1): distance}, variance=1.0, level=score_level(NUMBER * (NUMBER - 1) // 2)
+    )
+    assert scores.within(fine(), (0, 1), read, prediction=read) is read

@@ -46,6 +46,8 @@ _GROUPS = (0.01, 0.03, 0.1, 0.3, CLOSE)
 """Upper bounds of the distances from independence of the groups within which tables share a distribution of ratios."""
 _OFF = 0.1
 """Standard deviation by which the distance of a right prediction is off, as a part of it, beside the noise of its score."""
+_MOST_ABOVE = 3.0
+"""Standard deviations of the noise of a score by which the distance of its pair may be above it."""
 _MIXING_ROUNDS = 20
 """EM iterations."""
 _THIRD = 3
@@ -208,6 +210,22 @@ class PairScores:
             for pair, weight in zip(pairs, weights.tolist(), strict=True)
         }
 
+    def within(self, fine: Fine, pair: Pair, counts: Floats, *, prediction: Floats) -> Floats:
+        """Return counts that are no farther from independence than the pair's score and its noise allow: those given, or as much of
+        them as that is, beside the prediction or, if that is too far itself, beside independent columns.
+
+        Of a thousand noisy cells the largest looks like a strong dependence; the score of the pair knows better."""
+        most = max(self.values[pair], 0.0) + _MOST_ABOVE * math.sqrt(self.variance)
+        distance = self._distance(fine, pair, counts)
+        if distance <= most:
+            return counts
+        base, near = prediction, self._distance(fine, pair, prediction)
+        if near > most:
+            base = np.multiply.outer(*(fine.histograms[axis] for axis in pair)) / fine.rows
+            near = 0.0
+        # Distances of means are at most the means of distances.
+        return base + (most - near) / (distance - near) * (counts - base)
+
     def _log_likelihoods(
         self, fine: Fine, pairs: Sequence[Pair], predictions: Mapping[Pair, Floats]
     ) -> Floats:
@@ -275,7 +293,10 @@ def estimates(
                 table.evidence(prediction, known=ratios) for prediction, ratios in candidates
             ]
             prediction, ratios = candidates[int(np.argmax(evidence))]
-            counts[pair] = _mean_reading(fine, pair, table, prediction, known=ratios)
+            read = _mean_reading(fine, pair, table, prediction, known=ratios)
+            if scores is not None:
+                read = scores.within(fine, pair, read, prediction=prediction)
+            counts[pair] = read
     return counts
 
 
