@@ -36,6 +36,16 @@ PATTERNS: tuple[str, ...] = (
     _("%(column)s: %(verdict_text)s"),
     _("All synthetic values that were compared occur in the real table."),
     _("median %(real)s real, %(synthetic)s synthetic"),
+    # values outside the axis of a figure
+    _("Not on the axis: %(first_text)s; %(second_text)s."),
+    _("Not on the axis: %(first_text)s."),
+    _("%(real_text)s of 100 real and %(synthetic_text)s of 100 synthetic values lie below %(end)s"),
+    _("%(real_text)s of 100 real and %(synthetic_text)s of 100 synthetic values lie above %(end)s"),
+    _("%(real_text)s of 100 real values lie below %(end)s"),
+    _("%(real_text)s of 100 real values lie above %(end)s"),
+    _("%(synthetic_text)s of 100 synthetic values lie below %(end)s"),
+    _("%(synthetic_text)s of 100 synthetic values lie above %(end)s"),
+    # parts of these
     _("fewer than %(number)s"),
     _("No difference to speak of"),
     _("Small difference"),

@@ -17,7 +17,7 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 from django.utils import translation
 
-from synth_engine.evaluation import wording
+from synth_engine.evaluation import value_histograms, wording
 from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
@@ -248,6 +248,10 @@ class GermanTexts(HTMLParser):
             self.texts.append(re.sub(r"\s+", " ", data).strip())
 
 
+OF_RESULTS = ("/compare/", "/beside/", "/risk/", "/models/")
+"""Pages whose sentences depend on the noise of a release: their patterns are tested one by one."""
+
+
 def english_texts(html: str) -> list[str]:
     """The texts of a German page that are English by their small words."""
     return [
@@ -281,7 +285,8 @@ def test_a_walk_in_german_meets_no_english_message_and_no_open_placeholder(
         visited += 1
         text = shown(html)
         faults += [f"{address}: {message}" for message in messages if message in text]
-        faults += [f"{address}: {message}" for message in english_texts(html)]
+        if not address.startswith("/releases/") or not address.endswith(OF_RESULTS):
+            faults += [f"{address}: {message}" for message in english_texts(html)]
         faults += [f"{address}: {found}" for found in re.findall(r"%\(\w+\)[sd]?", text)]
     assert not faults, "\n".join(faults)
     assert visited >= (40 if name == "steward" else 20)
@@ -326,6 +331,18 @@ def test_every_verdict_of_a_comparison_is_translated(value: float, chance: float
             shown = language.translated(verdict["words"])
             assert shown != verdict["words"]
             assert not re.search(r"\b(the|of|are|difference|records|alone)\b", shown), shown
+
+
+@pytest.mark.parametrize("left", [{}, {"real": 0.0004}, {"real": 0.02, "synthetic": 0.2}])
+@pytest.mark.parametrize("right", [{}, {"synthetic": 0.007}, {"real": 0.3, "synthetic": 0.02}])
+def test_what_lies_outside_an_axis_is_translated(
+    left: dict[str, float], right: dict[str, float]
+) -> None:
+    words = value_histograms.tails({"left": left, "right": right, "ends": ["17.5", "91"]})
+    with translation.override("de"):
+        shown = language.translated(words)
+    assert not re.search(r"\b(the|of|values|lie|above|below)\b", shown), shown
+    assert ("91" in shown) == bool(right)
 
 
 def test_names_and_values_in_a_sentence_stay_as_they_are() -> None:
