@@ -93,8 +93,7 @@ def mean_of_two_readings(values: Floats, *, sigma: float, total: int, along: int
     rng = np.random.default_rng(_SEED)
     weight = stein.weight_of_second(
         values,
-        first,
-        second,
+        (first, second),
         difference=difference,
         deviation=sigma,
         directions=list(rng.standard_normal((_PROBES, values.size))),

@@ -25,8 +25,7 @@ _SAME = 1e-3
 
 def weight_of_second(
     values: Floats,
-    first: Floats,
-    second: Floats,
+    estimates: tuple[Floats, Floats],
     *,
     difference: Callable[[Floats], Floats],
     deviation: float,
@@ -35,9 +34,10 @@ def weight_of_second(
 ) -> float:
     """Return the weight, from 0 to 1, of the second of two estimates of a table in their mean.
 
-    values: the noisy table; first, second: the estimates, in its shape; difference: second less first for other values;
+    values: the noisy table; estimates: the two, in its shape; difference: second less first for other values;
     deviation: the standard deviation of the Gaussian noise along each axis of the space in which it lies; directions: standard
     normal vectors in this space; usual: the mean of such weights before anything is known."""
+    first, second = estimates
     gap = second - first
     precision = float((gap**2).sum()) / deviation**2
     if precision < _SAME**2:

@@ -86,7 +86,7 @@ def publish(
 
 def _expected_errors(model: DatabaseModel, receipt: Mapping[str, Any]) -> JsonObject:
     """Of the views of tables, the mean expected error of their columns: from model and receipt alone, and so safe to show."""
-    found: JsonObject = {}
+    of_views: JsonObject = {}
     for view, measured in zip(views(model.database), receipt["views"], strict=True):
         if view.kind == "pairs":
             continue
@@ -97,8 +97,8 @@ def _expected_errors(model: DatabaseModel, receipt: Mapping[str, Any]) -> JsonOb
         ]
         known = [error for error in errors if error is not None]
         if known:
-            found[view.name] = round(fmean(known), 6)
-    return found
+            of_views[view.name] = round(fmean(known), 6)
+    return of_views
 
 
 def is_database(release: Release) -> bool:

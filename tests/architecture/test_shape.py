@@ -53,6 +53,7 @@ NUMPY_RANDOMNESS = {
     "synth_engine/inference/record_refinement.py",
     "synth_engine/inference/flow.py",
     "synth_engine/inference/mixture.py",
+    "synth_engine/inference/oneway.py",
     "synth_engine/inference/refine_triples.py",
     "synth_engine/inference/topological.py",
     "synth_engine/models/trees/covariates.py",

@@ -21,8 +21,7 @@ def _weight(truth: Floats, *, shrunk_by: float) -> float:
     values = truth + rng.standard_normal(SHAPE)
     return stein.weight_of_second(
         values,
-        shrunk_by * values,
-        np.zeros(SHAPE),
+        (shrunk_by * values, np.zeros(SHAPE)),
         difference=lambda of: -shrunk_by * of,
         deviation=1.0,
         directions=[rng.standard_normal(SHAPE) for _ in range(4)],
@@ -51,7 +50,7 @@ def test_equal_estimates_need_no_weight() -> None:
 
     table = np.ones(SHAPE)
     weight = stein.weight_of_second(
-        table, table, table, difference=never, deviation=1.0, directions=[table]
+        table, (table, table), difference=never, deviation=1.0, directions=[table]
     )
     assert weight == 0
 

@@ -328,8 +328,10 @@ def _mean_reading(
     rng = generator(_SEED, purpose=("probes", *(str(axis) for axis in pair)))
     weight = stein.weight_of_second(
         table.values,
-        binning.sum_into_bins(first, table.bins),
-        binning.sum_into_bins(second, table.bins),
+        (
+            binning.sum_into_bins(first, table.bins),
+            binning.sum_into_bins(second, table.bins),
+        ),
         difference=difference,
         deviation=table.deviation,
         directions=[
