@@ -102,7 +102,8 @@ def test_without_answers_only_the_mean_distance_is_told(
     [
         ({"criteria": []}, "a file of criteria has no list of them"),
         ({"criteria": [{**NEAR, "columns": ["income"]}]}, "has no column 'income'"),
-        ({"criteria": [{**NEAR, "kind": "auc"}]}, "of an unknown kind"),
+        ({"criteria": [{**NEAR, "kind": "f1"}]}, "of an unknown kind"),
+        ({"criteria": [{**NEAR, "kind": "auc"}]}, "add what is missing"),
         ({"criteria": [{**NEAR, "most": 0.2}]}, "is a share between 0 and 1, as text"),
         ({"criteria": [NEAR, NEAR]}, "one is listed twice"),
     ],
