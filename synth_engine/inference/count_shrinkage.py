@@ -35,9 +35,8 @@ def shrink_to_total(values: Floats, *, sigma: float, total: float) -> Floats:
     likelihood = _likelihood(values, grid, sigma=sigma)
     joint = likelihood * _prior(likelihood)
     counts = _tilted_means(joint, grid, total=total)
-    if (
-        counts.sum() <= 0
-    ):  # all values are far below zero, so that none is more likely to hold records
+    if counts.sum() <= 0:
+        # All values are far below zero, so that none is more likely to hold records.
         return np.full(values.size, total / values.size)
     scaled: Floats = counts * (total / counts.sum())
     return scaled

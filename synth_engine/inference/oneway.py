@@ -58,12 +58,11 @@ def denoise(values: Counts, *, noise: Noise, total: int, along: int) -> Floats:
 
     The first `along` codes stand for values or bins in their public order (what follows are "other" and
     missing). Whether neighbouring codes are alike is not assumed but learned, level by level, from the noisy
-    counts themselves; where they are not, the shrinkage leaves them as they are. Counts with Gaussian noise are read a
-    second time, by how large they are whatever their order (`count_shrinkage`).
+    counts themselves; where they are not, the shrinkage leaves them as they are. Bins and later questions follow from these
+    counts, so that they are read as in earlier versions: stored answers still fit their plans.
     """
     sigma = math.sqrt(noise.variance)
-    read = smoothed if noise.law == "discrete-laplace" else mean_of_two_readings
-    return read(values.astype(np.float64), sigma=sigma, total=total, along=along)
+    return smoothed(values.astype(np.float64), sigma=sigma, total=total, along=along)
 
 
 def smoothed(values: Floats, *, sigma: float, total: int, along: int) -> Floats:

@@ -92,12 +92,8 @@ class Columns:
     ) -> Columns:
         rows = domain.rows if domain.rows is not None else oneway.estimate_rows(answers)
         histograms = tuple(
-            # Later questions follow from these counts, so that they are read as in earlier versions.
-            oneway.smoothed(
-                m.values.astype(np.float64),
-                sigma=math.sqrt(m.noise.variance),
-                total=max(1, rows),
-                along=attribute.value_count,
+            oneway.denoise(
+                m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count
             )
             for attribute, m in zip(domain.modelled, answers, strict=True)
         )
