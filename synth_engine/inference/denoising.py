@@ -11,13 +11,19 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from synth_engine.inference import factors, oneway
+from synth_engine.inference import factors, oneway, shrinkage
 from synth_engine.inference.factors import Floats, Noisy, Sizes
 from synth_engine.inference.residuals import Residuals
-from synth_engine.inference.tables import Margin, fit_margins, shrink_towards
+from synth_engine.inference.tables import (
+    Margin,
+    adjust_to_margins,
+    fit_margins,
+    shrink_towards,
+)
 from synth_engine.measurement import Clique
 
 
@@ -31,11 +37,30 @@ class Denoised:
     tables: dict[Clique, Floats]
 
 
+class TableReading(Protocol):
+    """One table from its noisy form and what is known of its attributes."""
+
+    def __call__(
+        self,
+        noisy: Noisy,
+        oneways: Mapping[str, Floats],
+        tables: Mapping[Clique, Floats],
+        *,
+        total: float,
+    ) -> Floats: ...
+
+
 def denoise_tables(
-    noisy: Sequence[Noisy], *, sizes: Sizes, along: Mapping[str, int], rows: int | None
+    noisy: Sequence[Noisy],
+    *,
+    sizes: Sizes,
+    along: Mapping[str, int],
+    rows: int | None,
+    reading: TableReading | None = None,
 ) -> Denoised:
     """`along`: how many codes of each attribute stand in an order (see `oneway.denoise`); `rows`: the number of records
-    where it is public. Every attribute must have been measured, by itself or in a larger table."""
+    where it is public; `reading`: of tables of two and more attributes, `denoise_table` by default. Every attribute must have
+    been measured, by itself or in a larger table."""
     known = Residuals(sizes, total=rows)
     for measured in noisy:
         known.add(measured)
@@ -45,9 +70,10 @@ def denoise_tables(
     }
     merged = combine_measurements(noisy, sizes)
     tables: dict[Clique, Floats] = {}
+    read = reading or denoise_table
     # Small tables first: they are the expectation to which larger ones are shrunk.
     for clique in sorted((c for c in merged if len(c) > 1), key=len):
-        tables[clique] = denoise_table(merged[clique], oneways, tables, total=total)
+        tables[clique] = read(merged[clique], oneways, tables, total=total)
     return Denoised(total=total, oneways=oneways, tables=tables)
 
 
@@ -116,3 +142,21 @@ def denoise_table(
     return fit_margins(
         pulled, [((axis,), oneways[name]) for axis, name in enumerate(noisy.clique)]
     )
+
+
+def read_cells(
+    noisy: Noisy,
+    oneways: Mapping[str, Floats],
+    tables: Mapping[Clique, Floats],
+    *,
+    total: float,
+) -> Floats:
+    """The same cell by cell: counts that stand out of the noise keep their values, small ones are read beside what is expected
+    of them, and the errors of sums are shared out by how uncertain cells are. So large counts are hardly biased."""
+    baseline = expected_table(noisy.clique, oneways, tables, total=total)
+    if total <= 0:
+        return baseline
+    margins: list[Margin] = [((axis,), oneways[name]) for axis, name in enumerate(noisy.clique)]
+    read = shrinkage.estimate_counts(noisy.values, baseline, variance=noisy.variance)
+    adjusted = adjust_to_margins(read.counts, read.variances, margins)
+    return fit_margins(np.maximum(adjusted, 0.0), margins)

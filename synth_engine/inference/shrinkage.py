@@ -34,8 +34,18 @@ WIDE_GRID = _grid(5.0, 53)
 """From 1/150 to 150, for attributes that nearly determine each other."""
 FINE_GRID = _grid(5.0, 401)
 """The same, for single columns, of whose counts the noise may be small."""
+_GRID_WITH_ZERO = np.concatenate([[0.0], _grid(5.0, 161)])
+"""For counts of pairs, of which most may be zero where one column nearly determines the other."""
+_CLEAR = 8.0
+"""Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says nothing beside it."""
+_MOST_LEARNED_FROM = 1 << 16
+"""Cells from which a distribution of ratios is learned; of more cells every so many-th."""
+_LEAST_VARIANCE = 1e-4
+"""The least variance of a count, as a part of that of the noise."""
 _ROUNDS = 15
 """EM iterations."""
+_ROUNDS_OF_COUNTS = 40
+"""The same where most cells may be zero."""
 _STEADY = 0.01
 """Pseudo-count, in cells, of each ratio of the grid: a Dirichlet prior on the distribution of ratios."""
 _TRUSTED = 50.0
@@ -61,6 +71,14 @@ class RatioEstimate:
 
     ratios: Floats
     prior: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountEstimate:
+    """counts: of each cell, in records; variances: how uncertain they are given the noisy cells. Both in the shape of the table."""
+
+    counts: Floats
+    variances: Floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,6 +139,45 @@ def estimate_ratios(
         prior = weights / weights.sum()
     ratios: Floats = np.concatenate([_posterior(block, prior) @ grid for block in likelihoods])
     return RatioEstimate(ratios=ratios.reshape(values.shape), prior=prior)
+
+
+def estimate_counts(values: Floats, expected: Floats, *, variance: float) -> CountEstimate:
+    """Read a table of counts, of which large ones are kept as they are, so that they are not biased.
+
+    values: noisy counts; expected: in records, the same shape; variance: of the Gaussian noise of one cell."""
+    cells, means = values.ravel(), np.maximum(expected.ravel(), MIN_EXPECTED)
+    counts, variances = cells.copy(), np.full(cells.size, variance)
+    small = np.flatnonzero(cells <= _CLEAR * math.sqrt(variance))
+    prior = _learned_prior(cells[small], means[small], variance=variance)
+    for at in range(0, small.size, _BLOCK):
+        block = small[at : at + _BLOCK]
+        likelihood, _ = _likelihood(
+            cells[block], means[block], _GRID_WITH_ZERO, variance=variance, law="gaussian"
+        )
+        posterior = _posterior(likelihood, prior)
+        ratio, square = posterior @ _GRID_WITH_ZERO, posterior @ _GRID_WITH_ZERO**2
+        counts[block] = means[block] * ratio
+        variances[block] = means[block] ** 2 * np.maximum(square - ratio**2, 0.0)
+    return CountEstimate(
+        counts=counts.reshape(values.shape),
+        variances=np.maximum(variances, _LEAST_VARIANCE * variance).reshape(values.shape),
+    )
+
+
+def _learned_prior(cells: Floats, means: Floats, *, variance: float) -> Floats:
+    """What the ratios of these cells are like, on the grid that holds zero; adds up to 1."""
+    step = -(-cells.size // _MOST_LEARNED_FROM) or 1
+    likelihood, _ = _likelihood(
+        cells[::step], means[::step], _GRID_WITH_ZERO, variance=variance, law="gaussian"
+    )
+    prior = np.full(_GRID_WITH_ZERO.size, 0.5 / (_GRID_WITH_ZERO.size - 1))
+    # From a uniform start, mass near zero would gather at zero only after many rounds.
+    prior[0] = 0.5
+    for _ in range(_ROUNDS_OF_COUNTS):
+        # E-step and M-step in one product: the sum over cells of their posteriors.
+        weights = prior * ((1 / (likelihood @ prior)) @ likelihood) + _STEADY
+        prior = weights / weights.sum()
+    return prior
 
 
 def stands_out(expected: Floats, margins: Sequence[Margin], *, variance: float) -> bool:

@@ -17,6 +17,8 @@ Margin = tuple[tuple[int, ...], Floats]
 
 ROUNDS = 12
 """Passes over all margins that proportional fitting makes unless the caller asks for fewer."""
+ADJUSTMENTS = 30
+"""Passes over all margins in which the errors of sums are shared out."""
 _FLOOR = 1e-9
 
 
@@ -67,3 +69,21 @@ def fit_margins(table: Floats, margins: Sequence[Margin], *, rounds: int = ROUND
             sums = fitted.sum(axis=others, keepdims=True)
             fitted = fitted * (margin.reshape(sums.shape) / np.maximum(sums, _FLOOR))
     return fitted
+
+
+def adjust_to_margins(
+    counts: Floats, variances: Floats, margins: Sequence[Margin], *, rounds: int = ADJUSTMENTS
+) -> Floats:
+    """The counts given their sums: each sum's error is shared out among its cells by their variances, margin after margin.
+
+    For independent normal errors this converges to the mean of the counts given the margins, which is weighted least squares.
+    Scaling would share an error out by size instead, so that what the many cells of a row hold too much, all of them small,
+    would be taken from its largest. counts, variances: the same shape. Counts may come out slightly negative."""
+    adjusted = counts
+    for _ in range(rounds):
+        for axes, margin in margins:
+            others = tuple(axis for axis in range(counts.ndim) if axis not in axes)
+            missing = margin - adjusted.sum(axis=others)
+            shares = variances / variances.sum(axis=others, keepdims=True)
+            adjusted = adjusted + shares * np.expand_dims(missing, others)
+    return adjusted

@@ -6,6 +6,11 @@ y + e*, where e* is fresh noise of the same law, has exactly the posterior law o
 and Yuille 2010). Here the estimate is the plan's own fit, which also shrinks and keeps counts consistent and not negative, so
 the law holds approximately; measured coverage: docs/benchmarks.md.
 
+A fit that shrinks makes tables too much alike. With a normal prior a count is moved to its expectation with a weight w below 1:
+given the answers the truth has variance w s², with s² that of the noise, and refits of noise of the same width have w² s². Noise
+wider by the root of 1/w gives both the same variance. Counts of three and more standard deviations of the noise, of which intervals
+are asked, keep about three quarters of a deviation or more, so that noise 1.15 times as wide is enough.
+
 What was not perturbed is the same in all implicates: which tables were selected, values and cuts that a run learned, and scores.
 What no answer counts is the model's in every one of them, so that implicates agree there without being right. Nothing but noisy
 answers and a public seed goes in: this is post-processing, which costs nothing (docs/proofs/implicates.md).
@@ -34,10 +39,12 @@ from synth_engine.measurement.question import Counts
 from synth_engine.models.model import Model, generator
 from synth_engine.plans.plan import Plan
 
-VERSION = "implicates/1"
+VERSION = "implicates/2"
 """Of the computation: implicates of another one differ."""
 FEWEST, MOST = 2, 20
 """Numbers of implicates that are made of one release."""
+WIDER = 1.15
+"""Standard deviation of the fresh noise, as a multiple of that of the answers: for what a fit shrinks."""
 _SUPPORTED = (Measurement, Scores, Selection, Discovery, GroupSizes)
 
 
@@ -66,7 +73,8 @@ def fit(plan: Plan, answers: Answers, *, seed: str) -> Model:
 
 
 def perturbed(answers: Answers, *, places: frozenset[int], seed: str) -> Answers:
-    """Answers with fresh noise of the same law on those at these places, and on group sizes."""
+    """Answers with fresh noise of the same law, WIDER times as wide, on those at these places and on
+    group sizes."""
     return Answers(tuple(_perturbed(answers, places, seed)))
 
 
@@ -77,13 +85,15 @@ def _perturbed(answers: Answers, places: frozenset[int], seed: str) -> Iterator[
             index in places or isinstance(answer, GroupSizes)
         ):
             rng = generator(seed, purpose=("implicate", str(index)))
-            noise = _noise(answer.noise, answer.values.shape, rng)
+            noise = _noise(answer.noise, answer.values.shape, rng, wider=WIDER)
             answer = dataclasses.replace(answer, values=answer.values + noise)
         yield AnsweredCall(line.call, answer)
 
 
-def _noise(noise: Noise, shape: tuple[int, ...], rng: np.random.Generator) -> Counts:
-    scale = float(noise.scale)
+def _noise(
+    noise: Noise, shape: tuple[int, ...], rng: np.random.Generator, *, wider: float
+) -> Counts:
+    scale = wider * float(noise.scale)
     if noise.law == "discrete-laplace":
         # The difference of two geometric values has the two-sided geometric law.
         chance = -np.expm1(-1 / scale)

@@ -75,6 +75,45 @@ def test_what_was_selected_stays_and_every_count_is_perturbed() -> None:
     )
 
 
+def test_intervals_of_counts_of_a_pair_hold_where_most_cells_are_empty() -> None:
+    domain = Domain.from_json(
+        {
+            "attributes": [
+                {"name": name, "kind": "integer", "low": 0, "high": 15, "width": 1}
+                for name in ("grade", "years")
+            ]
+        }
+    )
+    rng = np.random.default_rng(7)
+    grades = np.minimum(rng.geometric(0.15, 8_000) - 1, 15)
+    # Each grade has two numbers of years, so that 224 of 256 cells are empty.
+    table = {"grade": grades, "years": (5 * grades + rng.integers(0, 2, grades.size)) % 16}
+    true = np.bincount(16 * table["grade"] + table["years"], minlength=256)
+    spec = Spec(mechanism="mst", epsilon=Fraction(1), delta=Fraction("1e-9"), parameters={})
+    plan = mechanisms.plan(domain, spec)
+    held, ratios = [], []
+    for run in range(3):
+        session = SimulatedSession(domain=domain, table=table, rng=np.random.default_rng(run))
+        answers = plan.run(session)  # type: ignore[arg-type]  # it has the questions of this plan
+        counts = []
+        for number in range(1, 11):
+            model = implicates.fit(plan, answers, seed=f"{run}/{number}")
+            codes = model.sample(model.rows, seed="s")
+            pairs = 16 * codes["grade"].astype(np.int64) + codes["years"]
+            counts.append(np.bincount(pairs, minlength=256))
+        drawn = np.array(counts)
+        (pair,) = (m for m in answers.measurements if len(m.clique) == 2)
+        deviation = math.sqrt(pair.noise.variance)
+        half = 2.262 * np.sqrt(1.1 * drawn.var(axis=0, ddof=1))
+        asked = true >= 3 * deviation
+        held += (np.abs(drawn.mean(axis=0) - true) <= half)[asked].tolist()
+        ratios += (half[asked] / (1.96 * deviation)).tolist()
+    # All seeds are fixed. A fit that scales cut-off cells to their columns holds fewer than half of them.
+    assert len(held) > 30
+    assert np.mean(held) >= 0.85
+    assert np.mean(ratios) <= 1.5
+
+
 @pytest.mark.parametrize(
     ("law", "scale"),
     [("discrete-laplace", "3"), ("discrete-laplace", "1/2"), ("rounded-gaussian", "4")],
@@ -82,7 +121,7 @@ def test_what_was_selected_stays_and_every_count_is_perturbed() -> None:
 def test_fresh_noise_has_the_variance_of_the_law(law: str, scale: str) -> None:
     noise = Noise(law=law, scale=Fraction(scale))  # type: ignore[arg-type]  # one of the laws
     number = 40_000
-    values = implicates._noise(noise, (number,), np.random.default_rng(5))
+    values = implicates._noise(noise, (number,), np.random.default_rng(5), wider=1.0)
     assert values.dtype == np.int64
     # Fixed seed; the excess kurtosis of these laws is below 6.
     assert abs(values.var() / noise.variance - 1) < 6 * math.sqrt(8 / number)

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
-from synth_engine.inference import error_forecast, factors
+from synth_engine.inference import denoising, error_forecast, factors
 from synth_engine.inference.error_forecast import ErrorForecast, StandIn
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
@@ -168,7 +168,7 @@ class MstPlan(Plan):
             len(taken) == self.parts.edges and set(taken) <= set(pairs.of(self.domain))
         )
         tables = [given.measurement(pair) for pair in taken]
-        known = pairs.denoise(self.domain, (*columns, *tables))
+        known = pairs.denoise(self.domain, (*columns, *tables), reading=denoising.read_cells)
         order = pairs.network(known.tables, known.oneways, total=known.total)
         return pairs.model(self.mechanism, self.domain, rows=known.total, order=order)
 

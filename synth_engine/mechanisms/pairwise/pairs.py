@@ -15,7 +15,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.inference import decomposable, factors
 from synth_engine.inference.decomposable import SamplingStep
-from synth_engine.inference.denoising import Denoised, denoise_tables
+from synth_engine.inference.denoising import Denoised, TableReading, denoise_tables
 from synth_engine.inference.factors import Floats, Noisy
 from synth_engine.measurement import (
     MAX_TABLE_CELLS,
@@ -133,13 +133,20 @@ def noisy(measurements: Iterable[Measurement]) -> list[Noisy]:
     return [Noisy.of(measurement) for measurement in measurements]
 
 
-def denoise(domain: Domain, measurements: Iterable[Measurement]) -> Denoised:
-    """Plausible tables of all that was measured, with the columns and the number of records of this domain."""
+def denoise(
+    domain: Domain,
+    measurements: Iterable[Measurement],
+    *,
+    reading: TableReading | None = None,
+) -> Denoised:
+    """Plausible tables of all that was measured, with the columns and the number of records of this domain. reading: how tables of
+    two and more columns are read."""
     return denoise_tables(
         noisy(measurements),
         sizes=domain.sizes,
         along=along(domain),
         rows=domain.rows,
+        reading=reading,
     )
 
 
