@@ -7,7 +7,8 @@
 The first two print, for epsilon = 1 and delta = 1e-9, mean total variation distances of tables of counts by table and kind
 (`evaluation/joins.py`), of three releases: *relational*, one release of all tables; *separate*, each table by `auto` with an equal part
 of the same budget, and rows joined to parents at random; *flat*, each table by `auto` with all of the budget, under the same unit and
-maximum. Then the ratios that matter: joins against separate tables, columns against flat ones. And that every reference resolves.
+maximum. Then the ratios that matter, for each run and for the means of all: joins against separate tables, columns against flat ones. And that
+every reference resolves.
 
 *Households* are made of the people of the file, who come without households. People of one area (PUMA) and tenure are neighbours. Married
 men and women among them, each sorted by age, are couples; a fifth of the other adults share with the next one; group quarters are
@@ -340,16 +341,29 @@ def compare(folder: Path, database: Database, *, runs: int) -> None:
         print(
             f"{table:12}{kind:14}{cell['relational']:12.4f}{cell['separate']:12.4f}{cell['flat']:12.4f}"
         )
-    joins = [cell for (_, kind), cell in means.items() if kind in JOINS]
+    for run in range(runs):
+        of_run = {
+            key: {name: found[run] for name, found in cell.items()}
+            for key, cell in errors.items()
+        }
+        print(f"run {run + 1}:", "; ".join(_ratios(of_run, ("column",))))
+    print("\n".join(_ratios(means, ("column", "pair"))))
+
+
+def _ratios(
+    errors: dict[tuple[str, str], dict[str, float]], kinds: tuple[str, ...]
+) -> list[str]:
+    """Of joins, the mean error as a part of that of separate tables; of other kinds of counts, as a part of that of flat ones."""
+    joins = [cell for (_, kind), cell in errors.items() if kind in JOINS]
     mean = {
         name: np.mean([cell[name] for cell in joins]) for name in ("relational", "separate")
     }
-    print(
-        f"joins: {mean['relational'] / mean['separate']:.2f} of separate tables joined at random"
-    )
-    for (table, kind), cell in means.items():
-        if kind in ("column", "pair"):
-            print(f"{table} {kind}: {cell['relational'] / cell['flat']:.2f} of flat")
+    ratio = mean["relational"] / mean["separate"]
+    return [f"joins: {ratio:.2f} of separate tables joined at random"] + [
+        f"{table} {kind}: {cell['relational'] / cell['flat']:.2f} of flat"
+        for (table, kind), cell in errors.items()
+        if kind in kinds
+    ]
 
 
 def size() -> None:

@@ -42,6 +42,7 @@ from synth_engine.constraints import counting
 from synth_engine.domain import Domain, Weak, WeakBasket
 from synth_engine.domain import views as database_views
 from synth_engine.domain.database import Database
+from synth_engine.domain.views import DatabaseView
 from synth_engine.errors import (
     Cancelled,
     DomainError,
@@ -68,7 +69,7 @@ from synth_engine.privacy.unit import PrivacyUnit
 from synth_engine.references import PublicTable
 from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.model import DatabaseModel
-from synth_engine.relational.plan import DatabasePlan
+from synth_engine.relational.plan import DatabasePlan, ViewPlan
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 from synth_engine.values.strings import Strings
@@ -358,15 +359,21 @@ def measure_database(
     progress = _guarded(progress)
     rows = database_reading.open_database(plan.database, folder=folder, progress=progress)
     progress("measure", 0.0)
+
+    def measured(view: DatabaseView, part: ViewPlan) -> Answers:
+        room = session.open_session(rows.view(view), domain=view.domain, cap=part.loss)
+        given = part.run(room)
+        if given.calls != room.calls:
+            raise PrivacyError("the calls made are not the calls answered")
+        return given
+
     answers = []
-    parts = list(zip(plan.views, plan.plans, strict=True))
+    if plan.units is not None:
+        answers.append(measured(*plan.units))
+        plan = plan.after_units(answers[0])
     with watching.watched(lambda share: progress("measure", share)):
-        for view, part in watching.each(parts):
-            room = session.open_session(rows.view(view), domain=view.domain, cap=part.loss)
-            given = part.run(room)
-            if given.calls != room.calls:
-                raise PrivacyError("the calls made are not the calls answered")
-            answers.append(given)
+        for view, part in watching.each(list(zip(plan.views, plan.plans, strict=True))):
+            answers.append(measured(view, part))
     progress("measure", 1.0)
     return DatabaseAnswers(tuple(answers))
 

@@ -84,15 +84,27 @@ class DatabaseRows:
     def __init__(self, database: Database, tables: Mapping[str, _Truncated]) -> None:
         self.__database, self.__tables = database, dict(tables)
 
-    def view(self, view: DatabaseView) -> Rows:
-        """The records of a view. Each is one row of a table with what is above it, or a pair of siblings: a function of the
-        retained rows of one privacy unit."""
+    def view(
+        self, view: DatabaseView, *, random_bytes: Callable[[int], bytes] = os.urandom
+    ) -> Rows:
+        """The records of a view. Each is one row of a table with what is above it, a pair of siblings, or a unit: a function of the
+        retained rows of one privacy unit. Where the view is bounded, as many as it states are selected by chance of a unit with more records.
+        `random_bytes` is replaced by tests only."""
         table = self.__database.table(view.table)
-        columns = self._of_pairs(table) if view.kind == "pairs" else self._of_rows(table)
+        match view.kind:
+            case "table":
+                columns = self._of_rows(table)
+            case "pairs":
+                columns = self._of_pairs(table)
+            case "units":
+                columns = self._of_units()
         sizes = view.domain.sizes
         codes = {
             name: columns[name].astype(code_dtype(sizes[name]), copy=False) for name in sizes
         }
+        if view.bounded:
+            most = view.domain.unit.max_records
+            codes = _bounded(codes, self._units(view), most, random_bytes=random_bytes)
         # The units of a view have a column by name only: all rows of the database are truncated by it already.
         return Rows(codes, domain=view.domain)
 
@@ -119,6 +131,33 @@ class DatabaseRows:
             for child in self.__database.children(table)
         }
         return {**own.codes, **numbers}
+
+    def _units(self, view: DatabaseView) -> Indices:
+        """The privacy unit of each record of a view of a table or of pairs."""
+        table = self.__database.table(view.table)
+        units = self._units_of_rows(table)
+        if view.kind == "pairs":
+            later, _ = _sibling_pairs(self.__tables[table.name], table.siblings)
+            return units[later]
+        return units
+
+    def _units_of_rows(self, table: DatabaseTable) -> Indices:
+        """The privacy unit of each row of a table, as an index among the rows of the root."""
+        own = self.__tables[table.name]
+        if table.parent is None:
+            return np.arange(own.parents.size)
+        return self._units_of_rows(self.__database.parent_of(table))[own.parents]
+
+    def _of_units(self) -> dict[str, NDArray[Any]]:
+        """How many rows of each table a unit has, as codes of the bounds that are considered."""
+        database = self.__database
+        number = self.__tables[database.root.name].parents.size
+        columns = {}
+        for table in database.tables[1:]:
+            rows = np.bincount(self._units_of_rows(table), minlength=number)
+            bounds = views.bounds_of(database.max_records(table))
+            columns[views.count_of(table)] = np.searchsorted(bounds, rows)
+        return columns
 
     def _of_pairs(self, table: DatabaseTable) -> dict[str, NDArray[Any]]:
         own = self.__tables[table.name]
@@ -261,22 +300,40 @@ def _retained(
     random_bytes: Callable[[int], bytes],
 ) -> Indices:
     """Selects at most `most` rows of each parent, every one with the same chance, and sorts them by parent and by order."""
-    # A word for each row, of the operating system: which rows are retained depends on nothing that they hold.
-    words = np.frombuffer(random_bytes(8 * parents.size), dtype=np.uint64)
-    by_chance = np.lexsort((words, parents))
-    by_chance = by_chance[parents[by_chance] >= 0]
-    ordered = parents[by_chance]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
-    ranks = np.arange(ordered.size) - np.repeat(
-        starts, np.diff(np.append(starts, ordered.size))
-    )
-    retained = by_chance[ranks < table.most]
+    retained = _by_chance(parents, table.most, random_bytes=random_bytes)
     if table.order is None:
         return retained
     codes = read.codes(table.order)[retained].astype(np.int64)
     # Stable: rows of one code stay in the random order in which they are.
     order = np.lexsort((-codes if table.descending else codes, parents[retained]))
     return retained[order]
+
+
+def _bounded(
+    codes: Mapping[str, Codes],
+    units: Indices,
+    most: int,
+    *,
+    random_bytes: Callable[[int], bytes],
+) -> dict[str, Codes]:
+    """The columns of at most `most` records of each unit. units: of each record."""
+    selected = _by_chance(units, most, random_bytes=random_bytes)
+    return {name: column[selected] for name, column in codes.items()}
+
+
+def _by_chance(owners: Indices, most: int, *, random_bytes: Callable[[int], bytes]) -> Indices:
+    """Selects at most `most` rows of each owner, every one with the same chance, sorted by owner; none of those without an
+    owner, which have a negative one."""
+    # A word for each row, of the operating system: which rows are selected depends on nothing that they hold.
+    words = np.frombuffer(random_bytes(8 * owners.size), dtype=np.uint64)
+    by_chance = np.lexsort((words, owners))
+    by_chance = by_chance[owners[by_chance] >= 0]
+    ordered = owners[by_chance]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+    ranks = np.arange(ordered.size) - np.repeat(
+        starts, np.diff(np.append(starts, ordered.size))
+    )
+    return by_chance[ranks < most]
 
 
 def _require_unique(table: DatabaseTable, keys: pa.Array) -> None:

@@ -202,9 +202,11 @@ class DatabaseModel:
                 "this is no model of a database", repair="use the file as it was written"
             )
         database = Database.from_json(document["database"])
-        expected = {view.name: view.domain for view in database_views.views(database)}
+        expected = {
+            view.name: view.domain.attributes for view in database_views.views(database)
+        }
         models = {name: Model.from_json(one) for name, one in document["models"].items()}
-        if {name: model.domain for name, model in models.items()} != expected:
+        if {name: model.domain.attributes for name, model in models.items()} != expected:
             raise InputError(
                 "the models do not fit the database", repair="use the file as it was written"
             )

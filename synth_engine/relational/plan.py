@@ -1,23 +1,24 @@
 """The plan of a release of a database: each view is measured by `auto` with a part of one budget.
 
-All views are tables of the same privacy units, truncated once, so their losses add up as those of any adaptive sequence
-(docs/proofs/relational.md). The parts are fixed by the description alone, before any row is read.
+All views are tables of the same privacy units, so their losses add up as those of any adaptive sequence (docs/proofs/relational.md).
+The view of units is measured first. From its noisy answers follow how many rows of a unit the other views hold at most, and how the
+rest of the budget is divided over them (`relational/bounds.py`); without it both are fixed by the description alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from synth_engine.domain import Attribute, Domain
 from synth_engine.domain import views as database_views
 from synth_engine.domain.database import Database
-from synth_engine.domain.views import DatabaseView, is_number
+from synth_engine.domain.views import UNITS, DatabaseView, is_number
 from synth_engine.errors import SpecError
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms.auto import fitting
@@ -27,17 +28,19 @@ from synth_engine.models.model import Model
 from synth_engine.plans.plan import Budget, Rule, price
 from synth_engine.privacy import conversion
 from synth_engine.privacy import receipt as receipts
-from synth_engine.privacy.loss import Price, Pure, plain
+from synth_engine.privacy.loss import Price, Pure, plain, ratio
 from synth_engine.privacy.receipt import scientific
+from synth_engine.relational import bounds
+from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.model import DatabaseModel
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 
 MECHANISM = "relational"
-_NOISE = Fraction(5, 4)
+_UNITS_SHARE = Fraction(3, 100)
+"""Of the budget, for the view of units."""
+_NOISE = Fraction(19, 20)
 """Noise in the columns of each table, as a multiple of what it would be if this table were released alone with the whole budget."""
-_OF_ROOT = Fraction(5, 4)
-"""Factor on what the columns of the root get: they are in the joins with every table below it."""
 _LEAST_FOR_JOINS = Fraction(1, 10)
 """Of the budget, for scores, pairs and triples of all views; what columns do not need goes there as well. Where they would need more than what
 this leaves, as with many tables, noise in all of them is by one factor larger."""
@@ -45,6 +48,8 @@ _MOST_COLUMNS = Fraction(23, 25)
 """Of the part of a view: for its single columns at most, so that scores and tables have theirs."""
 _PAIRS_COLUMNS = Fraction(1, 5)
 """Of the part of a view of pairs of siblings: for its single columns, all of which are known from the view of the table."""
+_MOVED = 0.4
+"""Half of the mean size of a Gaussian variable of variance 1: how much of the noise of a cell moves a total variation distance."""
 _KNOWN_FACTOR = 0.03
 _NUMBERS_FACTOR = 0.05
 """Factors on the share of a column that is known from another view, and of numbers of children. The former are measured only so that pairs
@@ -65,6 +70,10 @@ class ViewConfig(Auto):
     context: tuple[str, ...] = ()
     pairs: bool = False
     columns: int = 0
+
+    @property
+    def is_of_units(self) -> bool:
+        return self.view == UNITS
 
     def calibrate(
         self, domain: Domain, spec: Spec, *, within: Budget | None = None
@@ -99,10 +108,14 @@ class ViewPlan(AutoPlan):
         return fmean(math.sqrt(noises[name].variance) for name in columns)
 
     def columns_share(self) -> Fraction:
+        if self.config.is_of_units:
+            return Fraction(1)
         share = super().columns_share()
         return share if share == 1 else Fraction(self.config.columns, _PER_MILLE)
 
     def _pairs(self, columns: Columns) -> list[Pair]:
+        if self.config.is_of_units:
+            return []
         context = set(self.config.context)
         pairs = []
         for pair in super()._pairs(columns):
@@ -116,11 +129,13 @@ class ViewPlan(AutoPlan):
 class DatabasePlan:
     """What will be asked of each view, and the budget of all.
 
-    plans: one for each view, in order. cap: the sum of their caps."""
+    units: the view of units and its plan; None where the database has none. views, plans: of all others, as they are
+    under the declared maxima; `after_units` gives those that are measured. cap: the sum of all caps."""
 
     database: Database
     epsilon: Fraction
     delta: Fraction
+    units: tuple[DatabaseView, ViewPlan] | None
     views: tuple[DatabaseView, ...]
     plans: tuple[ViewPlan, ...]
     cap: Budget
@@ -155,12 +170,58 @@ class DatabasePlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over everything public that fixes the run: the tables, and the plans of all views."""
-        return digest_of(self.database.statement, [plan.digest for plan in self.plans])
+        """SHA-256 over everything public that fixes the run: the tables, and the plans of all views; or, where these follow from the
+        answers about units, what they follow from besides."""
+        if self.units is None:
+            return digest_of(self.database.statement, [plan.digest for plan in self.plans])
+        _, plan = self.units
+        target: JsonObject = {"epsilon": ratio(self.epsilon), "delta": ratio(self.delta)}
+        return digest_of(self.database.statement, [plan.digest], target=target)
+
+    @property
+    def steps(self) -> tuple[tuple[DatabaseView, ViewPlan], ...]:
+        """All views with their plans, in the order in which they are measured."""
+        first = () if self.units is None else (self.units,)
+        return (*first, *zip(self.views, self.plans, strict=True))
+
+    def after_units(self, answers: Answers) -> DatabasePlan:
+        """The plan as it goes on once the view of units was measured, with smaller bounds on the rows of a unit."""
+        if self.units is None:
+            return self
+        view, plan = self.units
+        most = bounds.learned(self.database, view, answers, prices=self._prices)
+        whole = replace(self.spec, parameters={})
+        views = database_views.views(self.database, bounds=most)
+        return replace(
+            self,
+            views=views,
+            plans=_plans(
+                self.database, views, cap=self.cap, left=_without(plan, self.cap), whole=whole
+            ),
+        )
+
+    @property
+    def _prices(self) -> dict[str, float]:
+        """Of each table, by how many records the noise in a column moves in the mean, for each row that a unit may have."""
+        prices = {}
+        for view, plan in zip(self.views, self.plans, strict=True):
+            if view.kind == "table":
+                noises, own = plan.column_noises(), self.database.table(view.table).domain.names
+                cells = fmean(
+                    view.domain.sizes[name] * math.sqrt(noises[name].variance) for name in own
+                )
+                prices[view.table] = _MOVED * cells / view.domain.unit.max_records
+        return prices
+
+    def measured(self, answers: Sequence[Answers]) -> tuple[ViewPlan, ...]:
+        """The plans that these answers are of, in their order: answers about units are the first."""
+        if self.units is None:
+            return self.plans
+        return (self.units[1], *self.after_units(answers[0]).plans)
 
     def answers_bytes(self) -> int:
         """What to reserve for the file of answers, in bytes, from public facts alone."""
-        return sum(plan.answers_bytes() for plan in self.plans)
+        return sum(plan.answers_bytes() for _, plan in self.steps)
 
     @property
     def sentence(self) -> str:
@@ -190,24 +251,39 @@ class DatabasePlan:
                     "columns": list(view.own),
                     "columns_above": list(view.context),
                 }
-                for view, plan in zip(self.views, self.plans, strict=True)
+                for view, plan in self.steps
             ],
         }
 
-    def fit(self, answers: Iterable[Answers]) -> DatabaseModel:
-        """A model of each view from its noisy answers: post-processing."""
+    def fit(self, answers: DatabaseAnswers) -> DatabaseModel:
+        """A model of each view but that of units, from its noisy answers: post-processing."""
         models: dict[str, Model] = {
-            view.name: plan.fit(given)
-            for view, plan, given in zip(self.views, self.plans, answers, strict=True)
+            plan.config.view: plan.fit(given)
+            for plan, given in zip(self.measured(answers.views), answers, strict=True)
+            if not plan.config.is_of_units
         }
         return DatabaseModel(database=self.database, models=models)
 
 
-def digest_of(tables: Sequence[JsonObject], plans: Sequence[str]) -> str:
-    """The digest of a plan, from what its receipt says: its tables, and the digests of the plans of its views."""
+def digest_of(
+    tables: Sequence[JsonObject], plans: Sequence[str], *, target: JsonObject | None = None
+) -> str:
+    """The digest of a plan, from what its receipt says: its tables, and the digests of the plans of its views. With a view of
+    units: the digest of its plan, and the target, from which the others follow."""
+    stated: JsonObject = {"tables": list(tables), "plans": list(plans)}
+    if target is None:
+        return receipts.digest({"schema": "synth_engine/database-plan/1", **stated})
     return receipts.digest(
-        {"schema": "synth_engine/database-plan/1", "tables": list(tables), "plans": list(plans)}
+        {"schema": "synth_engine/database-plan/2", **stated, "target": target}
     )
+
+
+def digest_of_receipt(receipt: Mapping[str, Any]) -> str:
+    """The digest of the plan that a receipt of a database is of."""
+    plans = [view["plan"]["sha256"] for view in receipt["views"]]
+    if receipt["views"][0]["mechanism"]["parameters"]["view"] != UNITS:
+        return digest_of(receipt["tables"], plans)
+    return digest_of(receipt["tables"], plans[:1], target=receipt["target"])
 
 
 def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabasePlan:
@@ -216,7 +292,43 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
     database.require_confirmed()
     whole = Spec(mechanism=MECHANISM, epsilon=epsilon, delta=delta)
     cap = conversion.budget_for(whole.epsilon, whole.delta, adds_up="gdp")
+    units, left = None, cap.amount
+    view = database_views.units_view(database)
+    if view is not None:
+        first = _view_plan(
+            database,
+            view,
+            part=cap.of(cap.amount * _UNITS_SHARE),
+            columns=Fraction(1),
+            whole=whole,
+        )
+        units, left = (view, first), _without(first, cap)
     views = database_views.views(database)
+    return DatabasePlan(
+        database=database,
+        epsilon=epsilon,
+        delta=delta,
+        units=units,
+        views=views,
+        plans=_plans(database, views, cap=cap, left=left, whole=whole),
+        cap=cap,
+    )
+
+
+def _without(units: ViewPlan, cap: Budget) -> Fraction:
+    """What the view of units leaves of the budget."""
+    return cap.amount - units.loss.amount
+
+
+def _plans(
+    database: Database,
+    views: Sequence[DatabaseView],
+    *,
+    cap: Budget,
+    left: Fraction,
+    whole: Spec,
+) -> tuple[ViewPlan, ...]:
+    """Plans of these views, which share what is left of the budget."""
     columns = [_columns_needed(database, view, cap=cap, whole=whole) for view in views]
     joins = [_joins_weight(database, view) for view in views]
     all_columns = min(sum(columns) / _NOISE**2, 1 - _LEAST_FOR_JOINS)
@@ -228,19 +340,12 @@ def plan(database: Database, *, epsilon: Fraction, delta: Fraction) -> DatabaseP
             _view_plan(
                 database,
                 view,
-                part=cap.of(cap.amount * share),
+                part=cap.of(left * share),
                 columns=min(of_columns / share, _MOST_COLUMNS) if column else _PAIRS_COLUMNS,
                 whole=whole,
             )
         )
-    return DatabasePlan(
-        database=database,
-        epsilon=epsilon,
-        delta=delta,
-        views=views,
-        plans=tuple(plans),
-        cap=cap,
-    )
+    return tuple(plans)
 
 
 def _columns_needed(
@@ -251,7 +356,8 @@ def _columns_needed(
     if view.kind == "pairs":
         return Fraction(0)
     table = database.table(view.table)
-    domain = replace(table.domain, unit=view.domain.unit)
+    unit, declared = view.domain.unit, database.max_records(table)
+    domain = replace(table.domain, unit=replace(unit, max_records=declared))
     alone = AutoPlan(config=Auto(), domain=domain, spec=whole, cap=cap)
     own = sum(_root(attribute) for attribute in domain.modelled)
     known = sum(_root(view.domain.attribute(name)) for name in view.context)
@@ -259,7 +365,9 @@ def _columns_needed(
     # What these take is added, so that as much is left of it for the columns of the table.
     more = _KNOWN_FACTOR * known + _NUMBERS_FACTOR * numbers
     needed = alone.columns_share() * Fraction(round(_PER_MILLE * (1 + more / own)), _PER_MILLE)
-    return needed * _OF_ROOT if table.parent is None else needed
+    # A share buys noise in proportion to the rows of a unit: where the bound on these is smaller, less will do.
+    smaller = Fraction(unit.max_records, declared)
+    return needed * (smaller if isinstance(cap, Pure) else smaller**2)
 
 
 def _root(attribute: Attribute) -> float:

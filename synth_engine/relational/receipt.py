@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 
-from synth_engine.measurement import Answers
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import NANO, Budget, Pure, nano, ratio
 from synth_engine.privacy.static_calibration import Certificate
+from synth_engine.relational.answers import DatabaseAnswers
 from synth_engine.relational.plan import DatabasePlan
 from synth_engine.strict_json import JsonObject
 
@@ -17,7 +17,7 @@ SCHEMA = "synthweb/database-receipt/1"
 
 def build(
     plan: DatabasePlan,
-    answers: Iterable[Answers],
+    answers: DatabaseAnswers,
     *,
     post_processing: Mapping[str, str],
     sample: Mapping[str, object] | None = None,
@@ -33,7 +33,7 @@ def build(
         "guarantee": _guarantee(plan),
         "views": [
             dict(view.receipt(given))  # type: ignore[arg-type]
-            for view, given in zip(plan.plans, answers, strict=True)
+            for view, given in zip(plan.measured(answers.views), answers, strict=True)
         ],
         "post_processing": dict(post_processing),
         "sample": None if sample is None else dict(sample),  # type: ignore[arg-type]

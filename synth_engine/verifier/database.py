@@ -30,6 +30,7 @@ _ROOT_FIELDS = {"name", "key", "domain_sha256"}
 _CHILD_FIELDS = _ROOT_FIELDS | {"parent", "reference", "most", "order", "siblings"}
 _SIBLINGS = ("none", "consecutive", "first")
 _DATABASE_MECHANISM = "relational"
+_UNITS = "#units"
 _CERTIFICATE_OF_CAP = {"epsilon": "basic", "rho": "zcdp", "mu_squared": "gdp"}
 _MOST_TABLES = 20
 _MOST_ROWS = 10**6
@@ -76,12 +77,15 @@ def verify_database(
     if tables is not None and tables != digest:
         refuse("the receipt is of other tables than the description")
     expected = _expected_views(receipt["tables"])
+    learned = _has_view_of_units(receipt)
+    if learned:
+        expected = [(_UNITS, False, 1), *expected]
     if len(receipt["views"]) != len(expected):
         refuse(
             f"the database has {len(expected)} views, and the receipt has {len(receipt['views'])} receipts of views"
         )
     verified = [
-        _check_view(given, view, receipt=receipt, tables=digest)
+        _check_view(given, view, receipt=receipt, tables=digest, learned=learned)
         for given, view in zip(receipt["views"], expected, strict=True)
     ]
     epsilon, rho = _check_database_claim(receipt)
@@ -107,6 +111,15 @@ def verify_database(
     )
 
 
+def _has_view_of_units(receipt: Mapping[str, Any]) -> bool:
+    """Whether the first view is that of units. No table has its name."""
+    first = receipt["views"][0] if receipt["views"] else None
+    parameters = first.get("mechanism") if isinstance(first, dict) else None
+    if isinstance(parameters, dict):
+        parameters = parameters.get("parameters")
+    return isinstance(parameters, dict) and parameters.get("view") == _UNITS
+
+
 def _database_digest(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -114,13 +127,13 @@ def _database_digest(document: Any) -> str:
 
 def _plan_digest(receipt: Mapping[str, Any]) -> str:
     """The digest that a ledger has as evidence of the hold that paid for the run."""
-    return _database_digest(
-        {
-            "schema": "synth_engine/database-plan/1",
-            "tables": receipt["tables"],
-            "plans": [view["plan"]["sha256"] for view in receipt["views"]],
-        }
-    )
+    plans = [view["plan"]["sha256"] for view in receipt["views"]]
+    stated = {"tables": receipt["tables"], "plans": plans}
+    if not _has_view_of_units(receipt):
+        return _database_digest({"schema": "synth_engine/database-plan/1", **stated})
+    # All other plans follow from this one, from its answers, and from the target.
+    stated |= {"plans": plans[:1], "target": receipt["target"]}
+    return _database_digest({"schema": "synth_engine/database-plan/2", **stated})
 
 
 def _check_database_shape(receipt: Mapping[str, Any]) -> None:
@@ -185,9 +198,15 @@ def _rows_above(table: Mapping[str, Any], most: Mapping[str, int]) -> int:
 
 
 def _check_view(
-    given: Any, view: tuple[str, bool, int], *, receipt: Mapping[str, Any], tables: str
+    given: Any,
+    view: tuple[str, bool, int],
+    *,
+    receipt: Mapping[str, Any],
+    tables: str,
+    learned: bool,
 ) -> Verified:
-    """Verify the receipt of a view, and that it is the one that stands here."""
+    """Verify the receipt of a view, and that it is the one that stands here. learned: whether its bound on the rows of a unit may be
+    smaller than what the tables allow, because units were counted before."""
     name, pairs, most = view
     verified = verify(given)
     parameters = given["mechanism"]["parameters"]
@@ -198,11 +217,11 @@ def _check_view(
         or parameters.get("database") != tables
     ):
         refuse("a receipt of a view is of another view, or of another database")
-    key = receipt["tables"][0]["key"]
-    if (
-        given["unit"] != {"max_records": most, "column": key}
-        or given["relation"] != "add-remove"
-    ):
+    bound = given["unit"].get("max_records")
+    # A smaller bound is enforced: of a unit with more rows, so many are selected by chance.
+    is_allowed = type(bound) is int and (1 <= bound <= most if learned else bound == most)
+    unit = {"max_records": bound, "column": receipt["tables"][0]["key"]}
+    if not is_allowed or given["unit"] != unit or given["relation"] != "add-remove":
         refuse("the privacy unit of a view does not follow from the tables")
     if set(given["plan"]["cap"] or {}) != set(receipt["cap"]):
         refuse("the views are not measured under caps of one kind")

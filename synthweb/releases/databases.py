@@ -87,9 +87,13 @@ def publish(
 def _expected_errors(model: DatabaseModel, receipt: Mapping[str, Any]) -> JsonObject:
     """Of the views of tables, the mean expected error of their columns: from model and receipt alone, and so safe to show."""
     of_views: JsonObject = {}
-    for view, measured in zip(views(model.database), receipt["views"], strict=True):
-        if view.kind == "pairs":
+    receipts_of_views = {
+        each["mechanism"]["parameters"]["view"]: each for each in receipt["views"]
+    }
+    for view in views(model.database):
+        if view.kind != "table":
             continue
+        measured = receipts_of_views[view.name]
         columns = model.database.table(view.table).domain.names
         errors = [
             expected_distance(model.models[view.name], measured["calls"], column)
@@ -177,9 +181,7 @@ def verify(release: Release) -> Verified:
 
 def plan_digest(receipt: Mapping[str, Any]) -> str:
     """The digest of the plan of a database, as the ledger has it, from what the receipt says."""
-    return plans.digest_of(
-        receipt["tables"], [view["plan"]["sha256"] for view in receipt["views"]]
-    )
+    return plans.digest_of_receipt(receipt)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from synth_engine.confidential import database as room
-from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.database import DatabaseRows
 from synth_engine.confidential.session import open_session
+from synth_engine.domain.views import DatabaseView
+from synth_engine.measurement import Answers
 from synth_engine.relational import plan as plans
-from synth_engine.relational.plan import DatabasePlan
+from synth_engine.relational.plan import DatabasePlan, ViewPlan
 from tests import databases
 from tests.privacy import likelihood
 from tests.privacy.audit import Change, Floats, as_claimed, smaller_by
@@ -34,10 +36,9 @@ HOME: databases.Rows = {
 }
 
 
-def views_of(rows: databases.Rows, plan: DatabasePlan) -> list[Rows]:
+def opened(rows: databases.Rows, plan: DatabasePlan) -> DatabaseRows:
     with tempfile.TemporaryDirectory() as folder:
-        opened = room.open_database(plan.database, folder=databases.write(Path(folder), rows))
-        return [opened.view(view) for view in plan.views]
+        return room.open_database(plan.database, folder=databases.write(Path(folder), rows))
 
 
 def ratios(
@@ -49,19 +50,33 @@ def ratios(
     change: Change = as_claimed,
 ) -> Floats:
     """Of so many runs on `here`: ln of the likelihood of all answers under `here`, over that under `there`."""
-    pairs = list(zip(views_of(here, plan), views_of(there, plan), strict=True))
+    worlds = opened(here, plan), opened(there, plan)
     found = np.zeros(size)
     for run in range(size):
-        for view, part, rows in zip(plan.views, plan.plans, pairs, strict=True):
-            answering = likelihood.Answering(change)
-            echoing = likelihood.Echoing(answering)
-            rooms = [
-                open_session(each, domain=view.domain, cap=part.loss, sampler=sampler)  # type: ignore[arg-type]
-                for each, sampler in zip(rows, (answering, echoing), strict=True)
-            ]
-            part.run(likelihood.TwoRooms(*rooms))  # type: ignore[arg-type]
-            found[run] += echoing.ratio
+        assert plan.units is not None
+        found[run], of_units = measured(worlds, *plan.units, change=change)
+        rest = plan.after_units(of_units)
+        for view, part in zip(rest.views, rest.plans, strict=True):
+            found[run] += measured(worlds, view, part, change=change)[0]
     return np.round(found, 9)
+
+
+def measured(
+    worlds: tuple[DatabaseRows, DatabaseRows],
+    view: DatabaseView,
+    part: ViewPlan,
+    *,
+    change: Change,
+) -> tuple[float, Answers]:
+    """Of one view: ln of the likelihood of its answers in the one world over that in the other, and the answers."""
+    answering = likelihood.Answering(change)
+    echoing = likelihood.Echoing(answering)
+    rooms = [
+        open_session(world.view(view), domain=view.domain, cap=part.loss, sampler=sampler)  # type: ignore[arg-type]
+        for world, sampler in zip(worlds, (answering, echoing), strict=True)
+    ]
+    answers = part.run(likelihood.TwoRooms(*rooms))  # type: ignore[arg-type]
+    return echoing.ratio, answers
 
 
 @cache
@@ -79,10 +94,10 @@ def shown(*, size: int, change: Change = as_claimed) -> likelihood.Shown:
 
 def test_the_neighbours_differ_by_as_many_records_as_are_declared() -> None:
     plan = plan_of()
-    for view, rows, none in zip(
-        plan.views, views_of(HOME, plan), views_of(EMPTY, plan), strict=True
-    ):
-        assert none.total == 0 and rows.total == view.domain.unit.max_records
+    home, empty = opened(HOME, plan), opened(EMPTY, plan)
+    for view, _ in plan.steps:
+        assert empty.view(view).total == 0
+        assert home.view(view).total == view.domain.unit.max_records
 
 
 def test_a_whole_run_with_hardly_any_noise_is_seen() -> None:

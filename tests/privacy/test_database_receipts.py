@@ -69,7 +69,7 @@ def test_both_verifiers_prove_the_claim(
 
 
 def test_the_receipt_of_a_view_proves_nothing_about_the_database(receipt: Document) -> None:
-    view = receipt["views"][1]
+    view = receipt["views"][2]
     verified = verifier.verify(view)
     assert verified.epsilon < 1
     assert any("one view of a database" in caveat for caveat in verified.caveats)
@@ -88,11 +88,11 @@ def without_a_view(document: Document) -> None:
 
 def without_a_table(document: Document) -> None:
     document["tables"].pop()
-    del document["views"][3:]
+    del document["views"][4:]
 
 
 def one_view_twice(document: Document) -> None:
-    document["views"][3] = document["views"][1]
+    document["views"][4] = document["views"][2]
 
 
 def fewer_rows_of_a_unit(document: Document) -> None:
@@ -131,7 +131,7 @@ def another_sentence(document: Document) -> None:
 
 
 def a_view_without_its_cost(document: Document) -> None:
-    view = document["views"][0]
+    view = document["views"][1]
     view["calls"] = view["calls"][:1]
 
 
@@ -139,7 +139,23 @@ def replaced_units(document: Document) -> None:
     document["relation"] = "replace-one"
 
 
+def more_rows_of_a_unit_than_are_declared(document: Document) -> None:
+    document["views"][4]["unit"]["max_records"] = 5
+
+
+def without_the_view_of_units(document: Document) -> None:
+    """Then a bound below the declared maximum comes from nowhere."""
+    document["views"].pop(0)
+
+
+def the_view_of_units_of_two_rows(document: Document) -> None:
+    document["views"][0]["unit"]["max_records"] = 2
+
+
 FORGERIES = [
+    more_rows_of_a_unit_than_are_declared,
+    without_the_view_of_units,
+    the_view_of_units_of_two_rows,
     without_a_view,
     without_a_table,
     one_view_twice,

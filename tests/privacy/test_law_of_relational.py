@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -32,6 +32,8 @@ from tests.privacy.exact import Law
 from tests.privacy.planted import plant
 
 EPSILON = Fraction(7, 10)
+BOUNDS = {"people": 2, "trips": 2}
+"""Smaller bounds on the rows of a unit than the tables of these tests declare."""
 FIRST: dict[str, Any] = {**PEOPLE, "siblings": "first", "most": 3}
 
 
@@ -46,20 +48,34 @@ def words_from_the_end(length: int) -> bytes:
     return np.frombuffer(words(length), dtype=np.uint64)[::-1].tobytes()
 
 
+def all_views(
+    database: Database, bounds: Mapping[str, int] | None = None
+) -> tuple[DatabaseView, ...]:
+    units = database_views.units_view(database)
+    first = () if units is None else (units,)
+    return (*first, *database_views.views(database, bounds=bounds))
+
+
+def stated_of(database: Database, bounds: Mapping[str, int] | None = None) -> dict[str, int]:
+    """How many records of a unit each view states."""
+    return {view.name: view.domain.unit.max_records for view in all_views(database, bounds)}
+
+
 def records(
     folder: Path,
     database: Database,
     rows: databases.Rows,
     *,
     random_bytes: Callable[[int], bytes] = words,
+    bounds: Mapping[str, int] | None = None,
 ) -> dict[str, Counter[Any]]:
     """The records of each view of a database."""
     opened = room.open_database(
         database, folder=databases.write(folder, rows), random_bytes=random_bytes
     )
     found = {}
-    for view in database_views.views(database):
-        seen = opened.view(view)
+    for view in all_views(database, bounds):
+        seen = opened.view(view, random_bytes=random_bytes)
         found[view.name] = Counter(
             databases.bag([seen.codes(name) for name in view.domain.names])
         )
@@ -92,17 +108,19 @@ ORPHANS: databases.Rows = {
 }
 
 
-def farthest(folder: Path, database: Database) -> dict[str, int]:
+def farthest(
+    folder: Path, database: Database, bounds: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """How many records one unit adds to each view at most, behind all others and before them. AssertionError where it changes a
     record of another unit."""
     most: dict[str, int] = {}
     for seed, in_front in itertools.product(range(1, 4), (False, True)):
         random_bytes = words_from_the_end if in_front else words
         others = with_unit(databases.random_rows(homes=3 * seed, seed=seed), ORPHANS)
-        before = records(folder, database, others, random_bytes=random_bytes)
+        before = records(folder, database, others, random_bytes=random_bytes, bounds=bounds)
         for unit in UNITS:
             both = with_unit(unit, others) if in_front else with_unit(others, unit)
-            after = records(folder, database, both, random_bytes=random_bytes)
+            after = records(folder, database, both, random_bytes=random_bytes, bounds=bounds)
             for view, counted in after.items():
                 assert not before[view] - counted, "a unit removed records of others"
                 added = (counted - before[view]).total()
@@ -110,15 +128,13 @@ def farthest(folder: Path, database: Database) -> dict[str, int]:
     return most
 
 
+@pytest.mark.parametrize("bounds", [None, BOUNDS], ids=["declared", "bounded"])
 @pytest.mark.parametrize("people", [PEOPLE, FIRST], ids=["consecutive", "first"])
 def test_a_unit_adds_its_own_records_and_no_more_than_are_stated(
-    people: dict[str, Any], tmp_path: Path
+    people: dict[str, Any], bounds: Mapping[str, int] | None, tmp_path: Path
 ) -> None:
     database = Database.from_json(document(HOMES, people, TRIPS))
-    stated = {
-        view.name: view.domain.unit.max_records for view in database_views.views(database)
-    }
-    assert farthest(tmp_path, database) == stated
+    assert farthest(tmp_path, database, bounds) == stated_of(database, bounds)
 
 
 def test_orphans_count_nowhere(tmp_path: Path) -> None:
@@ -133,11 +149,11 @@ def test_orphans_count_nowhere(tmp_path: Path) -> None:
 
 
 def one_child_more(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, room._retained, "ranks < table.most", "ranks <= table.most")
+    plant(patch, room._by_chance, "ranks < most", "ranks <= most")
 
 
 def children_of_all_parents(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, room._retained, "ranks < table.most", "np.arange(ordered.size) < table.most")
+    plant(patch, room._by_chance, "ranks < most", "np.arange(ordered.size) < most")
 
 
 def orphans_go_to_the_first_parent(patch: pytest.MonkeyPatch) -> None:
@@ -240,7 +256,64 @@ def a_bound_of_fewer_pairs(patch: pytest.MonkeyPatch) -> None:
     plant(patch, database_views._pair_view, "(table.most - 1)", "max(1, table.most - 2)")
 
 
+def views_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
+    plant(
+        patch,
+        room._bounded,
+        "_by_chance(units, most, random_bytes=random_bytes)",
+        "np.arange(units.size)",
+    )
+
+
+def records_of_a_parent_are_bounded(patch: pytest.MonkeyPatch) -> None:
+    def parents(self: room.DatabaseRows, table: Any) -> Any:
+        return self._DatabaseRows__tables[table.name].parents  # type: ignore[attr-defined]
+
+    patch.setattr(room.DatabaseRows, "_units_of_rows", parents)
+
+
+def pairs_count_for_the_unit_of_another_pair(patch: pytest.MonkeyPatch) -> None:
+    shipped = room.DatabaseRows._units
+
+    def reversed_pairs(self: room.DatabaseRows, view: DatabaseView) -> Any:
+        units = shipped(self, view)
+        return units[::-1] if view.kind == "pairs" else units
+
+    patch.setattr(room.DatabaseRows, "_units", reversed_pairs)
+
+
+def a_bound_above_what_is_stated(patch: pytest.MonkeyPatch) -> None:
+    plant(patch, room._bounded, "_by_chance(units, most,", "_by_chance(units, most + 1,")
+
+
+def units_count_with_the_next_one(patch: pytest.MonkeyPatch) -> None:
+    shipped = room.DatabaseRows._of_units
+
+    def larger(self: room.DatabaseRows) -> dict[str, Any]:
+        return {
+            name: np.maximum(column, np.roll(column, 1))
+            for name, column in shipped(self).items()
+        }
+
+    patch.setattr(room.DatabaseRows, "_of_units", larger)
+
+
+def units_are_rows_of_a_table_below(patch: pytest.MonkeyPatch) -> None:
+    shipped = room.DatabaseRows._of_units
+
+    def twice(self: room.DatabaseRows) -> dict[str, Any]:
+        return {name: np.repeat(column, 2) for name, column in shipped(self).items()}
+
+    patch.setattr(room.DatabaseRows, "_of_units", twice)
+
+
 MUTANTS = [
+    views_are_not_bounded,
+    records_of_a_parent_are_bounded,
+    pairs_count_for_the_unit_of_another_pair,
+    a_bound_above_what_is_stated,
+    units_count_with_the_next_one,
+    units_are_rows_of_a_table_below,
     keys_of_rows_that_were_not_retained,
     siblings_are_sorted_among_strangers,
     the_earlier_sibling_is_one_row_too_far,
@@ -266,16 +339,15 @@ def test_a_mutant_is_noticed(
 ) -> None:
     mutant(monkeypatch)
     noticed = False
-    for people in (PEOPLE, FIRST):
+    for people, bounds in itertools.product((PEOPLE, FIRST), (None, BOUNDS)):
         database = Database.from_json(document(HOMES, people, TRIPS))
-        stated = {
-            view.name: view.domain.unit.max_records for view in database_views.views(database)
-        }
         try:
-            noticed |= farthest(tmp_path, database) != stated
+            noticed |= farthest(tmp_path, database, bounds) != stated_of(database, bounds)
         except (AssertionError, IndexError, PrivacyError):
             # A row of another unit, or of none.
             noticed = True
+        if noticed:
+            break
     assert noticed
 
 
@@ -312,9 +384,9 @@ def test_every_set_of_children_is_retained_as_often_as_another_and_in_order(
 def by_their_place_in_the_file(patch: pytest.MonkeyPatch) -> None:
     plant(
         patch,
-        room._retained,
-        "np.frombuffer(random_bytes(8 * parents.size), dtype=np.uint64)",
-        "np.arange(parents.size)",
+        room._by_chance,
+        "np.frombuffer(random_bytes(8 * owners.size), dtype=np.uint64)",
+        "np.arange(owners.size)",
     )
 
 
@@ -322,8 +394,8 @@ def by_what_they_hold(patch: pytest.MonkeyPatch) -> None:
     plant(
         patch,
         room._retained,
-        "np.lexsort((words, parents))",
-        "np.lexsort((words, read.codes(table.order), parents))",
+        "_by_chance(parents, table.most, random_bytes=random_bytes)",
+        "_by_chance(parents, table.most, random_bytes=lambda _: read.codes(table.order).astype(np.uint64).tobytes())",
     )
 
 
@@ -343,18 +415,25 @@ def test_rows_that_are_retained_by_anything_but_chance_are_noticed(
 def parts_of_all_views(database: Database, delta: Fraction) -> bool:
     """Whether the caps of all views add up to no more than the cap, and are all of it but for rounding."""
     plan = plans.plan(database, epsilon=Fraction(1), delta=delta)
-    spent = sum(view.loss.amount for view in plan.plans)
+    spent = sum(part.loss.amount for _, part in plan.steps)
     return plan.cap.amount * Fraction(999, 1000) < spent <= plan.cap.amount
 
 
 def every_view_gets_the_cap(patch: pytest.MonkeyPatch) -> None:
-    plant(patch, plans.plan, "part=cap.of(cap.amount * share)", "part=cap")
+    plant(patch, plans._plans, "part=cap.of(left * share)", "part=cap")
 
 
 def columns_are_paid_beside_the_cap(patch: pytest.MonkeyPatch) -> None:
     plant(
-        patch, plans.plan, "(1 - all_columns) * join / sum(joins)", "Fraction(join, sum(joins))"
+        patch,
+        plans._plans,
+        "(1 - all_columns) * join / sum(joins)",
+        "Fraction(join, sum(joins))",
     )
+
+
+def units_are_counted_beside_the_cap(patch: pytest.MonkeyPatch) -> None:
+    plant(patch, plans._without, "cap.amount - units.loss.amount", "cap.amount")
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**9)])
@@ -363,7 +442,14 @@ def test_views_share_one_budget(delta: Fraction) -> None:
     assert parts_of_all_views(databases.described(HOMES), delta)
 
 
-@pytest.mark.parametrize("mutant", [every_view_gets_the_cap, columns_are_paid_beside_the_cap])
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        every_view_gets_the_cap,
+        columns_are_paid_beside_the_cap,
+        units_are_counted_beside_the_cap,
+    ],
+)
 def test_a_budget_that_is_given_twice_is_noticed(
     mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,12 +485,14 @@ def opened_view(
         for person, trips in enumerate(people):
             rows["people"].append((f"h{home}p{person}", f"h{home}", 0))
             rows["trips"] += [(f"h{home}p{person}", 0)] * trips
-    return room.open_database(database, folder=databases.write(folder, rows), random_bytes=words).view(view)  # fmt: skip
+    return room.open_database(database, folder=databases.write(folder, rows), random_bytes=words).view(view, random_bytes=words)  # fmt: skip
 
 
-def worst(folder: Path, number: int) -> tuple[Fraction | float, int]:
+def worst(
+    folder: Path, number: int, bounds: Mapping[str, int] | None = None
+) -> tuple[Fraction | float, int]:
     database = databases.described()
-    view = database_views.views(database)[number]
+    view = all_views(database, bounds)[number]
     scale = noise_scale.laplace_scale(EPSILON, view.domain.unit.max_records)
     noise = Noise(law="discrete-laplace", scale=scale)
 
@@ -422,7 +510,7 @@ def worst(folder: Path, number: int) -> tuple[Fraction | float, int]:
     return exact.worst_ratio(laws, neighbours())  # type: ignore[arg-type]  # tables of another shape
 
 
-@pytest.mark.parametrize("number", range(5), ids=["homes", "people", "people:pairs", "trips", "trips:pairs"])  # fmt: skip
+@pytest.mark.parametrize("number", range(6), ids=["units", "homes", "people", "people:pairs", "trips", "trips:pairs"])  # fmt: skip
 def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
     number: int, tmp_path: Path
 ) -> None:
@@ -430,6 +518,22 @@ def test_no_pair_of_neighbours_is_told_apart_by_more_than_the_claim(
     assert compared > 50
     assert exact.proves(ratio, epsilon=EPSILON)
     assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON
+
+
+@pytest.mark.parametrize("number", [4, 5], ids=["trips", "trips:pairs"])
+def test_the_law_of_a_bounded_view_is_that_of_its_bound(number: int, tmp_path: Path) -> None:
+    bounds = {"trips": 3 if number == 4 else 1}
+    ratio, _ = worst(tmp_path, number, bounds)
+    assert exact.proves(ratio, epsilon=EPSILON)
+    assert exact.worst_epsilon(ratio) >= 0.95 * EPSILON
+
+
+def test_noise_for_a_bound_that_is_not_enforced_is_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views_are_not_bounded(monkeypatch)
+    ratio, _ = worst(tmp_path, 4, {"trips": 2})
+    assert exact.worst_epsilon(ratio) > 1.9 * EPSILON
 
 
 def test_a_bound_for_one_level_is_too_small_for_two(

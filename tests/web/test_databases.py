@@ -123,7 +123,9 @@ def test_the_whole_path_from_files_to_a_shared_database(
     look = client.get(reverse("releases:release", args=[release.code]), follow=True)
     assert look.status_code == 200 and "trips" in look.text
     errors = {view.name: view.expected_error for view in look.context["views"]}
-    assert errors.pop("people:pairs") is errors.pop("trips:pairs") is None
+    assert (
+        errors.pop("people:pairs") is errors.pop("trips:pairs") is errors.pop("#units") is None
+    )
     assert all(0 < error < 1 for error in errors.values())
     for form in ("csv", "parquet", "sqlite"):
         file = client.get(reverse("releases:database-download", args=[release.code, form]))
