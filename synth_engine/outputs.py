@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -47,6 +48,29 @@ def require(
             raise InputError(
                 f"the file of {option} exists", repair="name another file, or add --overwrite"
             )
+
+
+def new_folder(
+    path: Path,
+    files: Iterable[tuple[str, bytes]],
+    *,
+    and_then: Callable[[Path], None] | None = None,
+) -> None:
+    """Writes files, each with its name, to a new folder, which appears whole or not at all. and_then: writes more into it. Errors:
+    InputError."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.mkdir()
+        for name, content in files:
+            (part / name).write_bytes(content)
+        if and_then is not None:
+            and_then(part)
+        part.rename(path)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise InputError(
+            "the folder of the output cannot be written", repair="check space and rights"
+        ) from None
 
 
 def _is_one_of(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:

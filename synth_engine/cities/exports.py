@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from synth_engine import outputs
 from synth_engine.cities import files, matsim, populationsim
 from synth_engine.cities.building import BuiltCity
 from synth_engine.cities.travellers import require as require
@@ -17,4 +18,4 @@ FORMS: tuple[Form, ...] = ("matsim", "populationsim")
 def write(built: BuiltCity, document: JsonObject, path: Path, *, form: Form) -> None:
     """Writes a new folder of one form, with the receipt of the city. Errors: SpecError, InputError."""
     content = matsim.files(built) if form == "matsim" else populationsim.files(built)
-    files.with_folder(path, [*content, (files.RECEIPT_FILE, files.json_bytes(document))])
+    outputs.new_folder(path, [*content, (files.RECEIPT_FILE, files.json_bytes(document))])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from synth_engine import outputs
 from synth_engine.cities.building import BuiltCity
-from synth_engine.errors import InputError
 from synth_engine.relational import files as databases
 from synth_engine.relational import layout
 from synth_engine.strict_json import JsonObject
@@ -27,26 +25,11 @@ def write(built: BuiltCity, document: JsonObject, path: Path, *, overwrite: bool
     elif path.suffix == ".zip":
         outputs.replace(path, lambda file: _zip(built, document, file), overwrite=overwrite)
     else:
-        with_folder(path, _files(built, document), sqlite=built)
-
-
-def with_folder(
-    path: Path, files: Iterable[tuple[str, bytes]], *, sqlite: BuiltCity | None = None
-) -> None:
-    """Writes files to a new folder, which appears whole or not at all. Errors: InputError."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.mkdir()
-        for name, content in files:
-            (part / name).write_bytes(content)
-        if sqlite is not None:
-            _sqlite(sqlite, part / "city.sqlite")
-        part.rename(path)
-    except OSError:
-        shutil.rmtree(part, ignore_errors=True)
-        raise InputError(
-            "the folder of the output cannot be written", repair="check space and rights"
-        ) from None
+        outputs.new_folder(
+            path,
+            _files(built, document),
+            and_then=lambda folder: _sqlite(built, folder / "city.sqlite"),
+        )
 
 
 def _sqlite(built: BuiltCity, path: Path) -> None:

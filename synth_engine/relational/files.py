@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,22 +59,8 @@ def write(
             overwrite=overwrite,
         )
     else:
-        _write_folder(database, frames, path, form=form)
+        outputs.new_folder(path, _files(database, frames, form=form))
     return digest(database, frames)
-
-
-def _write_folder(database: Database, frames: Frames, path: Path, *, form: Format) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.mkdir()
-        for name, content in _files(database, frames, form=form):
-            (part / name).write_bytes(content)
-        part.rename(path)
-    except OSError:
-        shutil.rmtree(part, ignore_errors=True)
-        raise InputError(
-            "the folder of the output cannot be written", repair="check space and rights"
-        ) from None
 
 
 def digest(database: Database, frames: Frames) -> str:

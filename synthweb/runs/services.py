@@ -136,9 +136,10 @@ def submit_database(
 
     Raises NotReady (a table that is not read, keys that were not checked), InputError, RelationMismatch, or the ledger's Overspend;
     then nothing is kept."""
-    proposal = databases.propose(dataset=dataset, epsilon=epsilon, delta=delta)
     if existing := _earlier(steward, request_key):
-        return _same(existing, dataset=dataset, spec=proposal.spec, facts=NO_FACTS)
+        return _same_database(existing, dataset=dataset, epsilon=epsilon, delta=delta)
+    # Planned before any lock is taken, because it may take seconds.
+    proposal = databases.propose(dataset=dataset, epsilon=epsilon, delta=delta)
     try:
         with transaction.atomic():
             return _submit(
@@ -151,8 +152,27 @@ def submit_database(
             )
     except IntegrityError:
         if existing := _earlier(steward, request_key):  # the same click, sent twice at once
-            return _same(existing, dataset=dataset, spec=proposal.spec, facts=NO_FACTS)
+            return _same_database(existing, dataset=dataset, epsilon=epsilon, delta=delta)
         raise
+
+
+def _same_database(
+    run: SynthesisRun, *, dataset: Dataset, epsilon: Fraction, delta: Fraction
+) -> SynthesisRun:
+    """The earlier run, if it is what is asked for now. It is of the tables as they were confirmed then: whoever sends a request again gets
+    its run, even if the tables were confirmed once more since, or their keys are not checked any longer."""
+    if databases.is_of_database(run):
+        spec = Spec.from_json(run.spec)
+        if (run.dataset_id, spec.epsilon, spec.delta) == (dataset.pk, epsilon, delta):
+            return run
+    raise _key_reused()
+
+
+def _key_reused() -> errors.KeyReused:
+    return errors.KeyReused(
+        "this key was given with another request",
+        repair="give every request a key of its own",
+    )
 
 
 def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
@@ -166,10 +186,7 @@ def request_keys_check(*, root: Dataset, actor: User) -> TableErrand:
 
 def _same_check(run: SynthesisRun, *, release: Release, request: CheckRequest) -> SynthesisRun:
     if run.checks_id != release.pk or not checks.is_same(run.spec, request):
-        raise errors.KeyReused(
-            "this key was given with another request",
-            repair="give every request a key of its own",
-        )
+        raise _key_reused()
     return run
 
 
@@ -187,10 +204,7 @@ def _same(
     """The earlier run, if it is what is asked for now; nobody gets another release than the one they ask for."""
     requested = (dataset.pk, spec.to_json(), _stored(facts.table), _criteria(facts))
     if (run.dataset_id, run.spec, run.prior, run.criteria) != requested:
-        raise errors.KeyReused(
-            "this key was given with another request",
-            repair="give every request a key of its own",
-        )
+        raise _key_reused()
     return run
 
 

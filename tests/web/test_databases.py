@@ -22,7 +22,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import services as runs
 from synthweb.runs import worker
-from synthweb.runs.errors import NotReady
+from synthweb.runs.errors import KeyReused, NotReady
 from synthweb.runs.models import SynthesisRun, TableErrand
 from tests import databases
 from tests.cast import Cast
@@ -266,3 +266,30 @@ def test_a_corrected_file_has_its_keys_checked_again(cast: Cast) -> None:
     Dataset.objects.filter(pk=people.pk).update(vault_name="another")
     with pytest.raises(NotReady, match="keys of the tables were not checked"):
         runs.submit_database(steward=cast.steward, dataset=root, epsilon=ONE, delta=DELTA)
+
+
+def test_a_request_that_is_sent_again_gives_its_run_whatever_became_of_the_tables(
+    cast: Cast,
+) -> None:
+    root = described(cast)
+    funded(cast, root)
+    checked(cast, root)
+    run = asked_for(cast, root, key="once")
+    # Confirmed again: their keys are not checked any longer, so that nothing new can be asked for.
+    datasets.databases.bring_document(
+        actor=cast.steward, root=root, document=databases.document(), because="Once more."
+    )
+    with pytest.raises(NotReady):
+        asked_for(cast, root, key="new")
+    assert asked_for(cast, root, key="once") == run
+    with pytest.raises(KeyReused):
+        asked_for(cast, root, key="once", epsilon=ONE)
+
+
+def asked_for(
+    cast: Cast, root: Dataset, *, key: str, epsilon: Fraction = Fraction(2)
+) -> SynthesisRun:
+    """A run about the database that its steward asks for."""
+    return runs.submit_database(
+        steward=cast.steward, dataset=root, epsilon=epsilon, delta=DELTA, request_key=key
+    )
