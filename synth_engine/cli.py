@@ -446,6 +446,12 @@ def _compare_arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--risks", action="store_true", help="try attacks: lower bounds, never the guarantee"
     )
+    sub.add_argument(
+        "--shadows",
+        metavar="RECEIPT.json",
+        type=Path,
+        help="with --risks: make shadow models by the method that this receipt states, for up to two minutes",
+    )
     _form_arguments(sub)
 
 

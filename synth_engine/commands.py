@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from synth_engine.models.model import Model
     from synth_engine.pipeline import Release
     from synth_engine.privacy.receipt import Receipt
+    from synth_engine.spec import Spec
 
 MAX_DOCUMENT_BYTES = 2**30
 MAX_RESERVED_BYTES = (
@@ -504,6 +505,9 @@ def compare(options: argparse.Namespace) -> None:
     )
     if (options.target or options.protected) and not options.models:
         raise InputError("a column for models without --models", repair="add --models")
+    if options.shadows and not options.risks:
+        raise InputError("--shadows without --risks", repair="add --risks")
+    shadowed = _request_of(options.shadows) if options.shadows else None
     domain = domains.read(options.domain)
     model = None if options.model is None else _read_model(options.model)
     form = _form(options)
@@ -525,7 +529,7 @@ def compare(options: argparse.Namespace) -> None:
         )
     if options.risks:
         report["risks"] = pipeline.estimate_risks(
-            options.real, synthetic, dialect=form, progress=_progress()
+            options.real, synthetic, dialect=form, shadowed=shadowed, progress=_progress()
         )
     from synth_engine.evaluation import raw_values
 
@@ -538,6 +542,24 @@ def compare(options: argparse.Namespace) -> None:
     from synth_engine.evaluation import page
 
     _write_text(options.out, page.html(report), overwrite=options.overwrite)
+
+
+def _request_of(path: Path) -> Spec:
+    """The request that a receipt states."""
+    from synth_engine.spec import Spec
+
+    receipt = _read_json(path, name="the receipt")
+    try:
+        return Spec(
+            mechanism=receipt["mechanism"]["id"],
+            parameters=receipt["mechanism"]["parameters"],
+            epsilon=Fraction(receipt["target"]["epsilon"]),
+            delta=Fraction(receipt["target"]["delta"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            "the receipt states no method and target", repair="give the receipt of the release"
+        ) from error
 
 
 def draft_domain(options: argparse.Namespace) -> None:

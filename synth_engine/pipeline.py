@@ -638,10 +638,12 @@ def estimate_risks(
     *,
     kind: Kind | None = None,
     dialect: Dialect | None = None,
+    shadowed: Spec | None = None,
     progress: Progress = _nobody_watches,
 ) -> JsonObject:
     """The field `risks` of a report: attacks that were tried on the synthetic table: *not differentially private*, and lower
-    bounds alone. A table that is too small is said in its `notes`."""
+    bounds alone. A table that is too small is said in its `notes`. shadowed: the request of the release, of whose method shadow
+    models are made, which takes up to minutes; None for none."""
     progress = _guarded(progress)
     rows = confidential_rows.open_table(
         path,
@@ -652,7 +654,7 @@ def estimate_risks(
     )
     try:
         halves = record_samples.split(rows)
-        return attacks.attack(halves, synthetic.records(), progress=progress)
+        return attacks.attack(halves, synthetic.records(), progress=progress, shadowed=shadowed)
     except TableError as error:
         return {"notes": [f"No attacks were tried: {error.text}."]}
 

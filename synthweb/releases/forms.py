@@ -66,6 +66,13 @@ class ComparisonForm(forms.Form):
             "Attacks that are tried on real records: lower bounds, never the guarantee."
         ),
     )
+    shadows = forms.BooleanField(
+        required=False,
+        label=_("with shadow models"),
+        help_text=_(
+            "The method releases up to 64 small parts of the table, and a model learns to tell who was in them: up to two minutes more."
+        ),
+    )
 
     def __init__(
         self,
@@ -81,7 +88,7 @@ class ComparisonForm(forms.Form):
                 raise TypeError("the field has no choices")
             field.choices = [("", _("none")), *((column, column) for column in columns)]
             field.widget.attrs["class"] = "form-select"
-        for name in ("models", "risks"):
+        for name in ("models", "risks", "shadows"):
             self.fields[name].widget.attrs["class"] = "form-check-input"
 
     @property

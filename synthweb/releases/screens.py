@@ -352,11 +352,13 @@ def comparison_form(
     """What a comparison is to have besides. report: a stored one, whose choices are offered again."""
     asked = workload_report.asked(release)
     made = (report or {}).get("models") or {}
+    risks = (report or {}).get("risks") or {}
     initial = {
         "models": bool(made),
         "target": made.get("target") or (asked.target if asked else ""),
         "protected": made.get("protected", ""),
-        "risks": bool((report or {}).get("risks")),
+        "risks": bool(risks),
+        "shadows": any(each["name"] == "shadow models" for each in risks.get("attacks", ())),
     }
     return ComparisonForm(data, columns=column_names(release), initial=initial)
 

@@ -10,12 +10,13 @@ from typing import Any
 @dataclass(frozen=True, kw_only=True)
 class Extras:
     """models: whether any are trained; target, protected: columns to predict and whose groups are compared, empty for none;
-    risks: whether attacks are tried."""
+    risks: whether attacks are tried; shadows: with shadow models, which take longer."""
 
     models: bool = False
     target: str = ""
     protected: str = ""
     risks: bool = False
+    shadows: bool = False
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Extras:

@@ -329,7 +329,8 @@ def _report_stages(errand: TableErrand) -> tuple[stages.Stage, ...]:
     return (
         *stages.REPORT,
         *(stages.MODELS if extras.models else ()),
-        *(stages.RISKS if extras.risks else ()),
+        *(stages.RISKS if extras.risks or extras.shadows else ()),
+        *((stages.SHADOW,) if extras.shadows else ()),
     )
 
 

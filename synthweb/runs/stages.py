@@ -135,6 +135,11 @@ RISKS = (
         text=_("Records are searched for in the synthetic table."),
     ),
 )
+SHADOW = Stage(
+    name="shadow",
+    title=_("Make shadow models"),
+    text=_("The method releases small parts of the table, with and without some records."),
+)
 SIMULATE = Stage(
     name="simulate",
     title=_("Simulate the noise"),
@@ -176,7 +181,7 @@ NAMES = tuple(stage.name for stage in RUN)
 
 TITLES = {
     stage.name: stage.title
-    for stage in (*RUN, *REPORT, *MODELS, *RISKS, *RANGES, GATHER, GENERATE)
+    for stage in (*RUN, *REPORT, *MODELS, *RISKS, SHADOW, *RANGES, GATHER, GENERATE)
 }
 
 

@@ -588,9 +588,10 @@ def _report(errand: TableErrand, grip: lease.Lease) -> None:
             report["models"] = pipeline.train_models(
                 path, generated, aim=aim, **form, progress=progress
             )
-        if extras.risks:
+        if extras.risks or extras.shadows:
+            shadowed = Spec.from_json(release.run.spec) if extras.shadows else None
             report["risks"] = pipeline.estimate_risks(
-                path, generated, **form, progress=progress
+                path, generated, shadowed=shadowed, **form, progress=progress
             )
     progress.check()
     preview_store.put(dataset, Preview.Kind.REPORT, release.code, report)

@@ -43,6 +43,7 @@ NUMPY_RANDOMNESS = {
     # Random parts of real records for exact figures, which are for the steward alone.
     "synth_engine/confidential/trials/attacks.py",
     "synth_engine/confidential/trials/record_samples.py",
+    "synth_engine/confidential/trials/shadow_models.py",
     "synth_engine/confidential/trials/training.py",
     "synth_engine/constraints/records.py",
     "synth_engine/constraints/values.py",

@@ -17,6 +17,7 @@ from django.test import Client
 from django.urls import reverse
 from kombu.simple import SimpleQueue
 
+from synth_engine.confidential.trials import shadow_models
 from synth_engine.errors import DomainError, RelationMismatch, SpecError, TableError
 from synth_engine.spec import Spec
 from synthweb.audit.models import AuditEntry
@@ -610,25 +611,33 @@ def test_a_report_is_readable_by_the_steward_and_marks_later_runs(
 
 
 def test_a_report_has_models_and_risks_when_asked(
-    run: SynthesisRun, cast: Cast, browser: Callable[..., Client]
+    run: SynthesisRun,
+    cast: Cast,
+    browser: Callable[..., Client],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(shadow_models, "SHADOWS", 1)
     worker.synthesize(code=run.code)
     release = Release.objects.get()
     client, ask = browser(cast.steward), reverse("runs:report", args=[release.code])
     wrong = client.post(ask, {"models": "on", "target": "nowhere"})
     assert wrong.status_code == 200 and not TableErrand.objects.filter(kind="report").exists()
     column = release.model["domain"]["attributes"][0]["name"]
-    client.post(ask, {"models": "on", "target": column, "risks": "on"})
+    client.post(ask, {"models": "on", "target": column, "risks": "on", "shadows": "on"})
     errand = TableErrand.objects.get(kind="report")
-    assert Extras.of(errand.extras) == Extras(models=True, target=column, risks=True)
+    asked = Extras(models=True, target=column, risks=True, shadows=True)
+    assert Extras.of(errand.extras) == asked
     waiting = client.get(ask).content.decode()
-    assert all(stage.title in waiting for stage in (*stages.MODELS, *stages.RISKS))
+    assert all(
+        stage.title in waiting for stage in (*stages.MODELS, *stages.RISKS, stages.SHADOW)
+    )
     worker.table_errand(code=errand.code)
     errand.refresh_from_db()
     assert errand.state == TableErrand.State.FINISHED, errand.failure
     report = datasets.preview_for(cast.steward, run.dataset, "report", release.code)
     # Figures, or in words why there are none: the comparison is there in either case.
     assert report and report["models"] and report["risks"] and report["attributes"]
+    assert "Shadow models" in " ".join(report["risks"]["notes"])
     page = client.get(reverse("releases:compare", args=[release.code])).content.decode()
     assert 'id="risks"' in page and 'id="models"' in page
 

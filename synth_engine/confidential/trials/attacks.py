@@ -19,8 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth_engine.confidential.trials import shadow_models
+from synth_engine.confidential.trials.gower import column_distance
 from synth_engine.confidential.trials.record_samples import RecordSample
 from synth_engine.domain import Attribute
+from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 
 MAX_TARGETS = 500  # attacked records, and predicates
@@ -56,9 +59,11 @@ def attack(
     synthetic: RecordSample,
     *,
     progress: Progress,
+    shadowed: Spec | None = None,
     seed: int = 0,
 ) -> JsonObject:
-    """Tries all attacks and returns how often they succeeded: not private. What cannot be tried is said in `notes`."""
+    """Tries all attacks and returns how often they succeeded: not private. What cannot be tried is said in `notes`. shadowed: the
+    request of the release, of which shadow models are made; None for none."""
     attacked, control = halves
     size = min(len(attacked), len(control), len(synthetic))
     domain = attacked.domain
@@ -85,6 +90,8 @@ def attack(
     attacks += inference[:1]
     progress("recognise", 0.0)
     attacks += [_nearer(distances), _rare_copies(whole, notes)]
+    if shadowed is not None:
+        attacks.append(_shadows(attacked, shadowed, notes, progress=progress))
     return {
         "records": {"attacked": size, "searched": min(size, MAX_SEARCHED)},
         "attacks": [each for each in attacks if each is not None],
@@ -219,16 +226,9 @@ class _Neighbours:
     def column(self, side: str, targets: Matrix, column: int) -> Distances:
         """The distance in one column, shape (targets, records)."""
         table = self.tables[side]
-        attribute = self._attributes[column]
-        own, others = targets[:, column][:, None], table[:, column][None, :]
-        if not attribute.ordered or attribute.value_count < 3:
-            return np.asarray(own != others, dtype=np.float32)
-        span = np.float32(attribute.value_count - 1)
-        gap = np.abs((own - others).astype(np.float32)) / span
-        # A missing value is as far from a value as can be.
-        missing = (own >= attribute.value_count) != (others >= attribute.value_count)
-        near = np.minimum(gap, np.float32(1.0))
-        return np.asarray(np.where(missing, np.float32(1.0), near), dtype=np.float32)
+        return column_distance(
+            self._attributes[column], targets[:, column][:, None], table[:, column][None, :]
+        )
 
     def chunks(self) -> list[Matrix]:
         """The attacked records, some at a time."""
@@ -312,15 +312,18 @@ def _nearer(neighbours: _Neighbours) -> Outcome:
             for side in ("synthetic", "control")
         ]
         twice += 2 * int((ends[0] < ends[1]).sum()) + int((ends[0] == ends[1]).sum())
-    trials = len(neighbours.targets)
-    hits = twice // 2
+    return _against_a_coin("membership", twice // 2, len(neighbours.targets))
+
+
+def _against_a_coin(name: str, hits: int, trials: int) -> Outcome:
+    """The success of an attack of which one half succeeds by chance; the risk is how far it is beyond that."""
     share, fair, certain = (
         hits / trials,
         wilson(hits, trials),
         wilson(hits, trials, z=CERTAIN_Z),
     )
     return {
-        "name": "membership",
+        "name": name,
         "trials": {"synthetic": trials, "control": trials},
         "rates": {"synthetic": share, "control": 0.5},
         "intervals": {"synthetic": list(fair), "control": [0.5, 0.5]},
@@ -328,6 +331,22 @@ def _nearer(neighbours: _Neighbours) -> Outcome:
         "risk_interval": [max(0.0, 2 * bound - 1) for bound in fair],
         "level": "leak" if certain[0] > 0.5 else "sign" if fair[0] > 0.5 else "none",
     }
+
+
+def _shadows(
+    pool: RecordSample, spec: Spec, notes: list[str], *, progress: Progress
+) -> Outcome | None:
+    """Of small tables that the method releases: whether a target was in each, told from the release."""
+    progress("shadow", 0.0)
+    tried = shadow_models.attack(pool, spec, progress=progress)
+    if isinstance(tried, str):
+        notes.append(f"Shadow models: {tried}, so that they were not tried.")
+        return None
+    notes.append(
+        f"Shadow models: {tried.tables} small tables were released by the method of this release; epsilon and delta allow at most "
+        f"{tried.bound:.0%} right answers."
+    )
+    return _against_a_coin("shadow models", tried.hits, tried.trials)
 
 
 def _rare_copies(tables: _Tables, notes: list[str]) -> Outcome | None:

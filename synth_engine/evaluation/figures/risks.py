@@ -32,6 +32,7 @@ _ATTACKS = {
     "linkability": "the same nearest record is found by one half of the columns and by the other",
     "attribute inference": "a value is guessed from the nearest record in all other columns; the worst column",
     "membership": "the synthetic table has a nearer record than the control; one half is expected",
+    "shadow models": "whether an unusual record was in a small table is told from what the method releases of it; one half is expected",
     "copies of rare records": "a record unlike all others stands in the table as it is",
 }
 
