@@ -77,6 +77,14 @@ class Cell:
         return fmean(found) if found else None
 
 
+def _stored_in() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synthweb"
+
+
+def default_environments() -> Path:
+    return _stored_in() / "peers"
+
+
 class Environments:
     """Python environments of the peers; that of this project is the one that runs the bench."""
 
@@ -313,9 +321,8 @@ def main() -> int:
     parser.add_argument("--peer", nargs="+", choices=list(PEERS), default=list(PEERS))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=float, default=1200.0)
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synthweb"
-    parser.add_argument("--cache", type=Path, default=folder / "peers.json")
-    parser.add_argument("--environments", type=Path, default=folder / "peers")
+    parser.add_argument("--cache", type=Path, default=_stored_in() / "peers.json")
+    parser.add_argument("--environments", type=Path, default=default_environments())
     parser.add_argument("--document", type=Path)
     asked = parser.parse_args()
     if not asked.folder:

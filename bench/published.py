@@ -1,6 +1,7 @@
 """Measures of the published benchmark of tabular synthesis, for `auto` and other methods, on the tables of it that are here.
 
     python bench/published.py [FOLDER] [--data adult bank] [--epsilon 0.2 1 5] [--method auto aim mst …] [--runs 3]
+                              [--peer dpmm:aim …] [--environments FOLDER]
 
 FOLDER (or the environment variable SYNTHWEB_BENCHMARK) holds data/adult and data/bank. The measures are those of Chen, Li, Gong,
 McKenna, Wang, "Benchmarking Differentially Private Tabular Data Synthesis" (arXiv 2504.14061), delta = 1e-5:
@@ -17,14 +18,19 @@ That work cuts numbers into bins and merges rare values for a tenth of the budge
 are described by the suggestions of the product, and a run learns the resolution of numbers within its budget. Compare methods
 within one table of this bench; figures of the paper stem from other splits and other models. Other tables of the
 benchmark are not part of the folder.
+
+`--peer` runs methods of other projects beside, in the environments of bench/peers.py. They take codes: those of the values of the
+real table and of intervals between its quantiles, which they are given for nothing (bench/coded.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import secrets
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,10 +52,12 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from bench import values
+from bench import peers, values
+from bench.coded import Coding
 from synth_engine import pipeline, tables
 from synth_engine.domain import Domain
 from synth_engine.errors import SynthError
+from synth_engine.privacy.conversion import rho_for
 from synth_engine.spec import Spec
 
 TARGETS = {"adult": "income", "bank": "y"}
@@ -98,6 +106,33 @@ def released(
     tables.write(release.model, release.rows, seed=secrets.token_hex(32), path=out)
     seconds = time.process_time() - started
     return pd.read_csv(out, dtype=str, keep_default_na=False), seconds
+
+
+def released_by(
+    peer: str, task: Task, work: Path, *, epsilon: str, environments: peers.Environments
+) -> tuple[pd.DataFrame, float]:
+    """The rows of one release of another project, given as `environment:method`, and its seconds of processor time.
+
+    Errors: SynthError with the last line of what it printed."""
+    environment, method = peer.split(":")
+    coding = Coding.of(task.train, numeric=task.numeric)
+    codes, sizes, out = (work / name for name in ("codes.csv", "sizes.json", "drawn.csv"))
+    coding.codes(task.train).to_csv(codes, index=False)
+    sizes.write_text(json.dumps(coding.sizes))
+    rho = f"{float(rho_for(Fraction(epsilon), Fraction(DELTA))):.9f}"
+    given = [method, epsilon, DELTA, rho, str(secrets.randbits(31))]
+    program = peers.PROGRAMS / f"with_{environment}.py"
+    done = subprocess.run(
+        [environments.python(environment), program, codes, sizes, *given, out],
+        env=os.environ | peers.ONE_THREAD,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SynthError(done.stderr.strip().splitlines()[-1][:200])
+    took = json.loads(done.stdout.splitlines()[-1])
+    rows = coding.table(pd.read_csv(out), rng=np.random.default_rng())
+    return rows, took["fit"] + took["rows"]
 
 
 def number(column: pd.Series) -> Floats:
@@ -198,8 +233,15 @@ def scored(task: Task, synthetic: pd.DataFrame) -> dict[str, float]:
 
 
 def report(
-    task: Task, methods: Sequence[str], *, epsilons: Sequence[str], runs: int, work: Path
+    task: Task,
+    methods: Sequence[str],
+    *,
+    epsilons: Sequence[str],
+    runs: int,
+    work: Path,
+    environments: peers.Environments,
 ) -> None:
+    """Print a line for each epsilon and method; methods of other projects have a colon."""
     real = dict(model_scores(task, task.train))
     shown = "  ".join(f"{key} {value:.3f}" for key, value in real.items())
     print(f"{task.name}: {len(task.train):,} records; trained on real records: {shown}")
@@ -207,7 +249,12 @@ def report(
         found: list[dict[str, float]] = []
         try:
             for _ in range(runs):
-                synthetic, seconds = released(task, work, method=method, epsilon=epsilon)
+                if ":" in method:
+                    synthetic, seconds = released_by(
+                        method, task, work, epsilon=epsilon, environments=environments
+                    )
+                else:
+                    synthetic, seconds = released(task, work, method=method, epsilon=epsilon)
                 found.append(scored(task, synthetic) | {"CPU s": seconds})
         except SynthError as error:
             print(f"{task.name:6} epsilon {epsilon:>4} {method:17} did not run: {error}")
@@ -225,6 +272,8 @@ def main() -> int:
     parser.add_argument("--epsilon", nargs="+", default=["0.2", "1", "5"])
     parser.add_argument("--method", nargs="+", default=list(METHODS))
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--peer", nargs="+", default=[], metavar="ENVIRONMENT:METHOD")
+    parser.add_argument("--environments", type=Path, default=peers.default_environments())
     options = parser.parse_args()
     folder = Path(options.folder or "")
     if not (folder / "data").is_dir():
@@ -233,10 +282,11 @@ def main() -> int:
         for name in options.data:
             report(
                 read(folder, name, Path(work)),
-                options.method,
+                [*options.method, *options.peer],
                 epsilons=options.epsilon,
                 runs=options.runs,
                 work=Path(work),
+                environments=peers.Environments(options.environments),
             )
     return 0
 
