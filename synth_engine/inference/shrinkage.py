@@ -40,7 +40,7 @@ _CLEAR = 8.0
 """Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says nothing beside it."""
 _MOST_LEARNED_FROM = 1 << 16
 """Cells from which a distribution of ratios is learned; of more cells every so many-th."""
-_LEAST_VARIANCE = 1e-4
+LEAST_VARIANCE = 1e-4
 """The least variance of a count, as a part of that of the noise."""
 _ROUNDS = 15
 """EM iterations."""
@@ -67,9 +67,11 @@ MIN_EXPECTED = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RatioEstimate:
-    """ratios: of each cell to its expectation, in the shape of the table; prior: what they are like, on the grid."""
+    """ratios: of each cell to its expectation; variances: how uncertain they are given the noisy cells, both in the shape of the
+    table; prior: what ratios are like, on the grid."""
 
     ratios: Floats
+    variances: Floats
     prior: Floats
 
 
@@ -137,8 +139,13 @@ def estimate_ratios(
         # M-step: the prior becomes the mean posterior, plus pseudo-cells that keep every
         # ratio possible.
         prior = weights / weights.sum()
-    ratios: Floats = np.concatenate([_posterior(block, prior) @ grid for block in likelihoods])
-    return RatioEstimate(ratios=ratios.reshape(values.shape), prior=prior)
+    moments = [_moments(_posterior(block, prior), grid) for block in likelihoods]
+    ratios, variances = (np.concatenate(parts) for parts in zip(*moments, strict=True))
+    return RatioEstimate(
+        ratios=ratios.reshape(values.shape),
+        variances=variances.reshape(values.shape),
+        prior=prior,
+    )
 
 
 def estimate_counts(values: Floats, expected: Floats, *, variance: float) -> CountEstimate:
@@ -154,14 +161,19 @@ def estimate_counts(values: Floats, expected: Floats, *, variance: float) -> Cou
         likelihood, _ = _likelihood(
             cells[block], means[block], _GRID_WITH_ZERO, variance=variance, law="gaussian"
         )
-        posterior = _posterior(likelihood, prior)
-        ratio, square = posterior @ _GRID_WITH_ZERO, posterior @ _GRID_WITH_ZERO**2
-        counts[block] = means[block] * ratio
-        variances[block] = means[block] ** 2 * np.maximum(square - ratio**2, 0.0)
+        ratios, of_ratios = _moments(_posterior(likelihood, prior), _GRID_WITH_ZERO)
+        counts[block] = means[block] * ratios
+        variances[block] = means[block] ** 2 * of_ratios
     return CountEstimate(
         counts=counts.reshape(values.shape),
-        variances=np.maximum(variances, _LEAST_VARIANCE * variance).reshape(values.shape),
+        variances=np.maximum(variances, LEAST_VARIANCE * variance).reshape(values.shape),
     )
+
+
+def _moments(posterior: Floats, grid: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the variance of each cell's ratio; posterior: shape (cells, ratios)."""
+    means: Floats = posterior @ grid
+    return means, np.maximum(posterior @ grid**2 - means**2, 0.0)
 
 
 def _learned_prior(cells: Floats, means: Floats, *, variance: float) -> Floats:

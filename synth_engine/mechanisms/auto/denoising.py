@@ -20,7 +20,12 @@ from synth_engine import watching
 from synth_engine.inference import bins as binning
 from synth_engine.inference import shrinkage, stein
 from synth_engine.inference.bins import Bins
-from synth_engine.inference.tables import fit_margins, shrink_towards
+from synth_engine.inference.tables import (
+    Margin,
+    adjust_to_margins,
+    fit_margins,
+    shrink_towards,
+)
 from synth_engine.mechanisms.auto.dependence_tree import DependenceTree
 from synth_engine.mechanisms.auto.selection import (
     Columns,
@@ -54,6 +59,10 @@ _THIRD = 3
 """Number of third columns through which the dependence of a pair is predicted."""
 _LEAST_PART = 0.02
 """Smallest part of its prediction that a cell is taken to have by the largest singular values of its table."""
+_CLEAR = 20.0
+"""Standard deviations of the noise above which a cell is taken as it is: what it is expected to hold says nothing beside it."""
+_ADJUSTMENTS = 10
+"""Number of passes in which the errors of a table's sums are shared out among its cells."""
 _PROBES = 2
 """Number of times that a little noise is added to a table to see how its two readings follow it."""
 _SEED = "auto/denoising/1"
@@ -372,9 +381,36 @@ def _read(
         ratios = table.coarser(view).read(prediction, known=known).ratios
         prediction = fit_margins(prediction * ratios[np.ix_(*view)], margins, rounds=_BETWEEN)
     read = table.read(prediction, known=known)
+    ratios = _with_sums(fine, pair, table, prediction, read)
     return fit_margins(
-        prediction * read.ratios[np.ix_(*table.bins)], margins, rounds=FIT_ROUNDS
+        prediction * ratios[np.ix_(*table.bins)], margins, rounds=FIT_ROUNDS
     ), read.prior
+
+
+def _with_sums(
+    fine: Fine,
+    pair: Pair,
+    table: _PairTable,
+    prediction: Floats,
+    read: shrinkage.RatioEstimate,
+) -> Floats:
+    """Return the ratios of a reading, changed so that the counts have the sums of the two histograms. What a sum is off by is
+    shared out by how uncertain cells are: to scale a row would take it from its largest cells, which are known best."""
+    expected = np.maximum(binning.sum_into_bins(prediction, table.bins), shrinkage.MIN_EXPECTED)
+    clear = table.values > _CLEAR * math.sqrt(table.variance)
+    counts = np.where(clear, table.values, read.ratios * expected)
+    uncertain = np.maximum(
+        read.variances * expected**2, shrinkage.LEAST_VARIANCE * table.variance
+    )
+    sums: list[Margin] = [
+        ((position,), binning.sum_into_bins(fine.histograms[axis], [bins]))
+        for position, (axis, bins) in enumerate(zip(pair, table.bins, strict=True))
+    ]
+    adjusted = adjust_to_margins(
+        counts, np.where(clear, table.variance, uncertain), sums, rounds=_ADJUSTMENTS
+    )
+    ratios: Floats = np.maximum(adjusted, 0.0) / expected
+    return ratios
 
 
 def _steps(fine: Fine, pair: Pair, table: _PairTable) -> list[list[Bins]]:
