@@ -198,6 +198,12 @@ def _database_commands(commands_of_tables: Any) -> None:
     )
     generating.add_argument("model", metavar="MODEL.json", type=Path)
     _database_output(generating)
+    checking = command(
+        "check",
+        commands.check_database,
+        about="count what is wrong with keys of the real database; NOT differentially private",
+    )
+    checking.add_argument("database", metavar="DATABASE.json", type=Path)
     comparing = command(
         "compare",
         commands.compare_databases,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from synth_engine.errors import InputError, SpecError, SynthError
+from synth_engine.errors import InputError, SpecError, SynthError, TableError
 
 if TYPE_CHECKING:
     from synth_engine.linking.agreement import Agreement
@@ -682,6 +682,38 @@ def compare_databases(options: argparse.Namespace) -> None:
         pipeline.require_database(path, database=database)
     report = pipeline.compare_databases(folder, options.synthetic, database=database)
     _write_json(options.out, report, overwrite=options.overwrite)
+
+
+def check_database(options: argparse.Namespace) -> None:
+    """Prints what is wrong with the keys of a real database, and refuses one of which a release would leave rows out."""
+    from synth_engine import pipeline
+    from synth_engine.domain import database as databases
+
+    database, folder = databases.read_database(options.database), options.database.parent
+    pipeline.require_database(folder, database=database)
+    faults = pipeline.key_faults(folder, database=database)
+    sys.stdout.write(
+        _json({name: dataclasses.asdict(of_table) for name, of_table in faults.items()})
+    )
+    for name, of_table in faults.items():
+        if of_table.repeated:
+            raise TableError(
+                f"table {name!r} has a key more than once, or rows without one",
+                repair="give each row a key of its own: a row that belongs to two parents needs two rows",
+                column=database.table(name).key,
+            )
+        if of_table.orphans:
+            raise TableError(
+                f"table {name!r} has rows that refer to no row of its parent; a release leaves them out",
+                repair="add their parents, mend the references, or release without them",
+                column=database.table(name).reference,
+            )
+        if of_table.crowded:
+            raise TableError(
+                f"table {name!r} has more rows of one parent than are declared; a release leaves some out by chance",
+                repair='raise "most" of the table from what is publicly known, or release without them',
+                column=database.table(name).reference,
+            )
 
 
 def describe_database(options: argparse.Namespace) -> None:

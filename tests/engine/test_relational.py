@@ -419,3 +419,24 @@ def test_units_of_one_row_and_empty_tables_are_no_special_case(tmp_path: Path) -
     made = release.model.tables(0, seed=SEED)
     assert [len(frame) for frame in made.values()] == [0, 0]
     assert len(release.plan.views) == 2
+
+
+def test_keys_are_checked_before_anything_is_spent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = {name: list(entries) for name, entries in databases.random_rows(homes=9).items()}
+    path = databases.save(tmp_path, document(), rows)
+    assert run("check", path) == 0
+    assert json.loads(capsys.readouterr().out)["people"]["orphans"] == 0
+    crowd = [("h0p9", "h0", 1), ("h0p8", "h0", 1), ("h0p7", "h0", 1)]
+    faults = {
+        "more than once": [rows["people"][0]],
+        "no row of its parent": [("lost", "nowhere", 1)],
+        "than are declared": crowd,
+    }
+    for rule, people in faults.items():
+        databases.write(tmp_path, {**rows, "people": [*rows["people"], *people]})
+        assert run("check", path) == 2
+        printed = capsys.readouterr()
+        assert "table 'people'" in printed.err and rule in printed.err
+        assert "nowhere" not in printed.out + printed.err
