@@ -272,14 +272,14 @@ def records_of_a_parent_are_bounded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(room.DatabaseRows, "_units_of_rows", parents)
 
 
-def pairs_count_for_the_unit_of_another_pair(patch: pytest.MonkeyPatch) -> None:
+def pairs_are_units_of_their_own(patch: pytest.MonkeyPatch) -> None:
     shipped = room.DatabaseRows._units
 
-    def reversed_pairs(self: room.DatabaseRows, view: DatabaseView) -> Any:
+    def of_their_own(self: room.DatabaseRows, view: DatabaseView) -> Any:
         units = shipped(self, view)
-        return units[::-1] if view.kind == "pairs" else units
+        return np.arange(units.size) if view.kind == "pairs" else units
 
-    patch.setattr(room.DatabaseRows, "_units", reversed_pairs)
+    patch.setattr(room.DatabaseRows, "_units", of_their_own)
 
 
 def a_bound_above_what_is_stated(patch: pytest.MonkeyPatch) -> None:
@@ -310,7 +310,7 @@ def units_are_rows_of_a_table_below(patch: pytest.MonkeyPatch) -> None:
 MUTANTS = [
     views_are_not_bounded,
     records_of_a_parent_are_bounded,
-    pairs_count_for_the_unit_of_another_pair,
+    pairs_are_units_of_their_own,
     a_bound_above_what_is_stated,
     units_count_with_the_next_one,
     units_are_rows_of_a_table_below,
