@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
-from synth_engine.domain import Attribute, Derived, Domain, Integer
+from synth_engine.domain import Attribute, Derived, Domain, Integer, Undeclared
 from synth_engine.errors import DomainError, InputError, RelationMismatch, SpecError
 from synth_engine.kinds import parse_attribute
 from synth_engine.linking import forecast
@@ -150,8 +150,9 @@ class Agreement:
         )
 
     @property
-    def advice(self) -> str:
-        """The error to expect, from public numbers alone."""
+    def expected_error(self) -> tuple[float, float]:
+        """The error of the number of persons in both to expect where half of the records are: in persons, and as a share of them. From
+        public numbers alone."""
         deviation = forecast.deviation(
             [
                 (_epsilon_of_cell(side, self.relation), side.cells)
@@ -160,10 +161,15 @@ class Agreement:
             rows=self.rows,
             buckets=self.hashing.codes,
         )
-        both = self.rows * forecast.TYPICAL_OVERLAP
+        return deviation, deviation / (self.rows * forecast.TYPICAL_OVERLAP)
+
+    @property
+    def advice(self) -> str:
+        """The error to expect, in words."""
+        deviation, share = self.expected_error
         return (
             f"with {self.rows:,} records a side, half of them in both, the number of persons in both is off by about "
-            f"{deviation / both:.0%} ({deviation:,.0f} persons); texts that many persons share make it worse"
+            f"{share:.0%} ({deviation:,.0f} persons); texts that many persons share make it worse"
         )
 
     @cached_property
@@ -299,6 +305,15 @@ def _epsilon_of_cell(side: LinkSide, relation: Relation) -> float:
     return float(side.epsilon) / histogram_sensitivity(side.unit, relation).l1
 
 
+def linkable(domain: Domain) -> list[Attribute]:
+    """The columns of a description that a link can count."""
+    return [
+        attribute
+        for attribute in domain.modelled
+        if not isinstance(attribute, Derived | Undeclared) and not attribute.separate_markers
+    ]
+
+
 def _side(name: str, offer: Offer) -> LinkSide:
     domain = offer.domain
     domain.require_confirmed()
@@ -312,11 +327,11 @@ def _side(name: str, offer: Offer) -> LinkSide:
             f"totals of the {name} side are public, and a link protects without them",
             repair="leave totals out of its description",
         )
-    modelled = {attribute.name: attribute for attribute in domain.modelled}
+    known = {attribute.name: attribute for attribute in linkable(domain)}
     taken = []
     for column in offer.attributes:
-        attribute = modelled.get(column)
-        if attribute is None or isinstance(attribute, Derived) or attribute.separate_markers:
+        attribute = known.get(column)
+        if attribute is None:
             raise DomainError(
                 f"the {name} side has no such column that can be linked",
                 repair="name a column of its description that has declared values and is no identifier",

@@ -46,7 +46,7 @@ def draw(estimate: LinkEstimate, models: Mapping[Side, Model], *, seed: str) -> 
     estimated to be in both. The same seed gives the same tables. Errors: DomainError for a model of other columns."""
     agreement = estimate.agreement
     for side in SIDES:
-        _require_columns(agreement, side, models[side])
+        require_model(agreement, side, models[side])
     tables, combinations = {}, {}
     for side in SIDES:
         rows = round(getattr(estimate, side).value)
@@ -75,7 +75,8 @@ def draw(estimate: LinkEstimate, models: Mapping[Side, Model], *, seed: str) -> 
     )
 
 
-def _require_columns(agreement: Agreement, side: Side, model: Model) -> None:
+def require_model(agreement: Agreement, side: Side, model: Model) -> None:
+    """Refuse a model that cannot generate the table of a side. Errors: DomainError."""
     if any(attribute.name == ID for attribute in model.domain.attributes):
         raise DomainError(
             f"the {side} table has a column of the name that ids get",

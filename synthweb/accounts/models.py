@@ -16,7 +16,7 @@ from synthweb.lib import codes
 
 
 class Organisation(models.Model):
-    """Holds datasets, budget accounts and people; nothing is visible across two organisations."""
+    """Holds datasets, budget accounts and people; across two organisations nothing is visible but what both sides of a link agree on."""
 
     code = models.CharField(max_length=16, unique=True, default=codes.new, editable=False)
     name = models.CharField(max_length=200, unique=True)

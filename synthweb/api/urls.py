@@ -24,6 +24,7 @@ from synthweb.api.views import (
     carried,
     databases,
     datasets,
+    links,
     marginals,
     paid,
     people,
@@ -230,6 +231,15 @@ OF_RELEASE = [
         name="release-grant",
     ),
 ]
+OF_LINK = [
+    path("", links.LinkView.as_view(), name="link-detail"),
+    path("invitation/", links.LinkInvitationView.as_view(), name="link-invitation"),
+    path("start/", links.StartLinkView.as_view(), name="link-start"),
+    path("withdraw/", links.WithdrawLinkView.as_view(), name="link-withdraw"),
+    path("release/", links.LinkReleaseView.as_view(), name="link-release"),
+    path("tables.zip", links.JoinedTablesView.as_view(), name="link-tables"),
+    path("files/<slug:name>/", links.LinkFileView.as_view(), name="link-file"),
+]
 OF_WEBHOOK = [
     path(
         "",
@@ -289,6 +299,11 @@ urlpatterns = [
     path("verify_ledger.py", audit.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
     path("runs/<slug:code>/", include(OF_RUN)),
+    path("links/", links.LinksView.as_view(), name="link-list"),
+    path("links/invitation/", links.InvitationView.as_view(), name="invitation"),
+    path("links/agreement/", links.OfferedAgreementView.as_view(), name="link-agreement"),
+    path("links/accept/", links.AcceptLinkView.as_view(), name="link-accept"),
+    path("links/<slug:code>/", include(OF_LINK)),
     path("releases/", releases.ReleaseViewSet.as_view(LIST), name="release-list"),
     path("releases/<slug:code>/", include(OF_RELEASE)),
     path("samples/<slug:code>/", include(OF_SAMPLE)),

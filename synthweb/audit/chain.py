@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from synthweb.audit.models import AuditEntry, ChainHead
 from synthweb.lib import chain
-from synthweb.lib.chain import FIRST, ChainVerdict, Link
+from synthweb.lib.chain import FIRST, ChainLink, ChainVerdict
 
 __all__ = ["FIRST", "NAME", "fields", "seal", "verify"]
 
@@ -46,9 +46,9 @@ def verify() -> ChainVerdict:
     )
 
 
-def _links() -> Iterator[Link]:
+def _links() -> Iterator[ChainLink]:
     for entry in AuditEntry.objects.order_by("sequence").iterator(chunk_size=2000):
-        yield Link(
+        yield ChainLink(
             sequence=entry.sequence,
             fields=fields(entry),
             previous_hash=entry.previous_hash,

@@ -21,6 +21,7 @@ _PAGES = {
     "account": "ledger:account",
     "release": "releases:release",
     "run": "runs:run",
+    "link": "runs:link",
     "user": "ledger:history-person",
 }
 

@@ -15,7 +15,7 @@ from synthweb.ledger import lapses
 from synthweb.ledger.amounts import CURRENCIES, Amount
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
 from synthweb.lib import chain, hashing
-from synthweb.lib.chain import ChainVerdict, Link
+from synthweb.lib.chain import ChainLink, ChainVerdict
 
 __all__ = ["ChainVerdict", "fields", "first_hash", "identity", "seal", "verify"]
 
@@ -94,11 +94,11 @@ class _Replay:
         self.problems: list[str] = []
         self.grants = lapses.UnspentGrants()
 
-    def links(self) -> Iterator[Link]:
+    def links(self) -> Iterator[ChainLink]:
         entries = LedgerEntry.objects.filter(account=self.account).order_by("sequence")
         for entry in entries.iterator(chunk_size=2000):
             self._play(entry)
-            yield Link(
+            yield ChainLink(
                 sequence=entry.sequence,
                 fields=fields(entry, account_code=self.account.code),
                 previous_hash=entry.previous_hash,

@@ -18,7 +18,7 @@ FIRST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class ChainLink:
     """One stored link: its place, its fields without the two hashes, and the two hashes as stored."""
 
     sequence: int
@@ -45,7 +45,7 @@ def seal(*, sequence: int, fields: Mapping[str, object], previous_hash: str) -> 
     return hashing.digest({**fields, "sequence": sequence, "previous_hash": previous_hash})
 
 
-def walk(links: Iterable[Link], *, first: str = FIRST) -> ChainVerdict:
+def walk(links: Iterable[ChainLink], *, first: str = FIRST) -> ChainVerdict:
     """Recompute a chain from its links in order of sequence; says of every link what is wrong with it."""
     faults: list[str] = []
     expected, head, length = 1, first, 0

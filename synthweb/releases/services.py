@@ -80,7 +80,7 @@ def publish(*, origin: Origin, plan: Plan, answers: Answers, model: Model) -> Re
         delta=atto(plan.delta),
         rows=model.rows,
         sample_rows=plan.spec.rows or model.rows,
-        receipt=_receipt(origin, plan, answers),
+        receipt=receipt_of(origin, plan, answers),
         criteria=list(origin.criteria),
         model=model.to_json()
         | ({} if published is None else {"published": published})
@@ -129,7 +129,7 @@ def publish_check(
         is_validation=origin.is_validation,
         epsilon=nano(plan.epsilon),
         delta=atto(plan.delta),
-        receipt=_receipt(origin, plan, answers),
+        receipt=receipt_of(origin, plan, answers),
         figures=figures,
         created_by=origin.created_by,
     )
@@ -148,7 +148,8 @@ def publish_check(
     return check
 
 
-def _receipt(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt:
+def receipt_of(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt:
+    """The receipt of a run, which says what its steward had seen of the real data before."""
     receipt = plan.receipt(answers, chosen_after_looking=origin.chosen_after_looking)
     basis = datasets.basis_of(origin.domain_version)
     if basis is not None and basis.suggestions_shown:

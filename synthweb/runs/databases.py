@@ -42,6 +42,7 @@ class DatabaseProposal:
     price: Amount
     facts: PublicFacts = NO_FACTS
     checks: None = None
+    link_side: None = None
 
     @property
     def tables(self) -> tuple[Dataset, ...]:

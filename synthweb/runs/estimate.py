@@ -34,6 +34,7 @@ from synthweb.runs import (
 from synthweb.runs.databases import DatabaseProposal
 from synthweb.runs.forecast import Forecast, forecast
 from synthweb.runs.learning import Learning
+from synthweb.runs.linking import SketchProposal
 from synthweb.runs.planning import Proposal
 from synthweb.runs.public_tables import SharedColumns
 from synthweb.runs.sample_size import Enough
@@ -276,7 +277,7 @@ def takes_large_share(bars: Iterable[Bar]) -> bool:
     )
 
 
-def bars_of(proposal: Proposal | DatabaseProposal) -> tuple[Bar, ...]:
+def bars_of(proposal: Proposal | DatabaseProposal | SketchProposal) -> tuple[Bar, ...]:
     """The currencies of what pays, before and after: the part of the account that the proposal names, else the account
     without all that is set aside."""
     account, price = proposal.account, proposal.price

@@ -59,6 +59,7 @@ class Proposal:
     checks: Release | None = (
         None  # whose figures are measured; None for a run that makes a release
     )
+    link_side: None = None
 
     @property
     def tables(self) -> tuple[Dataset, ...]:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from synth_engine import mechanisms
 from synth_engine.domain import Domain
 from synth_engine.evaluation.criteria import Criterion
+from synth_engine.linking.sketch import LinkSketch
 from synth_engine.plans.release_check import ReleaseCheck
 from synthweb.accounts.models import User
 from synthweb.datasets.models import Dataset
@@ -28,7 +29,7 @@ from synthweb.releases import expected, look
 from synthweb.releases import screens as releases
 from synthweb.releases.forms import ComparisonForm
 from synthweb.releases.models import Release
-from synthweb.runs import criteria_fields, databases, public_tables, selectors, stages
+from synthweb.runs import criteria_fields, databases, linking, public_tables, selectors, stages
 from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
@@ -99,6 +100,7 @@ def method_titles() -> dict[str, str]:
     return titles | {
         ReleaseCheck.id: ReleaseCheck.title,
         databases.MECHANISM: gettext("Several tables"),
+        linking.MECHANISM: LinkSketch.title,
     }
 
 
@@ -257,6 +259,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "delta": number_format.delta(run.spec["delta"]),
         "table": StatedTable.from_json(run.prior),
         "is_database": databases.is_of_database(run),
+        "link": None if run.link_side is None else run.link_side.link,
         "spent": run.charged_at is not None,
         "stages": stage_lines(run),
         "elapsed": _seconds(run.started_at or run.created_at, run.finished_at),
@@ -264,7 +267,8 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "events": run.events.all(),
         "forfeits": FORFEITS.get(State(run.state), ""),
         "may_act": may_act,
-        "may_cancel": may_act and run.is_open,
+        # A sketch ends with its link, on the page of that.
+        "may_cancel": may_act and run.is_open and run.link_side_id is None,
         "may_resume": may_act and run.state == State.FAILED and bool(run.answers_digest),
     }
 

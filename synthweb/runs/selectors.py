@@ -28,12 +28,13 @@ def runs_for(user: AbstractBaseUser) -> QuerySet[SynthesisRun]:
         raise PermissionDenied("Runs are for stewards, custodians and auditors.")
     runs = SynthesisRun.objects.filter(dataset__organisation=organisation_of(user))
     runs = runs.select_related(
-        "dataset__organisation", "account", "release", "checks", "created_by"
+        "dataset__organisation", "account", "release", "checks", "created_by", "link_side__link"
     )
     # Documents that may be megabytes, and that no page of runs shows.
     heavy = [
         f"{name}__{part}" for name in ("release", "checks") for part in ("model", "receipt")
     ]
+    heavy += ["link_side__sketch", "link_side__link__estimate"]
     return runs.defer("dataset__draft", *heavy).order_by("-created_at", "-pk")
 
 

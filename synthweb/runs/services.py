@@ -31,6 +31,7 @@ from synthweb.runs import checks, databases, errors, planning, queue, stages, ti
 from synthweb.runs.checks import CheckRequest
 from synthweb.runs.databases import CheckedKeys, DatabaseProposal
 from synthweb.runs.extras import Extras
+from synthweb.runs.linking import SketchProposal
 from synthweb.runs.models import (
     CountsErrand,
     ImplicatesErrand,
@@ -52,6 +53,8 @@ _REQUESTED: dict[str, str] = {
 }
 """What the audit log calls an errand that is asked for."""
 Errand = TypeVar("Errand", bound=ReleaseErrand)
+AnyProposal = planning.Proposal | DatabaseProposal | SketchProposal
+"""What a run may be submitted for."""
 
 
 def submit(
@@ -239,22 +242,48 @@ def _expected(proposal: planning.Proposal) -> timing.Band:
 def _submit(
     *,
     steward: User,
-    proposal: planning.Proposal | DatabaseProposal,
+    proposal: AnyProposal,
     name: str,
     request_key: str,
     expected: timing.Band | None,
     allowance: ValidationAllowance | None = None,
 ) -> SynthesisRun:
-    spec, price = proposal.spec, proposal.price
-    run = SynthesisRun.objects.create(
+    run = create(
+        steward=steward,
+        proposal=proposal,
+        name=name,
+        request_key=request_key,
+        expected=expected,
+        allowance=allowance,
+    )
+    take_tables(run, proposal)
+    hold(run, proposal)
+    record_submission(run)
+    return run
+
+
+def create(
+    *,
+    steward: User,
+    proposal: AnyProposal,
+    name: str,
+    request_key: str = "",
+    expected: timing.Band | None = None,
+    allowance: ValidationAllowance | None = None,
+) -> SynthesisRun:
+    """The row of a run, in the caller's transaction: its first step of four, the others being `take_tables`, `hold` and
+    `record_submission`, in the order in which their locks are taken."""
+    price = proposal.price
+    return SynthesisRun.objects.create(
         dataset=proposal.dataset,
         checks=proposal.checks,
         allowance=allowance,
+        link_side=proposal.link_side,
         account=proposal.account,
         domain_version=proposal.version,
         created_by=steward,
         name=names.one_line(name) or _usual_name(proposal.dataset, proposal.spec),
-        spec=spec.to_json(),
+        spec=proposal.spec.to_json(),
         prior=_stored(proposal.facts.table),
         criteria=_criteria(proposal.facts),
         plan_digest=proposal.plan.digest,
@@ -268,9 +297,16 @@ def _submit(
         state=State.HELD,
         stage=stages.WAIT.name,
     )
-    # From here on the file is there until the run is over.
+
+
+def take_tables(run: SynthesisRun, proposal: AnyProposal) -> None:
+    """Note which files a run reads; from here on they are there until it is over."""
     for table in proposal.tables:
         datasets.take(dataset=table, run_code=run.code)
+
+
+def hold(run: SynthesisRun, proposal: AnyProposal) -> None:
+    """Queue a run and hold its price. Errors: what the ledger refuses."""
     queue.ring(queue.SYNTHESIZE, run.code)
     note(run, stages.WAIT.name, "Submitted; the price is held.")
     ledger.hold(
@@ -281,24 +317,27 @@ def _submit(
             # Binds the entry to this plan; the page of the receipt compares the two (ADR 40).
             plan_digest=run.plan_digest,
             protection=Protection.of_domain(proposal.plan.domain),
-            purpose=f"{run.name} ({spec.mechanism})",
+            purpose=f"{run.name} ({proposal.spec.mechanism})",
         ),
-        price=price,
-        actor=steward,
+        price=proposal.price,
+        actor=run.created_by,
         earmark=proposal.facts.earmark,
     )
+
+
+def record_submission(run: SynthesisRun) -> None:
+    """Write to the audit log that a run was submitted, after every other lock was taken."""
     audit.record(
-        actor=steward,
+        actor=run.created_by,
         action="run.submitted",
         target=("run", run.code),
-        organisation=proposal.dataset.organisation,
+        organisation=run.dataset.organisation,
         detail={
-            "dataset": proposal.dataset.code,
-            "mechanism": spec.mechanism,
-            "epsilon_nano": price.epsilon,
+            "dataset": run.dataset.code,
+            "mechanism": run.spec["mechanism"],
+            "epsilon_nano": run.epsilon,
         },
     )
-    return run
 
 
 @transaction.atomic
@@ -309,6 +348,11 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     run = _locked(run)
     if not run.is_open:
         raise errors.NotOpen(f"this run is already {run.get_state_display().lower()}")
+    if run.link_side_id is not None:
+        # Both sides end together, or none does.
+        raise errors.NotOpen(
+            "this run makes the sketch of a link", repair="withdraw the link on its own page"
+        )
     spent = run.state != State.HELD
     run.state, run.lease_token, run.lease_held = State.CANCELLED, run.lease_token + 1, False
     run.finished_at = timezone.now()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.runs import check_views, database_views, validation_views, views
+from synthweb.runs import check_views, database_views, link_views, validation_views, views
 
 app_name = "runs"
 urlpatterns = [
@@ -26,6 +26,16 @@ urlpatterns = [
         name="remove-table",
     ),
     path("datasets/<slug:code>/tables/release/", database_views.new, name="new-database"),
+    path("datasets/<slug:code>/links/new/", link_views.propose, name="propose-link"),
+    path("links/", link_views.index, name="links"),
+    path("links/join/", link_views.join, name="join-link"),
+    path("links/<slug:code>/", link_views.link, name="link"),
+    path("links/<slug:code>/invite/", link_views.invite, name="invite-link"),
+    path("links/<slug:code>/start/", link_views.start, name="start-link"),
+    path("links/<slug:code>/withdraw/", link_views.withdraw, name="withdraw-link"),
+    path("links/<slug:code>/release/", link_views.give, name="give-release"),
+    path("links/<slug:code>/tables.zip", link_views.tables, name="link-tables"),
+    path("links/<slug:code>/files/<slug:name>.json", link_views.file, name="link-file"),
     path("releases/<slug:code>/report/", views.report, name="report"),
     path("releases/<slug:code>/paid/new/", check_views.new, name="check"),
     path("releases/<slug:code>/validation/", validation_views.index, name="validation"),

@@ -39,6 +39,7 @@ from synth_engine.errors import (
     VerificationError,
 )
 from synth_engine.evaluation import paid_figures
+from synth_engine.linking.sketch import SketchPlan
 from synth_engine.measurement import Answers
 from synth_engine.mechanisms import Plan
 from synth_engine.plans.release_check import CheckPlan
@@ -62,13 +63,15 @@ from synthweb.runs import (
     errors,
     failpoints,
     lease,
+    link_services,
+    linking,
     planning,
     reconcile,
     services,
     stages,
 )
 from synthweb.runs.extras import Extras
-from synthweb.runs.models import RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.models import Link, LinkSide, RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.progress import Progress
 from synthweb.runs.public_tables import StatedTable
 
@@ -135,11 +138,7 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
         # Before the charge, because a full disk afterwards
         # would lose answers that are paid for.
         with artefacts.reserved(plan.answers_bytes()) as room:
-            answers = (
-                _charge_and_measure_database(run, grip, plan, progress)
-                if isinstance(plan, DatabasePlan)
-                else _charge_and_measure(run, grip, plan, progress)
-            )
+            answers = _measured(run, grip, plan, progress)
             failpoints.reach(failpoints.BEFORE_STORE)
             _store(run, grip, answers, progress, room)
         failpoints.reach(failpoints.AFTER_MEASURE)
@@ -147,12 +146,26 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
         _publish_database(run, grip, plan, progress)
     elif isinstance(plan, CheckPlan):
         _publish_check(run, grip, plan, progress)
+    elif isinstance(plan, SketchPlan):
+        _publish_sketch(run, grip, plan, progress)
     else:
         _publish(run, grip, plan, progress)
     return None
 
 
+def _measured(
+    run: SynthesisRun, grip: lease.Lease, plan: Plan | DatabasePlan, progress: Progress
+) -> Answers | DatabaseAnswers:
+    if isinstance(plan, DatabasePlan):
+        return _charge_and_measure_database(run, grip, plan, progress)
+    if isinstance(plan, SketchPlan):
+        return _charge_and_sketch(run, grip, plan, progress)
+    return _charge_and_measure(run, grip, plan, progress)
+
+
 def _replan(run: SynthesisRun) -> Plan | DatabasePlan:
+    if linking.is_sketch(run):
+        return linking.replan(run)
     if databases.is_of_database(run):
         return databases.replan(run)
     if run.checks is not None:
@@ -236,15 +249,53 @@ def _charge_and_measure(
         )
 
 
+def _charge_and_sketch(
+    run: SynthesisRun, grip: lease.Lease, plan: SketchPlan, progress: Progress
+) -> Answers:
+    """As `_charge_and_measure`, of one side of a link: before the charge both tables are seen to be there, and both ledgers are charged
+    before a row of either is read."""
+    pipeline.confirm(plan)
+    side = _side_of(run)
+    if side.link.state == Link.State.STARTED:
+        for other in linking.runs_of(side.link).exclude(pk=run.pk):
+            _check_side(other)
+    _check_table(run)
+    with vault.open_table(run.dataset.vault_name) as path:
+        pipeline.require_side(path, plan=plan, **_form(run.dataset))
+        failpoints.reach(failpoints.BEFORE_CHARGE)
+        _charge(run, grip, progress)
+        failpoints.reach(failpoints.AFTER_CHARGE)
+        return pipeline.sketch(path, plan=plan, **_form(run.dataset), progress=progress).answers
+
+
+def _check_side(run: SynthesisRun) -> None:
+    """What can be known of the other side of a link before it is charged: its plan, its file and the header of that."""
+    plan = linking.replan(run)
+    _check_plan(run, plan)
+    _check_table(run)
+    with vault.open_table(run.dataset.vault_name) as path:
+        pipeline.require_side(path, plan=plan, **_form(run.dataset))
+
+
+def _side_of(run: SynthesisRun) -> LinkSide:
+    if run.link_side is None:
+        raise TypeError("a sketch without a side of a link")
+    return run.link_side
+
+
 def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
     """The point of no return, a transaction of its own: the hold becomes a charge before any row is read."""
     progress(stages.CHARGE.name, 0.0)
     with transaction.atomic():
+        link = None if run.link_side is None else link_services.locked(run.link_side.link)
         lease.write(
             grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0
         )
         # In the transaction of the fenced write: a worker that lost its lease charges nothing.
-        ledger.charge(run_code=run.code)
+        if link is None:
+            ledger.charge(run_code=run.code)
+        else:
+            link_services.charge(link)
     run.state = State.CHARGED
 
 
@@ -428,6 +479,32 @@ def _publish_check(
         services.notify_end(run, Event.RUN_FINISHED)
 
 
+def _publish_sketch(
+    run: SynthesisRun, grip: lease.Lease, plan: SketchPlan, progress: Progress
+) -> None:
+    """The sketch of one side from its stored answers, and the estimate of the link with the second one: repeatable, the same each time."""
+    answers = artefacts.get(name=run.answers_name, digest=run.answers_digest)
+    side = _side_of(run)
+    progress(stages.FIT.name, 0.0)
+    sketch = plan.read(answers)
+    receipt = releases.receipt_of(_origin(run), plan, answers)
+    progress(stages.PUBLISH.name, 0.0)
+    with transaction.atomic():
+        link = link_services.locked(side.link)
+        lease.write(
+            grip,
+            states=(State.MEASURED,),
+            state=State.FINISHED,
+            progress=1.0,
+            finished_at=Now(),
+            lease_held=False,
+        )
+        RunEvent.objects.create(run=run, stage=stages.PUBLISH.name, text="The sketch is ready.")
+        services.notify_end(run, Event.RUN_FINISHED)
+        # Last, because it writes to the audit log, behind whose head all writers wait.
+        link_services.keep_sketch(link, side, sketch, receipt)
+
+
 def _origin(run: SynthesisRun) -> releases.Origin:
     return releases.Origin(
         run_code=run.code,
@@ -455,6 +532,7 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
     """End a run under the fence. The hold is released if the state in the database says that nothing was charged."""
     try:
         with transaction.atomic():
+            link = None if run.link_side is None else link_services.locked(run.link_side.link)
             # The run in memory may be behind: a charge can be
             # committed although its answer never came.
             state = grip.rows().select_for_update().values_list("state", flat=True).first()
@@ -466,12 +544,17 @@ def fail(run: SynthesisRun, grip: lease.Lease, *, failure: Mapping[str, object])
                 finished_at=Now(),
                 lease_held=False,
             )
-            spent = state != State.HELD
+            # The other side of a link may have been the one whose worker charged both.
+            spent = state != State.HELD or (link is not None and link.charged_at is not None)
             words = "The charge stays." if spent else "Nothing was spent; the hold is released."
             RunEvent.objects.create(run=run, stage=run.stage, text=f"Failed. {words}")
             services.notify_end(run, Event.RUN_FAILED)
-            if not spent:
+            if spent:
+                return
+            if link is None:
                 ledger.release(run_code=run.code, reason="failed before any noise was drawn")
+            else:
+                link_services.end_unspent(link)
     except errors.LeaseLost:
         logger.info("run %s: taken over or cancelled; its failure is not recorded", run.code)
 

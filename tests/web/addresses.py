@@ -10,17 +10,20 @@ from fractions import Fraction
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from synth_engine.linking import agreement as agreements
+from synth_engine.linking.agreement import Offer
 from synth_engine.plans.release_check import CheckedFigure
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
 from synthweb.api.urls import urlpatterns
+from synthweb.datasets.domain_cache import domain_of
 from synthweb.ledger.models import Earmark
 from synthweb.notifications.models import Webhook
 from synthweb.releases import plausible, public_links, services
 from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
 from synthweb.runs import validations
 from synthweb.runs.checks import CheckRequest
-from synthweb.runs.models import SynthesisRun, ValidationAllowance
+from synthweb.runs.models import Link, LinkSide, SynthesisRun, ValidationAllowance
 from tests.cast import Cast
 from tests.web.scene import Scene
 
@@ -82,6 +85,7 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
         "requests/": scene.request.code,
         "budget-requests/": scene.request.code,
         "accounts/": scene.account.code,
+        "links/": link_of(scene).code,
     }
     before = re.search(r"([\w-]+/)<\w+:code>", route)
     return {"code": named[before[1]]} if before and before[1] in named else {}
@@ -108,6 +112,7 @@ def _others(scene: Scene, cast: Cast) -> dict[str, object]:
         "earmark": _earmark(scene),
         "allowance": _allowance(scene).code,
         "validation": _validation(scene),
+        "name": "agreement",
     }
 
 
@@ -195,6 +200,39 @@ def _validation(scene: Scene) -> str:
     )
     run.save(update_fields=["paid_check"])
     return run.code
+
+
+def link_of(scene: Scene) -> Link:
+    """A link that the steward proposed, with the agreement that it would have with a table of its kind."""
+    found = Link.objects.filter(sides__dataset=scene.dataset).first()
+    if found is not None:
+        return found
+    version = scene.dataset.domain_versions.get(number=1)
+    offer = Offer(
+        domain=domain_of(version), texts=("region",), attributes=("works",), epsilon=Fraction(1)
+    )
+    agreement = agreements.agree(offer, offer, rows=300, seed="0" * 32)
+    link = Link.objects.create(
+        name="Commutes and schools",
+        invitation=scene.dataset.code,
+        invited_epsilon="1",
+        rows=300,
+        typos="0",
+        seed="0" * 32,
+        agreement=agreement.to_json(),
+    )
+    LinkSide.objects.create(
+        link=link,
+        side=LinkSide.Side.LEFT,
+        dataset=scene.dataset,
+        domain_version=version,
+        account=scene.account,
+        steward=scene.release.created_by,
+        texts=["region"],
+        columns=["works"],
+        epsilon="1",
+    )
+    return link
 
 
 def _token(cast: Cast) -> str:

@@ -37,6 +37,7 @@ from synthweb.runs.models import SynthesisRun
 from synthweb.wsgi import application
 from tests.cast import PASSWORD, Cast
 from tests.web import doorbell, scene
+from tests.web.addresses import link_of
 from tests.web.scene import Scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -134,6 +135,7 @@ class World:
             "canary-",
             self.cast.elsewhere.code,
             _webhook(self.there.dataset.steward),
+            link_of(self.there).code,
             *BudgetAccount.objects.filter(**there).values_list("code", flat=True),
             *ReferenceTable.objects.filter(**there).values_list("code", flat=True),
         }
@@ -193,6 +195,7 @@ class World:
                 "accounts": played.account.code,
                 "references": played.reference.code,
                 "webhooks": _webhook(played.dataset.steward),
+                "links": link_of(played).code,
             }[kind]
         )
 

@@ -75,6 +75,18 @@ GET    runs/<slug:code>/                             read
 POST   runs/<slug:code>/cancel/                      spend
 GET    runs/<slug:code>/log/                         read
 POST   runs/<slug:code>/resume/                      spend
+GET    links/                                        read
+POST   links/                                        spend
+POST   links/invitation/                             spend
+POST   links/agreement/                              spend
+POST   links/accept/                                 spend
+GET    links/<slug:code>/                            read
+POST   links/<slug:code>/invitation/                 spend
+POST   links/<slug:code>/start/                      spend
+POST   links/<slug:code>/withdraw/                   spend
+PUT    links/<slug:code>/release/                    share
+GET    links/<slug:code>/tables.zip                  read
+GET    links/<slug:code>/files/<slug:name>/          read
 GET    releases/                                     read
 GET    releases/<slug:code>/                         read
 PATCH  releases/<slug:code>/                         share
@@ -147,6 +159,12 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "datasets/<slug:code>/tables/"): 409,
     ("PUT", "datasets/<slug:code>/tables/document/"): 422,
     ("POST", "datasets/<slug:code>/tables/runs/"): 409,
+    # The link of the scene is proposed, and nobody has an invitation to it.
+    ("POST", "links/invitation/"): 404,
+    ("POST", "links/agreement/"): 404,
+    ("POST", "links/accept/"): 404,
+    ("POST", "links/<slug:code>/start/"): 409,
+    ("GET", "links/<slug:code>/tables.zip"): 409,
     ("GET", "releases/<slug:code>/tables/"): 404,
     ("GET", "releases/<slug:code>/tables.zip"): 404,
     ("GET", "releases/<slug:code>/marginals/"): 422,

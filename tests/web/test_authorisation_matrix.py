@@ -250,6 +250,22 @@ GET    datasets/<slug:code>/tables/<slug:table>/remove/              302    405 
 POST   datasets/<slug:code>/tables/<slug:table>/remove/              302    404    404    404    404    403    403    403
 GET    datasets/<slug:code>/tables/release/                          302    404    404    404    200    403    403    403
 POST   datasets/<slug:code>/tables/release/                          302    404    404    404    200    403    403    403
+GET    datasets/<slug:code>/links/new/                               302    404    404    404    200    403    403    403
+POST   datasets/<slug:code>/links/new/                               302    404    404    404    422    403    403    403
+GET    links/                                                        302    200    403    403    200    200    200    200
+GET    links/join/                                                   302    200    403    403    200    403    403    403
+POST   links/join/                                                   302    422    403    403    422    403    403    403
+GET    links/<slug:code>/                                            302    404    404    404    200    200    200    200
+GET    links/<slug:code>/invite/                                     302    405    405    405    405    405    405    405
+POST   links/<slug:code>/invite/                                     302    404    404    404    200    403    403    403
+GET    links/<slug:code>/start/                                      302    405    405    405    405    405    405    405
+POST   links/<slug:code>/start/                                      302    404    404    404    302    403    403    403
+GET    links/<slug:code>/withdraw/                                   302    405    405    405    405    405    405    405
+POST   links/<slug:code>/withdraw/                                   302    404    404    404    302    403    403    403
+GET    links/<slug:code>/release/                                    302    405    405    405    405    405    405    405
+POST   links/<slug:code>/release/                                    302    404    404    404    302    403    403    403
+GET    links/<slug:code>/tables.zip                                  302    404    404    404    302    403    403    403
+GET    links/<slug:code>/files/<slug:name>.json                      302    404    404    404    200    200    200    200
 GET    releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 POST   releases/<slug:code>/report/                                  302    404    404    403    302    403    403    403
 GET    releases/<slug:code>/marginals.csv                             302    404    404    200    200    403    403    403
@@ -359,6 +375,25 @@ POST   api/v1/runs/<slug:code>/cancel/                               401    404 
 GET    api/v1/runs/<slug:code>/resume/                               401    405    405    405    405    405    405    405
 POST   api/v1/runs/<slug:code>/resume/                               401    404    404    404    409    403    403    403
 GET    api/v1/runs/<slug:code>/log/                                  401    404    404    404    200    200    200    200
+GET    api/v1/links/                                                 401    200    403    403    200    200    200    200
+POST   api/v1/links/                                                 401    404    403    403    201    403    403    403
+GET    api/v1/links/invitation/                                      401    405    405    405    405    405    405    405
+POST   api/v1/links/invitation/                                      401    404    403    403    404    403    403    403
+GET    api/v1/links/agreement/                                       401    405    405    405    405    405    405    405
+POST   api/v1/links/agreement/                                       401    404    403    403    404    403    403    403
+GET    api/v1/links/accept/                                          401    405    405    405    405    405    405    405
+POST   api/v1/links/accept/                                          401    404    403    403    404    403    403    403
+GET    api/v1/links/<slug:code>/                                     401    404    404    404    200    200    200    200
+GET    api/v1/links/<slug:code>/invitation/                          401    405    405    405    405    405    405    405
+POST   api/v1/links/<slug:code>/invitation/                          401    404    404    404    200    403    403    403
+GET    api/v1/links/<slug:code>/start/                               401    405    405    405    405    405    405    405
+POST   api/v1/links/<slug:code>/start/                               401    404    404    404    409    403    403    403
+GET    api/v1/links/<slug:code>/withdraw/                            401    405    405    405    405    405    405    405
+POST   api/v1/links/<slug:code>/withdraw/                            401    404    404    404    200    403    403    403
+GET    api/v1/links/<slug:code>/release/                             401    405    405    405    405    405    405    405
+PUT    api/v1/links/<slug:code>/release/                             401    404    404    404    200    403    403    403
+GET    api/v1/links/<slug:code>/tables.zip                           401    404    404    404    409    403    403    403
+GET    api/v1/links/<slug:code>/files/<slug:name>/                   401    404    404    404    200    200    200    200
 GET    api/v1/releases/                                              401    200    200    200    200    200    200    200
 GET    api/v1/releases/<slug:code>/                                  401    404    404    200    200    200    200    200
 PATCH  api/v1/releases/<slug:code>/                                  401    404    404    403    200    403    403    403
@@ -488,6 +523,28 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "epsilon": "0.1",
         "until": f"{timezone.now().date() + timedelta(days=7):%Y-%m-%d}",
     },
+    "POST api/v1/links/": lambda played, _: {
+        "dataset": played.dataset.code,
+        "texts": ["region"],
+        "columns": ["works"],
+        "epsilon": "0.1",
+        "other_epsilon": "0.1",
+        "rows": 300,
+    },
+    "POST api/v1/links/invitation/": lambda *_: {"invitation": "none"},
+    "POST api/v1/links/agreement/": lambda played, _: {
+        "invitation": "none",
+        "dataset": played.dataset.code,
+        "texts": ["region"],
+    },
+    "POST api/v1/links/accept/": lambda played, _: {
+        "invitation": "none",
+        "dataset": played.dataset.code,
+        "texts": ["region"],
+        "agreement_sha256": "0" * 64,
+    },
+    "POST api/v1/links/<slug:code>/start/": lambda *_: {"agreement_sha256": "0" * 64},
+    "PUT api/v1/links/<slug:code>/release/": lambda played, _: {"release": played.release.code},
     "POST api/v1/webhooks/": lambda *_: {
         "url": "https://hooks.example.org/here",
         "events": ["run.finished"],

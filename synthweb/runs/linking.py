@@ -1,0 +1,319 @@
+"""Links of tables of two organisations: what one side offers, the agreement, what it costs, and the plan of each sketch.
+
+Public facts only, as in `planning`: confirmed descriptions, accounts and names of columns. ADR 100 has the states of a link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import cast
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404
+
+from synth_engine.domain import Attribute
+from synth_engine.errors import DomainError
+from synth_engine.linking import agreement as agreements
+from synth_engine.linking import sketch as sketches
+from synth_engine.linking.agreement import SIDES, Agreement, Offer, Side
+from synth_engine.linking.sketch import SketchPlan
+from synth_engine.privacy.loss import parse_decimal, plain
+from synth_engine.spec import Spec
+from synth_engine.strict_json import JsonObject
+from synthweb.accounts import selectors as people
+from synthweb.accounts.models import Organisation, User
+from synthweb.accounts.permissions import Need
+from synthweb.datasets import selectors as datasets
+from synthweb.datasets.domain_cache import domain_of
+from synthweb.datasets.models import Dataset, DomainVersion
+from synthweb.ledger.amounts import Amount
+from synthweb.ledger.models import BudgetAccount
+from synthweb.runs import errors, planning
+from synthweb.runs.models import Link, LinkSide, SynthesisRun
+from synthweb.runs.planning import NO_FACTS, PublicFacts
+
+MECHANISM = sketches.MECHANISM
+State = Link.State
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideOffer:
+    """What a steward offers: a dataset, its columns of texts in the order of the other side's, and its linked columns."""
+
+    dataset: Dataset
+    texts: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkTerms:
+    """What both sides agree on besides. epsilon, other_epsilon: what the side that proposes and the one that is invited spend. rows:
+    about how many records a side has. typos: the largest share of persons whose texts differ. functions: hash functions that decide
+    together; None for the usual number."""
+
+    name: str
+    epsilon: Fraction
+    other_epsilon: Fraction
+    rows: int
+    typos: Fraction = Fraction(0)
+    functions: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchProposal:
+    """A sketch that may be asked for, as `planning.Proposal` is a release."""
+
+    link_side: LinkSide
+    plan: SketchPlan
+    price: Amount
+    facts: PublicFacts = NO_FACTS
+    checks: None = None
+
+    @property
+    def dataset(self) -> Dataset:
+        return self.link_side.dataset
+
+    @property
+    def account(self) -> BudgetAccount:
+        return self.link_side.account
+
+    @property
+    def version(self) -> DomainVersion:
+        return self.link_side.domain_version
+
+    @property
+    def spec(self) -> Spec:
+        return self.plan.spec
+
+    @property
+    def tables(self) -> tuple[Dataset, ...]:
+        """What is read."""
+        return (self.dataset,)
+
+
+# --- what a side may offer -------------------------------------------------------------------------------------------
+def linkable(dataset: Dataset) -> list[Attribute]:
+    """The columns of its description in force that a link may count."""
+    domain = planning.described(dataset)
+    return [] if domain is None else agreements.linkable(domain)
+
+
+def basis(offer: SideOffer) -> tuple[DomainVersion, BudgetAccount]:
+    """The description and the account of a side. Errors: NotReady, RelationMismatch; DomainError naming a column that the table lacks."""
+    version, account = planning.basis(offer.dataset)
+    planning.require_terms(version, account)
+    planning.require_table(offer.dataset, version)
+    known = datasets.columns_of(offer.dataset)
+    for column in offer.texts:
+        if known is not None and column not in known:
+            raise DomainError(
+                "the table has no such column",
+                repair="name a column of the table that identifies a person",
+                column=column,
+            )
+    return version, account
+
+
+def require_offer(offer: SideOffer, epsilon: Fraction) -> tuple[DomainVersion, BudgetAccount]:
+    """The same, and that what it offers can be linked with a side of its kind. Errors: SpecError, DomainError besides."""
+    version, account = basis(offer)
+    made = _offer(offer, version, epsilon)
+    # With itself, so that what no other side could mend is refused at once.
+    agreements.agree(made, made, rows=1, seed="0" * 32)
+    return version, account
+
+
+def _offer(offer: SideOffer, version: DomainVersion, epsilon: Fraction) -> Offer:
+    return Offer(
+        domain=domain_of(version), texts=offer.texts, attributes=offer.columns, epsilon=epsilon
+    )
+
+
+def agree(link: Link, right: SideOffer, *, version: DomainVersion) -> Agreement:
+    """The agreement of a proposed link with what the other side offers. Errors: RelationMismatch, SpecError, DomainError."""
+    left = side_of(link, "left")
+    left_offer = SideOffer(
+        dataset=left.dataset, texts=tuple(left.texts), columns=tuple(left.columns)
+    )
+    return agreements.agree(
+        _offer(left_offer, left.domain_version, _loss(left.epsilon)),
+        _offer(right, version, _loss(link.invited_epsilon)),
+        rows=link.rows,
+        typos=parse_decimal(link.typos, name="typos"),
+        functions=link.functions,
+        seed=link.seed,
+    )
+
+
+def _loss(text: str) -> Fraction:
+    return parse_decimal(text, name="epsilon")
+
+
+# --- its agreement and plans -----------------------------------------------------------------------------------------
+def agreement_of(link: Link) -> Agreement:
+    """What both sides agreed on. Errors: NotReady before they did."""
+    if link.agreement is None:
+        raise errors.NotReady(
+            "the other side has not accepted the link yet", repair="wait until it does"
+        )
+    return Agreement.from_json(link.agreement)
+
+
+def side_of(link: Link, side: Side) -> LinkSide:
+    """One side of a link, which has to be there."""
+    return (
+        LinkSide.objects.select_related(
+            "dataset__organisation", "domain_version", "account", "steward"
+        )
+        .defer("sketch")
+        .get(link=link, side=side)
+    )
+
+
+def sides_of(link: Link) -> tuple[LinkSide, LinkSide]:
+    """Both sides of an accepted link, the left one first."""
+    left, right = (side_of(link, side) for side in SIDES)
+    return left, right
+
+
+def propose(side: LinkSide, agreed: Agreement) -> SketchProposal:
+    """The plan of a side's sketch and its price. Errors: NotReady for a table that was replaced by one without its columns, that is not
+    there, or that is described otherwise now; RelationMismatch."""
+    offer = SideOffer(
+        dataset=side.dataset, texts=tuple(side.texts), columns=tuple(side.columns)
+    )
+    version, account = basis(offer)
+    if version.pk != side.domain_version_id or account.pk != side.account_id:
+        raise errors.NotReady(
+            "a table of this link is described otherwise now, or has another budget",
+            repair="withdraw this link, and agree on another one",
+        )
+    plan = sketches.plan(agreed, _side(side))
+    return SketchProposal(
+        link_side=side,
+        plan=plan,
+        price=Amount(**plan.cost(planning.rule_of(account))._asdict()),
+    )
+
+
+def preview(link: Link, offer: SideOffer, *, steward: User) -> tuple[Agreement, SketchProposal]:
+    """The agreement that an invited side would accept with this offer, and what that costs it; nothing is kept. Errors: NotReady, SpecError,
+    DomainError, RelationMismatch."""
+    version, account = basis(offer)
+    agreed = agree(link, offer, version=version)
+    side = LinkSide(
+        link=link,
+        side=LinkSide.Side.RIGHT,
+        dataset=offer.dataset,
+        domain_version=version,
+        account=account,
+        steward=steward,
+        texts=list(offer.texts),
+        columns=list(offer.columns),
+    )
+    return agreed, propose(side, agreed)
+
+
+def is_sketch(run: SynthesisRun) -> bool:
+    """Whether a run makes a sketch."""
+    return run.link_side_id is not None
+
+
+def replan(run: SynthesisRun) -> SketchPlan:
+    """The plan of the sketch that a run was submitted for."""
+    if run.link_side is None:
+        raise TypeError("this run makes no sketch")
+    return sketches.plan(agreement_of(run.link_side.link), _side(run.link_side))
+
+
+def runs_of(link: Link) -> QuerySet[SynthesisRun]:
+    """The runs of both sides, the left one first; none before it is started."""
+    runs = SynthesisRun.objects.filter(link_side__link=link)
+    return runs.select_related("link_side", "account", "dataset__organisation").order_by(
+        "link_side__side"
+    )
+
+
+def _side(side: LinkSide) -> Side:
+    return "left" if side.side == LinkSide.Side.LEFT else "right"
+
+
+# --- who sees a link -------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True)
+class SeenLink:
+    """A link as somebody of one organisation sees it. own: the side of that organisation; other: the organisation of the other
+    side, None before it accepted. Of the other side nothing else is shown than the agreement, its receipt and the estimate."""
+
+    link: Link
+    own: LinkSide
+    other: Organisation | None
+
+    @property
+    def side(self) -> Side:
+        return _side(self.own)
+
+    @property
+    def other_side(self) -> Side:
+        return "right" if self.side == "left" else "left"
+
+
+def links_for(user: people.Person) -> QuerySet[Link]:
+    """The links of which one side belongs to the organisation of `user`, newest first. PermissionDenied for who sees no tables."""
+    people.require(user, Need.VIEW)
+    links = Link.objects.filter(sides__dataset__organisation=people.organisation_of(user))
+    return links.defer("agreement", "estimate").order_by("-created_at", "-pk")
+
+
+def link_for(user: people.Person, code: str, need: Need = Need.VIEW) -> SeenLink:
+    """A link with a side of the organisation of `user`: 404 to strangers, PermissionDenied to colleagues without the role."""
+    if not people.can(user, Need.VIEW):
+        raise Http404("no such link")
+    link = links_for(user).filter(code=code).defer(None).first()
+    if link is None:
+        raise Http404("no such link")
+    seen = seen_by(link, people.organisation_of(user))
+    if not datasets.may(user, seen.own.dataset, need):
+        raise PermissionDenied
+    return seen
+
+
+def seen_by(link: Link, organisation: Organisation) -> SeenLink:
+    """A link as an organisation with a side of it sees it."""
+    sides = LinkSide.objects.filter(link=link).select_related(
+        "dataset__organisation", "domain_version", "account", "steward", "release"
+    )
+    both = list(sides.defer("sketch", "dataset__draft", "release__model", "release__receipt"))
+    own = next(side for side in both if side.dataset.organisation_id == organisation.pk)
+    other = next((side for side in both if side.pk != own.pk), None)
+    return SeenLink(
+        link=link, own=own, other=None if other is None else other.dataset.organisation
+    )
+
+
+FILES = (
+    "agreement",
+    "estimate",
+    *(f"{side}-{what}" for what in ("receipt", "sketch") for side in SIDES),
+)
+"""What both sides may download of a link, as it comes to be there."""
+
+
+def file_of(link: Link, name: str) -> JsonObject | None:
+    """One of its documents; None where there is none yet."""
+    match name:
+        case "agreement":
+            return cast("JsonObject | None", link.agreement)
+        case "estimate":
+            return cast("JsonObject | None", link.estimate)
+    side, _dash, what = name.partition("-")
+    if name not in FILES:
+        return None
+    row = LinkSide.objects.filter(link=link, side=side).values_list(what, flat=True).first()
+    return cast("JsonObject | None", row)
+
+
+def decimal(amount: Fraction) -> str:
+    """A loss or a share as it is stored."""
+    return plain(amount)
