@@ -87,6 +87,8 @@
     const style = getComputedStyle(document.documentElement);
     const now = tones(document.documentElement);
     const { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
+    // The titles of axes in the language of the page, of figures that have them beside.
+    for (const [axis, title] of Object.entries(figure.titles ?? {})) layout[axis].title.text = title;
     layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
     layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
     layout.width = width;
@@ -214,7 +216,8 @@
     const { figureSave: name, figureFormat: format = "json", fileName, figureRed } = button.dataset;
     const { saveFile, csv } = window.synthwebFiles; // of files.js
     const figure = await source(name);
-    if (format === "json") saveFile(new Blob([JSON.stringify(figure, null, 1)], { type: "application/json" }), fileName);
+    const { titles: _titles, ...plain } = figure; // what is saved as numbers is English
+    if (format === "json") saveFile(new Blob([JSON.stringify(plain, null, 1)], { type: "application/json" }), fileName);
     else if (format === "csv") saveFile(csv(numbers(figure, figureRed)), fileName);
     else saveFile(await picture(figure, document.querySelector(`[data-figure="${CSS.escape(name)}"]`), format), fileName);
   };

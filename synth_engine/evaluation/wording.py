@@ -57,6 +57,23 @@ _LEVEL_WORDS: dict[Level, str] = {
 }
 _SEVERITY: tuple[Level, ...] = ("same", "small", "clear", "large", "unseen", "damaged")
 
+AXIS_TITLES = (
+    "share of records",
+    "share of values",
+    "share of attacks that succeed",
+    "area under the curve",
+    "adjusted Rand index",
+    "real records that end at the destination",
+    "signs of a text",
+    "depth: how often each side is halved",
+    "depth at which a cell ends",
+    "columns of a table",
+    "k-marginal score",
+    "records a km²",
+    "degrees east",
+    "degrees north",
+)
+"""Titles of axes that pages translate. Others have names of columns in them, or are words that a column may be called."""
 PAGE_EXPLANATIONS: dict[str, Explanation] = {
     "summary": {
         "title": "In short",

@@ -4,7 +4,7 @@ written here, too: a loop of a template takes several times as long."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import template
@@ -12,6 +12,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils.html import escape, json_script
 from django.utils.safestring import SafeString, mark_safe
 
+from synth_engine.evaluation.wording import AXIS_TITLES
 from synthweb.lib.language import translated
 from synthweb.pages.templatetags.amounts import percent
 
@@ -55,6 +56,21 @@ def joined(html: SafeString) -> SafeString:
 def compact_script(value: object, element_id: str) -> SafeString:
     """Like `json_script`, in as few bytes as JSON allows."""
     return json_script(value, element_id, encoder=_CompactEncoder)
+
+
+@register.filter
+def with_titles(figure: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A figure beside the titles of its axes in the language of the page, which `figures.js` draws in their place. The figure
+    itself stays as it is: it is what the page saves as JSON."""
+    english = {
+        axis: title.get("text")
+        for axis, facts in figure["layout"].items()
+        if "axis" in axis and isinstance(title := facts.get("title"), Mapping)
+    }
+    titles = {axis: translated(text) for axis, text in english.items() if text in AXIS_TITLES}
+    if all(titles[axis] == english[axis] for axis in titles):
+        return figure
+    return {**figure, "titles": titles}
 
 
 @register.filter
