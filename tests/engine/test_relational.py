@@ -235,8 +235,13 @@ def test_views_are_bounded_by_what_units_have(tmp_path: Path) -> None:
         for each in receipt["views"]
     }
     assert most["#units"] == most["homes"] == 1
-    assert most["people"] <= 12 and most["trips"] <= 24
-    assert most["people:pairs"] <= 12
+    # Which bounds they are depends on noise; that these answers give them does not.
+    assert 1 <= most["people"] <= 40 and 1 <= most["trips"] <= 80
+    learned = {
+        view.name: view.domain.unit.max_records
+        for view in plan.after_units(answers.views[0]).views
+    }
+    assert most == {"#units": 1, **learned}
     assert plan.fit(answers).models["people"].domain.unit.max_records == most["people"]
     stored = DatabaseAnswers.load(io.BytesIO(answers.to_bytes()))  # type: ignore[arg-type]
     assert plan.fit(stored).to_json() == plan.fit(answers).to_json()
