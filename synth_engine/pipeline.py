@@ -16,7 +16,7 @@ import secrets
 import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ParamSpec, TypedDict, TypeVar
 
@@ -59,7 +59,7 @@ from synth_engine.evaluation.trees import OccupiedCells
 from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import StringHierarchy
 from synth_engine.linking.sketch import Sketch, SketchPlan
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, CallLog, NoCallLog
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
@@ -250,6 +250,43 @@ def require_counting(counting: Counting) -> None:
     counting.require()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Continuation:
+    """What lets a run go on where it was interrupted (docs/proofs/interrupted.md). log: the answers that it has. secret: at
+    least 32 random bytes, always the same in this run, which nobody knows who may not open the table; which records of a
+    unit are retained follows from it."""
+
+    log: CallLog
+    secret: bytes = field(repr=False)
+
+
+class _GuardedLog:
+    """The caller's log, whose errors leave the room as they are."""
+
+    def __init__(self, log: CallLog) -> None:
+        self.next_stored = _guarded(log.next_stored)
+        self.begin = _guarded(log.begin)
+        self.store = _guarded(log.store)
+
+
+def _log(continuation: Continuation | None) -> CallLog:
+    return NoCallLog() if continuation is None else _GuardedLog(continuation.log)
+
+
+class _RandomBytes(TypedDict, total=False):
+    """The random bytes of truncation, as an argument of the readers."""
+
+    random_bytes: Callable[[int], bytes]
+
+
+def _random_bytes(continuation: Continuation | None) -> _RandomBytes:
+    return (
+        {}
+        if continuation is None
+        else {"random_bytes": confidential_rows.expanded(continuation.secret)}
+    )
+
+
 @_sealed
 def measure(
     path: Path | str,
@@ -260,9 +297,11 @@ def measure(
     progress: Progress = _nobody_watches,
     cancelled: Callable[[], bool] = _nobody_cancels,
     counting: Counting | None = None,
+    continuation: Continuation | None = None,
 ) -> Answers:
     """The noisy answers that a plan asks for. The caller has charged its loss already: whatever happens in here, it
-    stays charged. counting: where records are counted. Raises TableError, BudgetExceeded, Cancelled."""
+    stays charged. counting: where records are counted. continuation: what lets an interrupted run go on.
+    Raises TableError, BudgetExceeded, Cancelled."""
     from synth_engine.confidential import session  # its exact sampler takes its time to load
 
     progress, cancelled = _guarded(progress), _guarded(cancelled)
@@ -274,11 +313,14 @@ def measure(
         kind=kind,
         dialect=dialect,
         progress=progress,
+        **_random_bytes(continuation),
     )
     _stop_if(cancelled)
     # Callers count the loss as spent from this call on: no noise may be drawn before it.
     progress("measure", 0.0)
-    room = session.open_session(rows, domain=plan.domain, cap=plan.loss, planned=plan.calls)
+    room = session.open_session(
+        rows, domain=plan.domain, cap=plan.loss, planned=plan.calls, log=_log(continuation)
+    )
     # Inside the room, too: what is told is how many questions and steps are done, never what they found.
     with watching.watched(lambda share: progress("measure", share)):
         answers = plan.run(room)
@@ -350,18 +392,28 @@ def require_database(folder: DatabaseFiles, *, database: Database) -> None:
 
 @_sealed
 def measure_database(
-    folder: DatabaseFiles, *, plan: DatabasePlan, progress: Progress = _nobody_watches
+    folder: DatabaseFiles,
+    *,
+    plan: DatabasePlan,
+    progress: Progress = _nobody_watches,
+    continuation: Continuation | None = None,
 ) -> DatabaseAnswers:
     """The noisy answers about each view of a database, under one budget. folder: where the paths of its files start. The
-    database is read and truncated once. Raises TableError, before any noise is drawn, and BudgetExceeded."""
+    database is read and truncated once. continuation: as of `measure`. Raises TableError, before any noise is drawn, and BudgetExceeded."""
     from synth_engine.confidential import session
 
     progress = _guarded(progress)
-    rows = database_reading.open_database(plan.database, folder=folder, progress=progress)
+    rows = database_reading.open_database(
+        plan.database, folder=folder, progress=progress, **_random_bytes(continuation)
+    )
+    # One log of all views, in their order.
+    log = _log(continuation)
     progress("measure", 0.0)
 
     def measured(view: DatabaseView, part: ViewPlan) -> Answers:
-        room = session.open_session(rows.view(view), domain=view.domain, cap=part.loss)
+        room = session.open_session(
+            rows.view(view), domain=view.domain, cap=part.loss, log=log
+        )
         given = part.run(room)
         if given.calls != room.calls:
             raise PrivacyError("the calls made are not the calls answered")

@@ -180,7 +180,7 @@ def open_database(
     progress: Progress = readers.silent,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> DatabaseRows:
-    """Reads all tables and truncates each once. `random_bytes` is replaced by tests only.
+    """Reads all tables and truncates each once. random_bytes: as of `rows.open_counted`.
 
     Rows that refer to no row of their parent, and those of rows that are not retained, belong to no privacy unit and are left
     out. Errors: TableError for a file that is not well formed, and for a key that occurs twice."""

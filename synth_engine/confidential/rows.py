@@ -4,6 +4,8 @@ Parsing, encoding and truncation by unit happen once, in `open_table`, before an
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -228,12 +230,14 @@ def open_counted(
     kind: Kind | None = None,
     dialect: Dialect | None = None,
     progress: Progress = readers.silent,
+    random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Rows:
     """Parses, encodes and truncates a table to where its records are counted. A table of which something is open that is
-    learned, or whose places or persons are looked at as a whole, is in memory wherever that is. Errors: as `open_table`."""
+    learned, or whose places or persons are looked at as a whole, is in memory wherever that is. random_bytes: from an
+    `expanded` secret, where a run may have to open the table again. Errors: as `open_table`."""
     opened = _Opened(domain, dialect, counting if sources.are_countable(domain) else None)
     _read(path, [opened], kind=kind, dialect=dialect, progress=progress)
-    return opened.rows(random_bytes=os.urandom)
+    return opened.rows(random_bytes=random_bytes)
 
 
 def open_tables(
@@ -587,6 +591,18 @@ def _units(ids: list[pa.Array]) -> NDArray[np.int32]:
     encoded = column.combine_chunks().dictionary_encode()
     numbers: NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
     return numbers
+
+
+def expanded(secret: bytes) -> Callable[[int], bytes]:
+    """Random bytes that follow from a secret of at least 32 random bytes, other ones at each call: a run that was interrupted
+    retains the same records when it opens its table again."""
+    numbers = itertools.count()
+
+    def random_bytes(size: int) -> bytes:
+        number = next(numbers).to_bytes(8, "big")
+        return hashlib.shake_256(b"synth_engine/truncation/1" + number + secret).digest(size)
+
+    return random_bytes
 
 
 def _truncate(

@@ -1,14 +1,14 @@
 """The one way to ask about rows: admit, journal, count, noise; in that order, every time.
 
 A question over the cap is refused before rows are read. One that was admitted stays in the journal and stays paid
-for, even if counting fails afterwards. Each verb, with its law and its sensitivity, is a module of `verbs`.
+for, even if counting fails afterwards. One that was answered before the run was interrupted has the answer of then. Each verb, with its law and its sensitivity, is a module of `verbs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from synth_engine import watching
 from synth_engine.confidential.count_cache import CountCache
@@ -37,6 +37,7 @@ from synth_engine.measurement import (
     AnsweredCall,
     Answers,
     Call,
+    CallLog,
     Candidate,
     Clique,
     Discovery,
@@ -44,6 +45,7 @@ from synth_engine.measurement import (
     Leaves,
     Measurement,
     Merged,
+    NoCallLog,
     Noise,
     Scores,
 )
@@ -66,11 +68,13 @@ class RoomSession:
         domain: Domain,
         cap: Loss,
         sampler: Sampler,
+        log: CallLog,
         planned: tuple[Call, ...] = (),
     ) -> None:
         self._facts = PublicFacts(domain, cap)
         self._counts = CountCache(rows)
         self._sampler = sampler
+        self._log = log
         self._planned = planned
         self._filter = Filter(cap)
         self._journal: list[Call] = []
@@ -89,12 +93,22 @@ class RoomSession:
         self._filter.admit(question.event)
         # 2. From here on the call is paid for, so it is in the journal even if counting fails.
         self._journal.append(call)
+        # What was drawn before the run was interrupted is not drawn again.
+        answered = self._log.next_stored() or self._draw(question, call)
+        if answered.call != call:
+            raise PrivacyError("the stored answers are not those of this run")
+        self._answered.append(answered)
+        return cast(OneKind, answered.answer)
+
+    def _draw(self, question: Question[Exact, OneKind], call: Call) -> AnsweredCall:
         # 3. Only now are the rows counted, exactly.
         exact = question.count(self._counts)
+        # Counting takes its time and draws nothing. Whoever is interrupted from here on may have drawn noise.
+        self._log.begin(call)
         # 4. What leaves the room has the noise that the event states.
-        answer = question.answer(exact, self._sampler)
-        self._answered.append(AnsweredCall(call, answer))
-        return answer
+        answered = AnsweredCall(call, question.answer(exact, self._sampler))
+        self._log.store(answered)
+        return answered
 
     def measure(
         self, clique: Clique, *, noise: Noise, merged: Merged | None = None
@@ -210,12 +224,19 @@ def open_session(
     cap: Loss,
     sampler: Sampler | None = None,
     planned: tuple[Call, ...] = (),
+    log: CallLog | None = None,
 ) -> RoomSession:
     """A session under a cap that was charged beforehand. The rows were truncated by unit when they were opened, so
     they must have been opened under this very domain. planned: the calls of a static plan; then nothing else, and
-    nothing in another order, is answered, because what certifies them certifies this list alone."""
+    nothing in another order, is answered, because what certifies them certifies this list alone. log: where answers are
+    stored before they are used."""
     if rows.domain != domain:
         raise PrivacyError("the rows were opened under another domain")
     return RoomSession(
-        rows, domain=domain, cap=cap, sampler=sampler or SecureSampler(), planned=planned
+        rows,
+        domain=domain,
+        cap=cap,
+        sampler=sampler or SecureSampler(),
+        log=log or NoCallLog(),
+        planned=planned,
     )

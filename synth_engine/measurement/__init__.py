@@ -12,6 +12,7 @@ from synth_engine.measurement.answer import (
     Selection,
 )
 from synth_engine.measurement.answers import SCHEMA, Answer, AnsweredCall, Answers
+from synth_engine.measurement.call_log import CallLog, NoCallLog
 from synth_engine.measurement.noise import Noise, NoiseLaw
 from synth_engine.measurement.question import (
     MAX_TABLE_CELLS,
@@ -31,6 +32,7 @@ __all__ = [
     "AnsweredCall",
     "Answers",
     "Call",
+    "CallLog",
     "Candidate",
     "Clique",
     "Counts",
@@ -39,6 +41,7 @@ __all__ = [
     "Leaves",
     "Measurement",
     "Merged",
+    "NoCallLog",
     "Noise",
     "NoiseLaw",
     "Query",

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from synthweb.backups import archive, database
 from synthweb.backups.errors import BackupError
+from synthweb.runs import artefacts
 
 DATABASE = "database"
 FOLDERS = {"vault": "VAULT_DIR", "artefacts": "ARTEFACT_DIR", "previews": "PREVIEW_DIR"}
@@ -81,6 +82,9 @@ def _add_folders(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
         for path in sorted(folder.rglob("*")):
             name = f"{part}/{path.relative_to(folder).as_posix()}"
             if path.is_symlink() or not path.is_file() or name in writer:
+                continue
+            # A run that is restored must not go on: the run of then may have done so, and would have drawn twice.
+            if path.suffix == artefacts.CALLS:
                 continue
             # What is deleted meanwhile was deleted by somebody who meant it.
             with suppress(FileNotFoundError):

@@ -213,6 +213,13 @@ def open_table(name: str) -> Iterator[Path]:
         yield opened_tables.path_of(plain)
 
 
+def derived_secret(purpose: str) -> bytes:
+    """32 bytes that follow from the worker's private key and a purpose, the same each time. Worker only: nobody else can know
+    them."""
+    key = files.read_key(settings.VAULT_PRIVATE_KEY_FILE)
+    return hmac.digest(key.encode(), f"synthweb/{purpose}".encode(), "sha256")
+
+
 def _room(size: int) -> BinaryIO:
     try:
         return opened_tables.nameless_file(size)

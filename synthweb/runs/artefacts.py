@@ -1,7 +1,8 @@
 """Noisy answers at rest: one file a measurement, written whole or not at all.
 
 They are differentially private and paid for; keeping them is what makes everything after the measurement repeatable. So
-their room on the disk is reserved before the charge, and the answers are written into the blocks that were reserved.
+their room on the disk is reserved before the charge, and the answers are written into the blocks that were reserved. While
+a run asks, its answers so far are in a file of their own (`call_log`).
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from synth_engine.measurement import Answers
 from synth_engine.relational.answers import DatabaseAnswers
 
 PART = ".part-"
+ANSWERS, CALLS = ".npz", ".calls"
+"""Suffixes of files with all answers of a run, and of those to which answers are added while it asks."""
 AnyAnswers = TypeVar("AnyAnswers", Answers, DatabaseAnswers)
 ORPHAN_SECONDS = 3600
 
 
-class NoRoom(Exception):
-    """The disk has no room for the answers of a run; nothing was charged yet."""
+class NoRoom(OSError):
+    """The disk has no room for the answers of a run."""
 
 
 class Reservation:
@@ -41,12 +44,24 @@ class Reservation:
     def store(self, content: bytes, *, name: str) -> None:
         """Write the answers into what was reserved, force them to the disk, then rename: a crash leaves the old state or
         the new. After an OSError it may be called again."""
-        written = 0
-        while written < len(content):
-            written += os.pwrite(self._descriptor, content[written:], written)
+        self._put(content, at=0)
         # The reservation is an estimate. What lies behind the answers would damage the archive.
         os.ftruncate(self._descriptor, len(content))
         os.fsync(self._descriptor)
+        self.name(name)
+
+    def write(self, content: bytes, *, at: int) -> None:
+        """Write into what was reserved, or behind it, and force it to the disk. After an OSError it may be called again."""
+        self._put(content, at=at)
+        os.fdatasync(self._descriptor)
+
+    def _put(self, content: bytes, *, at: int) -> None:
+        written = 0
+        while written < len(content):
+            written += os.pwrite(self._descriptor, content[written:], at + written)
+
+    def name(self, name: str) -> None:
+        """Give the file a name under which it stays."""
         # Atomic within a folder; without the sync of the folder
         # below, a crash could lose the name.
         self._path.rename(_folder() / name)
@@ -56,10 +71,10 @@ class Reservation:
 
 
 @contextlib.contextmanager
-def reserved(size: int) -> Iterator[Reservation]:
-    """Room for `size` bytes of answers; what was not stored in the end is given back. NoRoom if the disk lacks it."""
+def reserved(size: int, *, suffix: str = ANSWERS) -> Iterator[Reservation]:
+    """Room for `size` bytes of answers; what got no name in the end is given back. NoRoom if the disk lacks it."""
     try:
-        path, descriptor = _locked_part()
+        path, descriptor = _locked_part(suffix)
         try:
             # Blocks, not a hole: a sparse file would meet the
             # full disk only when it is written.
@@ -80,10 +95,10 @@ def reserved(size: int) -> Iterator[Reservation]:
         os.close(descriptor)
 
 
-def _locked_part() -> tuple[Path, int]:
+def _locked_part(suffix: str) -> tuple[Path, int]:
     """A new file and its locked descriptor. A sweep may remove the file before it is locked; then another one is made."""
     while True:
-        path = _folder() / f"{PART}{secrets.token_hex(8)}.npz"
+        path = _folder() / f"{PART}{secrets.token_hex(8)}{suffix}"
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
@@ -117,12 +132,17 @@ def discard(*, name: str) -> None:
     (_folder() / name).unlink(missing_ok=True)
 
 
+def paths_of_calls(run_code: str) -> list[Path]:
+    """The files of calls of a run, one for each worker that was at it."""
+    return list(_folder().glob(f"{run_code}-*{CALLS}"))
+
+
 def sweep(*, is_known: Callable[[str], bool]) -> int:
     """Remove what workers left that died before their answers were recorded. The lock says whether a worker lives, and
-    `is_known`, asked under the lock, whether a row names the file. Answers, unlike reservations, are left for an hour
+    `is_known`, asked under the lock, whether a row needs the file. Answers, unlike reservations, are left for an hour
     besides: another installation that was given the same folder by mistake must not lose what it has just paid for."""
     swept, old = 0, time.time() - ORPHAN_SECONDS
-    for path in _folder().glob("*.npz"):
+    for path in (*_folder().glob(f"*{ANSWERS}"), *_folder().glob(f"*{CALLS}")):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_young = not path.name.startswith(PART) and os.fstat(file.fileno()).st_mtime > old

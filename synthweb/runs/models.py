@@ -191,8 +191,9 @@ class LinkSide(models.Model):
 class SynthesisRun(Leased):
     """requested → held → charged → measured → finished | failed | cancelled.
 
-    Before `charged` nothing is spent and any crash is harmless; from `charged` to `measured` noise may have been
-    drawn, so a crash fails the run and the charge stays; from `measured` on everything may be repeated for ever.
+    Before `charged` nothing is spent and any crash is harmless; from `charged` to `measured` each answer is stored before
+    it is used, and a crash while noise is drawn fails the run, whose charge stays; from `measured` on everything may be
+    repeated for ever.
     """
 
     class State(models.TextChoices):
@@ -232,6 +233,9 @@ class SynthesisRun(Leased):
     # Chosen after looking at a comparison with real data.
     looked_before = models.BooleanField(default=False)
     state = models.CharField(max_length=12, choices=State, default=State.REQUESTED)
+    # Since the charge, calls for which noise may have been drawn; nothing of a run that was charged by a version without
+    # a log of its calls (`call_log`).
+    calls_begun = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # File of the noisy answers (`artefacts`).
     answers_name = models.CharField(max_length=64, blank=True)
     answers_digest = models.CharField(max_length=64, blank=True)

@@ -19,7 +19,7 @@ from synthweb.datasets.models import Dataset
 from synthweb.ledger import services as ledger
 from synthweb.notifications.models import Event
 from synthweb.releases import public_links
-from synthweb.runs import artefacts, lease, queue, services
+from synthweb.runs import artefacts, call_log, lease, queue, services
 from synthweb.runs.models import (
     CountsErrand,
     ImplicatesErrand,
@@ -35,8 +35,8 @@ State = SynthesisRun.State
 BATCH = 200
 INTERRUPTED = {
     "code": "interrupted-after-charge",
-    "text": "The worker stopped between the charge and the stored answers. Noise may have been drawn, so nothing is "
-    "drawn again and the charge stays.",
+    "text": "The worker stopped where noise may have been drawn that is stored nowhere. Nothing is drawn twice for one "
+    "charge, so the charge stays.",
 }
 
 
@@ -88,8 +88,11 @@ def is_anything_open() -> bool:
 
 
 def fail_interrupted() -> int:
-    """Runs that were charged and whose worker is gone: they fail, the charge stays, nothing is drawn again."""
-    lost = SynthesisRun.objects.filter(lease.free(), state=State.CHARGED).order_by("pk")
+    """Runs that were charged without a log of their calls and whose worker is gone: they fail, the charge stays, nothing is
+    drawn again. Of the others the next worker finds out whether they go on."""
+    lost = SynthesisRun.objects.filter(
+        lease.free(), state=State.CHARGED, calls_begun=None
+    ).order_by("pk")
     return sum(_fail(run) for run in lost[:BATCH])
 
 
@@ -134,10 +137,15 @@ def _unread() -> Q:
 
 
 def sweep_answers() -> int:
-    """Files of noisy answers that no run names."""
-    return artefacts.sweep(
-        is_known=lambda name: SynthesisRun.objects.filter(answers_name=name).exists()
-    )
+    """Files of noisy answers that no run needs."""
+    return artefacts.sweep(is_known=is_known)
+
+
+def is_known(name: str) -> bool:
+    """Whether a run names this file of answers, or may go on from it."""
+    if name.endswith(artefacts.CALLS):
+        return call_log.is_needed(name)
+    return SynthesisRun.objects.filter(answers_name=name).exists()
 
 
 def ring_again(watch: lease.Watch = WATCH) -> int:

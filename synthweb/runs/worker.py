@@ -1,8 +1,8 @@
 """What the confidential worker does: the only module of the web project that opens tables and calls the pipeline.
 
 A run is taken through charge, measurement, fit and publication; whatever state it is found in says what may still be
-done. Found charged, it was interrupted between the charge and the stored answers: noise may have been drawn, so it
-fails, keeps its charge, and nothing is drawn again. Failures are recorded in our own words; logs name the type of an
+done. Found charged, it was interrupted between the charge and the stored answers: it goes on from its last stored answer
+(`call_log`), or fails and keeps its charge if noise may have been drawn that nobody has. Failures are recorded in our own words; logs name the type of an
 error and never its text, which could quote what the error met.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from django.conf import settings
 from django.db import (
@@ -58,6 +58,7 @@ from synthweb.releases import services as releases
 from synthweb.releases.models import Release
 from synthweb.runs import (
     artefacts,
+    call_log,
     checks,
     databases,
     errors,
@@ -66,7 +67,6 @@ from synthweb.runs import (
     link_services,
     linking,
     planning,
-    reconcile,
     services,
     stages,
 )
@@ -74,10 +74,12 @@ from synthweb.runs.extras import Extras
 from synthweb.runs.models import Link, LinkSide, RunEvent, SynthesisRun, TableErrand
 from synthweb.runs.progress import Progress
 from synthweb.runs.public_tables import StatedTable
+from synthweb.runs.reconcile import INTERRUPTED, is_known
 
 logger = logging.getLogger(__name__)
 
 State = SynthesisRun.State
+Result = TypeVar("Result")
 # Claims of one run: a run that keeps killing its worker must not do so for ever.
 MAX_ATTEMPTS = 5
 MAX_ERRAND_ATTEMPTS = 3
@@ -122,25 +124,34 @@ def synthesize(*, code: str) -> None:
 
 def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
     progress = Progress(grip)
-    # A row that is charged and free has no stored answers: its worker died in between. Noise
-    # drawn again would be a second access to the data for one charge.
-    if run.state == State.CHARGED:
-        return fail(run, grip, failure=reconcile.INTERRUPTED)
+    # Its worker died before all answers were stored. Noise drawn again would be a second access
+    # to the data for one charge.
+    stored = call_log.stored_of(run) if run.state == State.CHARGED else []
+    if stored is None:
+        return fail(run, grip, failure=INTERRUPTED)
     if run.attempts > MAX_ATTEMPTS:
         return fail(run, grip, failure=GAVE_UP)
     plan = _replan(run)
     # A run that is MEASURED skips this block: what is left of it is post-processing.
-    if run.state == State.HELD:
+    if run.state in (State.HELD, State.CHARGED):
         _check_plan(run, plan)
         progress(stages.OPEN.name, 0.0)
         # What a killed worker had reserved is room for this one.
-        artefacts.sweep(is_known=_is_known)
+        artefacts.sweep(is_known=is_known)
         # Before the charge, because a full disk afterwards
         # would lose answers that are paid for.
-        with artefacts.reserved(plan.answers_bytes()) as room:
-            answers = _measured(run, grip, plan, progress)
+        with _reserved(run, grip, plan.answers_bytes()) as (room, room_of_calls):
+            log = call_log.CallLog(
+                grip, room_of_calls, stored=stored, insist=partial(_insist, grip)
+            )
+            room_of_calls.name(call_log.name_of(run, grip))
+            continuation = pipeline.Continuation(
+                log=log, secret=vault.derived_secret(f"truncation/{run.code}")
+            )
+            answers = _measured(run, grip, plan, progress, continuation)
             failpoints.reach(failpoints.BEFORE_STORE)
             _store(run, grip, answers, progress, room)
+        call_log.discard(run)
         failpoints.reach(failpoints.AFTER_MEASURE)
     if isinstance(plan, DatabasePlan):
         _publish_database(run, grip, plan, progress)
@@ -154,13 +165,37 @@ def _advance(run: SynthesisRun, grip: lease.Lease) -> None:
 
 
 def _measured(
-    run: SynthesisRun, grip: lease.Lease, plan: Plan | DatabasePlan, progress: Progress
+    run: SynthesisRun,
+    grip: lease.Lease,
+    plan: Plan | DatabasePlan,
+    progress: Progress,
+    continuation: pipeline.Continuation,
 ) -> Answers | DatabaseAnswers:
     if isinstance(plan, DatabasePlan):
-        return _charge_and_measure_database(run, grip, plan, progress)
+        return _charge_and_measure_database(run, grip, plan, progress, continuation)
+    # The sketch of a side is one call: it has no log, and does not go on.
     if isinstance(plan, SketchPlan):
         return _charge_and_sketch(run, grip, plan, progress)
-    return _charge_and_measure(run, grip, plan, progress)
+    return _charge_and_measure(run, grip, plan, progress, continuation)
+
+
+@contextlib.contextmanager
+def _reserved(
+    run: SynthesisRun, grip: lease.Lease, size: int
+) -> Iterator[tuple[artefacts.Reservation, artefacts.Reservation]]:
+    """Room for the file of all answers, and for that of calls. What is charged already waits for it while the lease lives."""
+    with contextlib.ExitStack() as stack:
+
+        def reserve(suffix: str) -> artefacts.Reservation:
+            return stack.enter_context(artefacts.reserved(size, suffix=suffix))
+
+        if run.state == State.HELD:
+            yield reserve(artefacts.ANSWERS), reserve(artefacts.CALLS)
+        else:
+            yield (
+                _insist(grip, lambda: reserve(artefacts.ANSWERS)),
+                _insist(grip, lambda: reserve(artefacts.CALLS)),
+            )
 
 
 def _replan(run: SynthesisRun) -> Plan | DatabasePlan:
@@ -197,7 +232,11 @@ def _check_table(run: SynthesisRun) -> None:
 
 
 def _charge_and_measure_database(
-    run: SynthesisRun, grip: lease.Lease, plan: DatabasePlan, progress: Progress
+    run: SynthesisRun,
+    grip: lease.Lease,
+    plan: DatabasePlan,
+    progress: Progress,
+    continuation: pipeline.Continuation,
 ) -> DatabaseAnswers:
     """As `_charge_and_measure`, of all tables of a database."""
     _check_table(run)
@@ -206,7 +245,9 @@ def _charge_and_measure_database(
         failpoints.reach(failpoints.BEFORE_CHARGE)
         _charge(run, grip, progress)
         failpoints.reach(failpoints.AFTER_CHARGE)
-        return pipeline.measure_database(files, plan=plan, progress=progress)
+        return pipeline.measure_database(
+            files, plan=plan, progress=progress, continuation=continuation
+        )
 
 
 @contextlib.contextmanager
@@ -222,7 +263,11 @@ def _opened_tables(version: DatabaseVersion) -> Iterator[dict[str, pipeline.Tabl
 
 
 def _charge_and_measure(
-    run: SynthesisRun, grip: lease.Lease, plan: Plan, progress: Progress
+    run: SynthesisRun,
+    grip: lease.Lease,
+    plan: Plan,
+    progress: Progress,
+    continuation: pipeline.Continuation,
 ) -> Answers:
     """What can be known without reading a row is found out before the charge: that the plan provably meets its target,
     that the vault still has the table and that it is, byte for byte, the one that was stored, and that its header names
@@ -246,6 +291,7 @@ def _charge_and_measure(
             progress=progress,
             cancelled=progress.gone,
             counting=counting,
+            continuation=continuation,
         )
 
 
@@ -284,12 +330,20 @@ def _side_of(run: SynthesisRun) -> LinkSide:
 
 
 def _charge(run: SynthesisRun, grip: lease.Lease, progress: Progress) -> None:
-    """The point of no return, a transaction of its own: the hold becomes a charge before any row is read."""
+    """The point of no return, a transaction of its own: the hold becomes a charge before any row is read. A run that goes on
+    was charged."""
+    if run.state == State.CHARGED:
+        return
     progress(stages.CHARGE.name, 0.0)
     with transaction.atomic():
         link = None if run.link_side is None else link_services.locked(run.link_side.link)
         lease.write(
-            grip, states=(State.HELD,), state=State.CHARGED, charged_at=Now(), progress=1.0
+            grip,
+            states=(State.HELD,),
+            state=State.CHARGED,
+            charged_at=Now(),
+            calls_begun=0 if link is None else None,
+            progress=1.0,
         )
         # In the transaction of the fenced write: a worker that lost its lease charges nothing.
         if link is None:
@@ -329,19 +383,14 @@ def _store(
     except errors.LeaseLost:
         # The UPDATE may have been committed although its answer was lost:
         # only a file that no row names is removed.
-        if room.stored_as and not _is_known(name):
+        if room.stored_as and not is_known(name):
             artefacts.discard(name=name)
         raise
     run.state, run.answers_name, run.answers_digest = State.MEASURED, name, answers.digest
 
 
-def _is_known(name: str) -> bool:
-    """Whether a run names this file of answers."""
-    return SynthesisRun.objects.filter(answers_name=name).exists()
-
-
-def _insist(grip: lease.Lease, write: Callable[[], None]) -> None:
-    """Do one of the two writes that must not be lost to a full disk or a database that is away: what they keep is paid
+def _insist(grip: lease.Lease, write: Callable[[], Result]) -> Result:
+    """Do one of the writes that must not be lost to a full disk or a database that is away: what they keep is paid
     for and drawn once. Tried again for as long as the lease is ours; LeaseLost after that."""
     for pause in itertools.chain(RECORD_PAUSES, itertools.repeat(RECORD_PAUSES[-1])):
         try:
@@ -353,8 +402,8 @@ def _insist(grip: lease.Lease, write: Callable[[], None]) -> None:
                 close_old_connections()
             _say_waiting(grip)
         if grip.gone.wait(pause):
-            raise errors.LeaseLost("another worker took this over")
-    return None
+            break
+    raise errors.LeaseLost("another worker took this over")
 
 
 def _say_waiting(grip: lease.Lease) -> None:

@@ -17,6 +17,7 @@ LONGEST_VIEW = 40
 MOST_ARGUMENTS = 6
 # Compiled functions take plain arrays and numbers; the engine's calls are called by people's own scripts.
 MANY_ARGUMENTS = {
+    "synth_engine/confidential/rows.py": {"open_counted"},
     "synth_engine/hierarchy/search.py": {"_tallied"},
     "synth_engine/inference/donor_kernels.py": {"take_from_neighbours"},
     "synth_engine/inference/flow.py": {"_change"},

@@ -134,7 +134,8 @@ def look(code: str) -> dict[str, Any]:
         "answers": run.answers_digest,
         "entries": entries(run),
         "releases": int(run.release is not None),
-        "times_measured": run.events.filter(stage="measure").count(),
+        "drawn": run.calls_begun,
+        "answered": len(run.release.receipt["calls"]) if run.release else None,
     }
 
 

@@ -1,0 +1,129 @@
+"""The calls of a run while it asks: what is recorded and stored, so that a worker that dies loses nothing that could be saved.
+
+    the row                         the file
+    calls_begun = n + 1, fenced                               from here on noise may be drawn for call n
+                                    answer n, synced          from here on it is used, by this worker or the next one
+
+Each worker writes a file of its own, which begins with what the one before has stored. So a worker that was frozen and
+wakes up after it was taken over begins no call, and what it had drawn is nowhere used. A run goes on if each call that
+was begun has its answer; else noise was drawn that is lost, and the run ends (docs/proofs/interrupted.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import struct
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from synth_engine.measurement import AnsweredCall, Answers, Call
+from synthweb.runs import artefacts, failpoints, lease
+from synthweb.runs.models import SynthesisRun
+
+State = SynthesisRun.State
+Insist = Callable[[Callable[[], None]], None]
+"""Does a write that must not be lost, and tries it again as long as the lease is held."""
+
+_HEAD = struct.Struct(">8sQ32s")
+_MARK = b"answer/1"
+"""An answer in a file: mark, length, SHA-256 of its number and content, and the content, an archive as of `Answers`."""
+
+
+class CallLog:
+    """The log of one worker's turn (`synth_engine.measurement.CallLog`)."""
+
+    def __init__(
+        self,
+        grip: lease.Lease,
+        room: artefacts.Reservation,
+        *,
+        stored: list[bytes],
+        insist: Insist,
+    ) -> None:
+        """stored: the answers of the turns before, as they are stored."""
+        self._grip, self._room, self._insist = grip, room, insist
+        self._upcoming = deque(map(_answered, stored))
+        self._number, self._end = len(stored), 0
+        for number, content in enumerate(stored):
+            insist(partial(self._append, number, content))
+
+    def next_stored(self) -> AnsweredCall | None:
+        return self._upcoming.popleft() if self._upcoming else None
+
+    def begin(self, call: Call) -> None:  # noqa: ARG002 - which call it is follows from those before it
+        # Under the fence: a worker that was taken over draws nothing.
+        self._insist(
+            lambda: lease.write(
+                self._grip, states=(State.CHARGED,), calls_begun=self._number + 1
+            )
+        )
+        failpoints.reach(f"{failpoints.CALL_BEGUN}{self._number}")
+
+    def store(self, answered: AnsweredCall) -> None:
+        failpoints.reach(f"{failpoints.CALL_DRAWN}{self._number}")
+        # Not compressed: until it is written, whoever is killed loses it.
+        content = Answers((answered,)).to_bytes(compressed=False)
+        self._insist(partial(self._append, self._number, content))
+        failpoints.reach(f"{failpoints.CALL_STORED}{self._number}")
+        self._number += 1
+
+    def _append(self, number: int, content: bytes) -> None:
+        head = _HEAD.pack(_MARK, len(content), _digest(number, content))
+        self._room.write(head + content, at=self._end)
+        self._end += len(head) + len(content)
+
+
+def name_of(run: SynthesisRun, grip: lease.Lease) -> str:
+    """The name of the file of one worker's turn."""
+    return f"{run.code}-{grip.token}{artefacts.CALLS}"
+
+
+def stored_of(run: SynthesisRun) -> list[bytes] | None:
+    """The answers of a charged run, as they are stored; None if a call was begun whose answer is not there, or none of its
+    workers had a log: it must not go on."""
+    paths = sorted(artefacts.paths_of_calls(run.code), key=_token)
+    if not paths or run.calls_begun is None:
+        return None
+    stored = list(_stored(paths[-1]))
+    return stored if len(stored) == run.calls_begun else None
+
+
+def discard(run: SynthesisRun) -> None:
+    """Remove the files of calls of a run that has stored all its answers."""
+    for path in artefacts.paths_of_calls(run.code):
+        path.unlink(missing_ok=True)
+
+
+def is_needed(name: str) -> bool:
+    """Whether a run may go on from this file of calls."""
+    code, _, _ = name.partition("-")
+    return SynthesisRun.objects.filter(code=code, state=State.CHARGED).exists()
+
+
+def _token(path: Path) -> int:
+    return int(path.stem.rpartition("-")[2])
+
+
+def _stored(path: Path) -> Iterator[bytes]:
+    """The whole answers in a file, one after another. Behind the last one there is what was reserved, or a part of one."""
+    content = path.read_bytes()
+    number, place = 0, 0
+    while len(content) >= place + _HEAD.size:
+        mark, length, digest = _HEAD.unpack_from(content, place)
+        answer = content[place + _HEAD.size : place + _HEAD.size + length]
+        if mark != _MARK or _digest(number, answer) != digest:
+            return
+        yield answer
+        number, place = number + 1, place + _HEAD.size + length
+
+
+def _digest(number: int, content: bytes) -> bytes:
+    return hashlib.sha256(number.to_bytes(8, "big") + content).digest()
+
+
+def _answered(content: bytes) -> AnsweredCall:
+    (answered,) = Answers.load(io.BytesIO(content)).answered
+    return answered
