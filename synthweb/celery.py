@@ -1,16 +1,29 @@
 """The Celery application: `celery -A synthweb.celery worker -Q confidential`."""
 
 import os
+from collections.abc import Sequence
 
-from celery import Celery, signals
+from celery import Celery, Task, signals
 
 from synthweb.datasets import opened_tables
-from synthweb.lib import dumps
+from synthweb.lib import dumps, log_context
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "synthweb.settings")
 app = Celery("synthweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
+
+
+@signals.task_prerun.connect
+def begin_to_log(
+    task: Task | None = None, args: Sequence[object] = (), **_about: object
+) -> None:
+    """What is logged from here on belongs to this task, to the row that it is about, and to the request that asked for it."""
+    if task is None:
+        return
+    request = (task.request.headers or {}).get("request_id")
+    ids = {"task": task.name, "code": args[0] if args else None, "request": request}
+    log_context.begin({name: value for name, value in ids.items() if isinstance(value, str)})
 
 
 @signals.worker_init.connect

@@ -16,6 +16,7 @@ from synthweb.lib import logs
 from synthweb.lib.env import (
     LOCAL,
     flag,
+    log_format,
     refuse_debug_for_others,
     refuse_demo_users_for_others,
     refuse_plain_issuer,
@@ -105,6 +106,7 @@ INSTALLED_APPS = [
     "synthweb.api",
 ]
 MIDDLEWARE = [
+    "synthweb.lib.request_ids.name_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -424,7 +426,11 @@ CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "synthweb_csrf"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # asked from inside, without TLS
+SECURE_REDIRECT_EXEMPT = [
+    r"^livez$",
+    r"^readyz$",
+    r"^metrics$",
+]  # asked from inside, without TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS and PROXIES else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -463,4 +469,7 @@ UNFOLD = {
     "COLORS": {"primary": {step: f"oklch({light}% .06 255)" for step, light in SLATE.items()}},
 }
 
-LOGGING = logs.CONFIGURATION
+# Whoever shows it reads the numbers at /metrics; without one there are none.
+METRICS_TOKEN = env.str("SYNTHWEB_METRICS_TOKEN", default="")
+LOG_FORMAT = log_format(env.str("SYNTHWEB_LOG_FORMAT", default="plain"))
+LOGGING = logs.configuration(LOG_FORMAT)

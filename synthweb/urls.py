@@ -9,7 +9,7 @@ from django.utils.functional import lazy
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from synthweb import health
+from synthweb import health, metrics
 
 urlpatterns = [
     path("", include("synthweb.pages.urls")),
@@ -27,6 +27,7 @@ urlpatterns = [
     path("language/", set_language, name="language"),
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path(
         "favicon.ico", RedirectView.as_view(url=lazy(static, str)("icon.svg")), name="favicon"
     ),

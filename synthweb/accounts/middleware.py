@@ -29,6 +29,7 @@ OPEN = {
     "public-language",
     "livez",
     "readyz",
+    "metrics",
 }
 SECOND_FACTOR = {"accounts:second_factor", "accounts:add_app"}
 

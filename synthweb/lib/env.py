@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+FORMATS = ("plain", "json")
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
 LOCAL = frozenset(
@@ -37,6 +38,13 @@ def secret(name: str, *, file: Path) -> str:
         raise ImproperlyConfigured(
             f"{name} is not set and {path} cannot be read; `make run` makes it"
         ) from None
+
+
+def log_format(value: str) -> str:
+    """One of the forms of the log."""
+    if value not in FORMATS:
+        raise ImproperlyConfigured(f"SYNTHWEB_LOG_FORMAT must be one of {', '.join(FORMATS)}")
+    return value
 
 
 def refuse_debug_for_others(*, debug: bool, hosts: Sequence[str]) -> None:

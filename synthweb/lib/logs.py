@@ -6,9 +6,14 @@ log outlives every promise that others keep, so the text of any exception stays 
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import TracebackType
+
+from synthweb.lib import log_context
 
 Raised = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -32,21 +37,47 @@ class Plain(logging.Formatter):
         return "\n".join([*lines, f"  {name}"])
 
 
+class Json(Plain):
+    """One JSON object a record, on one line: time, level, logger, message, process, the ids of what is done (`log_context`), and
+    of an exception its class and the places it passed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "process": record.process,
+            **log_context.fields(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info).splitlines()
+        return json.dumps(line)
+
+
 def _location(frame: traceback.FrameSummary) -> str:
     """One step of a traceback, without the line of code (which may hold a literal) and without variables."""
     return f"{frame.filename}:{frame.lineno} in {frame.name}"
 
 
-CONFIGURATION: dict[str, object] = {
+def configuration(form: str) -> Mapping[str, object]:
+    """What `logging.config.dictConfig` takes. form: plain or json."""
+    console = {"class": "logging.StreamHandler", "formatter": form}
+    return {**_CONFIGURATION, "handlers": {"console": console}}
+
+
+_CONFIGURATION: Mapping[str, object] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
             "()": "synthweb.lib.logs.Plain",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-        }
+        },
+        "json": {"()": "synthweb.lib.logs.Json"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": "INFO"},
     "loggers": {
         # Django's own handlers would mail a request's data to administrators.

@@ -55,6 +55,10 @@ class Reservation:
         self._put(content, at=at)
         os.fdatasync(self._descriptor)
 
+    def note(self, content: bytes, *, at: int) -> None:
+        """Write what has to outlast this process, and no more."""
+        self._put(content, at=at)
+
     def _put(self, content: bytes, *, at: int) -> None:
         written = 0
         while written < len(content):
@@ -135,6 +139,16 @@ def discard(*, name: str) -> None:
 def paths_of_calls(run_code: str) -> list[Path]:
     """The files of calls of a run, one for each worker that was at it."""
     return list(_folder().glob(f"{run_code}-*{CALLS}"))
+
+
+def is_unlocked(path: Path) -> bool:
+    """Whether the worker that wrote this file is dead."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def sweep(*, is_known: Callable[[str], bool]) -> int:

@@ -1,12 +1,15 @@
 """The calls of a run while it asks: what is recorded and stored, so that a worker that dies loses nothing that could be saved.
 
     the row                         the file
-    calls_begun = n + 1, fenced                               from here on noise may be drawn for call n
-                                    answer n, synced          from here on it is used, by this worker or the next one
+    calls_begun = n + 1, fenced                               this worker may draw noise for call n
+                                    mark of call n            noise is drawn from here on
+                                    answer n, synced          it is used from here on, by this worker or the next one
 
 Each worker writes a file of its own, which begins with what the one before has stored. So a worker that was frozen and
 wakes up after it was taken over begins no call, and what it had drawn is nowhere used. A run goes on if each call that
-was begun has its answer; else noise was drawn that is lost, and the run ends (docs/proofs/interrupted.md).
+was begun has its answer, or the worker is dead and had not marked the last one; else noise was drawn that is lost, and the
+run ends (docs/proofs/interrupted.md). The mark alone is not forced to the disk: it counts while the machine has not been
+started again.
 """
 
 from __future__ import annotations
@@ -28,8 +31,12 @@ Insist = Callable[[Callable[[], None]], None]
 """Does a write that must not be lost, and tries it again as long as the lease is held."""
 
 _HEAD = struct.Struct(">8sQ32s")
-_MARK = b"answer/1"
-"""An answer in a file: mark, length, SHA-256 of its number and content, and the content, an archive as of `Answers`."""
+_MARK, _DRAWING = b"answer/1", b"drawing!"
+"""An answer in a file: mark, length, SHA-256 of its number and content, and the content, an archive as of `Answers`. Where it
+will stand there are zeros, and another mark once noise is drawn for it."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_BEGINNING = 36
+"""Bytes at the beginning of a file: the name of the time since the machine was started."""
 
 
 class CallLog:
@@ -46,7 +53,8 @@ class CallLog:
         """stored: the answers of the turns before, as they are stored."""
         self._grip, self._room, self._insist = grip, room, insist
         self._upcoming = deque(map(_answered, stored))
-        self._number, self._end = len(stored), 0
+        self._number, self._end = len(stored), _BEGINNING
+        insist(lambda: room.write(_boot(), at=0))
         for number, content in enumerate(stored):
             insist(partial(self._append, number, content))
 
@@ -60,6 +68,8 @@ class CallLog:
                 self._grip, states=(State.CHARGED,), calls_begun=self._number + 1
             )
         )
+        failpoints.reach(f"{failpoints.CALL_ALLOWED}{self._number}")
+        self._insist(lambda: self._room.note(_DRAWING, at=self._end))
         failpoints.reach(f"{failpoints.CALL_BEGUN}{self._number}")
 
     def store(self, answered: AnsweredCall) -> None:
@@ -82,13 +92,23 @@ def name_of(run: SynthesisRun, grip: lease.Lease) -> str:
 
 
 def stored_of(run: SynthesisRun) -> list[bytes] | None:
-    """The answers of a charged run, as they are stored; None if a call was begun whose answer is not there, or none of its
-    workers had a log: it must not go on."""
+    """The answers of a charged run, as they are stored; None if noise may have been drawn whose answer is not there, or none of
+    its workers had a log: it must not go on."""
     paths = sorted(artefacts.paths_of_calls(run.code), key=_token)
     if not paths or run.calls_begun is None:
         return None
-    stored = list(_stored(paths[-1]))
-    return stored if len(stored) == run.calls_begun else None
+    # Before the file is read: whoever is dead writes nothing more.
+    is_over = artefacts.is_unlocked(paths[-1])
+    content = paths[-1].read_bytes()
+    stored = list(_stored(content))
+    if len(stored) == run.calls_begun:
+        return stored
+    end = _BEGINNING + sum(_HEAD.size + len(answer) for answer in stored)
+    is_unmarked = not any(content[end : end + len(_DRAWING)])
+    was_seen_dead = is_over and content[:_BEGINNING] == _boot()
+    if len(stored) == run.calls_begun - 1 and is_unmarked and was_seen_dead:
+        return stored
+    return None
 
 
 def discard(run: SynthesisRun) -> None:
@@ -107,10 +127,13 @@ def _token(path: Path) -> int:
     return int(path.stem.rpartition("-")[2])
 
 
-def _stored(path: Path) -> Iterator[bytes]:
-    """The whole answers in a file, one after another. Behind the last one there is what was reserved, or a part of one."""
-    content = path.read_bytes()
-    number, place = 0, 0
+def _boot() -> bytes:
+    return _BOOT.read_bytes()[:_BEGINNING]
+
+
+def _stored(content: bytes) -> Iterator[bytes]:
+    """The whole answers in a file, one after another. Behind the last one there is what was reserved, a mark, or a part of one."""
+    number, place = 0, _BEGINNING
     while len(content) >= place + _HEAD.size:
         mark, length, digest = _HEAD.unpack_from(content, place)
         answer = content[place + _HEAD.size : place + _HEAD.size + length]

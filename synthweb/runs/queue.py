@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
 from synthweb.celery import app
+from synthweb.lib import log_context
 from synthweb.runs.models import OutboxMessage
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,11 @@ def send(pk: int) -> bool:
         # Without retries: somebody waits for this request, and
         # the reconciler tries again later.
         app.send_task(
-            message.task, args=[message.subject_code], queue=message.queue, retry=False
+            message.task,
+            args=[message.subject_code],
+            queue=message.queue,
+            retry=False,
+            headers={"request_id": log_context.fields().get("request")},
         )
     except (OperationalError, OSError) as error:
         logger.warning(

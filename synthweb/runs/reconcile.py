@@ -7,12 +7,16 @@ nobody else has locked, so that any number of reconcilers may run at once.
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.cache import caches
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
+from redis.exceptions import RedisError
 
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import Dataset
@@ -31,6 +35,9 @@ from synthweb.runs.models import (
 )
 
 State = SynthesisRun.State
+logger = logging.getLogger(__name__)
+PASSED_AT = "reconciler-passed-at"
+"""Where the shared cache has the time of the last pass, in seconds."""
 # Rows of one step in one pass: a backlog is worked off in several short transactions.
 BATCH = 200
 INTERRUPTED = {
@@ -80,6 +87,14 @@ def reconcile(watch: lease.Watch = WATCH) -> Outcome:
         + ledger.notify_of_expiring_grants()
         + public_links.report_days_that_are_over(),
     )
+
+
+def note_pass() -> None:
+    """Note for whoever watches the installation that a pass is through; without a cache nobody can be told."""
+    try:
+        caches["default"].set(PASSED_AT, time.time(), timeout=None)
+    except (RedisError, OSError) as error:
+        logger.warning("the pass of the reconciler is not noted: %s", type(error).__name__)
 
 
 def is_anything_open() -> bool:
@@ -195,7 +210,7 @@ def _ring(message: OutboxMessage) -> bool:
     return False
 
 
-_SUBJECTS: dict[str, type[Subject]] = {
+SUBJECTS: dict[str, type[Subject]] = {
     queue.SYNTHESIZE: SynthesisRun,
     queue.TABLE_ERRAND: TableErrand,
     queue.EXPECTED_RANGES: RangesErrand,
@@ -206,5 +221,5 @@ _SUBJECTS: dict[str, type[Subject]] = {
 
 def _subject(message: OutboxMessage) -> QuerySet[Any]:
     """The open row that a message rings for."""
-    kind = _SUBJECTS[message.task]
+    kind = SUBJECTS[message.task]
     return kind._default_manager.filter(code=message.subject_code, state__in=kind.OPEN)

@@ -54,3 +54,4 @@ def implicates(code: str) -> None:
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""
     reconcile.reconcile()
+    reconcile.note_pass()

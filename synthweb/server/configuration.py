@@ -2,6 +2,8 @@
 
 The same on one's own machine and in a container, so it stands here and not in the commands."""
 
+import os
+
 from synthweb.server import limits
 
 worker_class = "synthweb.server.worker.BufferedWorker"
@@ -12,7 +14,8 @@ timeout = 120
 graceful_timeout = 5
 keepalive = int(limits.IDLE_SECONDS)
 limit_request_line = limits.LONGEST_LINE
-accesslog = "-"
+# In the log of the application where that is JSON, with the ids of requests.
+accesslog = None if os.environ.get("SYNTHWEB_LOG_FORMAT") == "json" else "-"
 access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(L)s'  # no query string, no referrer: addresses hold codes alone
 control_socket_disable = True
 sendfile = False  # what is sent is paced (synthweb/server/pacing.py)

@@ -27,7 +27,7 @@ from tests.privacy.planted import plant
 DOMAIN = domain_of(2)
 LAPLACE = Noise(law="discrete-laplace", scale=Fraction(2))
 CAP = Pure(epsilon=Fraction(3, 2))
-CALLS, PLACES = 3, ("before", "begun", "drawn", "stored")
+CALLS, PLACES = 3, ("before", "allowed", "begun", "drawn", "stored")
 REFERENCES = (np.array([1, 0]), np.array([0, 1]))
 
 Stop = Callable[[str, int, AnsweredCall | None], bool]
@@ -50,6 +50,7 @@ class Log:
 
     def begin(self, call: Call) -> None:
         self.come_to("before")
+        self.come_to("allowed")
         self.begun += 1
         self.come_to("begun")
 

@@ -466,6 +466,7 @@ GET    language/                                                     302    302 
 POST   language/                                                     302    302    302    302    302    302    302    302
 GET    livez                                                         200    200    200    200    200    200    200    200
 GET    readyz                                                        200    200    200    200    200    200    200    200
+GET    metrics                                                       404    404    404    404    404    404    404    404
 GET    favicon.ico                                                   302    302    302    302    302    302    302    302
 """
 SIGN_IN_REQUIRED = (302, 401)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from celery import Task
+from celery.utils.threads import LocalStack
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
@@ -14,7 +19,9 @@ from django.urls import path
 from pytest_django import Settings
 
 from synthweb import checks, health
-from synthweb.lib.logs import Plain
+from synthweb.celery import begin_to_log
+from synthweb.lib import env, log_context, request_ids
+from synthweb.lib.logs import Json, Plain
 from tests.web import doorbell
 from tests.web.html import html_of
 
@@ -99,6 +106,75 @@ def test_an_error_is_logged_with_its_place_and_kind_but_never_with_its_words(
 def test_a_message_cannot_fake_a_second_record(lines: list[str]) -> None:
     logging.getLogger("tests").warning("one\nWARNING tests: %s", "two\r\nthree")
     assert lines == ["WARNING tests: one\\nWARNING tests: two\\r\\nthree"]
+
+
+@pytest.fixture
+def json_lines() -> Iterator[list[dict[str, object]]]:
+    """What the log says as JSON."""
+    written: list[dict[str, object]] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            line = self.format(record)
+            assert "\n" not in line
+            written.append(json.loads(line))
+
+    handler = Keep()
+    handler.setFormatter(Json())
+    logging.getLogger().addHandler(handler)
+    yield written
+    logging.getLogger().removeHandler(handler)
+
+
+@override_settings(ROOT_URLCONF=__name__, LOG_FORMAT="json")
+def test_json_lines_of_a_request_have_its_id_and_no_words_of_an_error(
+    db: None, json_lines: list[dict[str, object]]
+) -> None:
+    answer = Client(raise_request_exception=False).get(f"/fails/?q={CANARY}")
+    name = answer.headers[request_ids.HEADER]
+    assert len(name) == 16
+    assert {line["request"] for line in json_lines} == {name}
+    (failed,) = [line for line in json_lines if "error" in line]
+    assert "builtins.ValueError" in str(failed["error"])
+    assert json_lines[-1]["message"] == "GET /fails/ 500"
+    assert CANARY not in json.dumps(json_lines)
+
+
+@pytest.mark.parametrize(
+    ("proxies", "given", "is_repeated"),
+    [(1, "0af7651916cd43dd", True), (0, "0af7651916cd43dd", False), (1, "a\tb=c{d}e", False)],
+)
+def test_an_id_of_a_declared_proxy_is_used_if_it_has_the_form_of_one(
+    settings: Settings, proxies: int, given: str, is_repeated: bool
+) -> None:
+    settings.PROXIES = proxies
+    answer = Client().get("/livez", headers={request_ids.HEADER: given})
+    assert (answer.headers[request_ids.HEADER] == given) == is_repeated
+
+
+def test_a_message_to_a_worker_carries_the_request_and_the_task_logs_it(
+    json_lines: list[dict[str, object]],
+) -> None:
+    class Request:
+        headers: ClassVar[dict[str, str]] = {"request_id": "0af7651916cd43dd"}
+
+    task = Task()
+    task.name, task.request_stack = "runs.synthesize", LocalStack()
+    task.request_stack.push(Request())
+    begin_to_log(task=task, args=["abcd"])
+    logging.getLogger("tests").warning("at it")
+    log_context.begin({})
+    assert json_lines[0]["message"] == "at it"
+    assert [json_lines[0][key] for key in ("task", "code", "request")] == [
+        "runs.synthesize",
+        "abcd",
+        "0af7651916cd43dd",
+    ]
+
+
+def test_another_form_of_the_log_does_not_start() -> None:
+    with pytest.raises(ImproperlyConfigured, match="plain, json"):
+        env.log_format("xml")
 
 
 # --- checks --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,195 @@
+"""Runs whose workers are killed at a time uniform over their charged stage, and what became of them.
+
+    python bench/storm.py [--kills 100] [--method independent] [--records 0]
+
+Builds an installation in a temporary folder (SQLite) with the example table, repeated to so many records. First some runs
+that nobody kills say how long the time from charge to stored answers is. Then, for each kill, a child of this process takes
+a new run and gets the signal at a time drawn uniformly over that time; another child goes on with the run. Kills that come
+after the answers were stored are not counted. The last line is
+
+    stuck 0 overspent 0 double 0 forfeited 3 of 100
+
+stuck: not at an end; overspent: an account beyond its grants, or a chain of entries that is broken; double: another number of calls
+begun than the receipt has, or more than one charge. Exit code 1 if one of these three is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import random
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from pages import PASSWORD, begin, example
+
+MEASURED = 5
+"""Runs that nobody kills."""
+EPSILON = "0.5"
+LIMIT = 10**15
+
+
+def people() -> tuple[Any, Any, Any]:
+    """A steward, a custodian and their organisation."""
+    from synthweb.accounts import services
+    from synthweb.accounts.models import Role
+
+    organisation = services.create_organisation(actor="system", name="Statistics Office")
+
+    def person(role: Role) -> Any:
+        return services.create_user(
+            actor="system",
+            organisation=organisation,
+            person=services.NewPerson(username=role.value),
+            roles=[role],
+            password=PASSWORD,
+            must_change_password=False,
+        )
+
+    return person(Role.STEWARD), person(Role.CUSTODIAN), organisation
+
+
+def dataset_of(records: int) -> tuple[Any, Any]:
+    """The example table, described and with a large budget, and its steward."""
+    from synthweb.datasets import services as datasets
+    from synthweb.ledger import services as ledger
+    from synthweb.ledger.amounts import Amount
+    from synthweb.ledger.models import Rule
+    from synthweb.runs import services as runs
+    from synthweb.runs import worker
+
+    steward, custodian, organisation = people()
+    packed, _, document = example()
+    header, *lines = gzip.decompress(packed).splitlines(keepends=True)
+    wanted = records or len(lines)
+    repeated = (lines * (wanted // len(lines) + 1))[:wanted]
+    made = datasets.store_stream(
+        steward=steward,
+        organisation=organisation,
+        name="Example",
+        file_kind="csv",
+        chunks=[header, *repeated],
+    )
+    worker.table_errand(code=runs.request_ingest(dataset=made, actor=steward).code)
+    made.refresh_from_db()
+    datasets.declare_domain(actor=steward, dataset=made, document=document)
+    terms = ledger.Terms(rule=Rule.BASIC, amount=Amount(epsilon=LIMIT, delta=10**15))
+    request = ledger.request_budget(steward=steward, dataset=made, terms=terms, reason="Storm.")
+    ledger.grant(custodian=custodian, request=request, reason="Agreed.")
+    return made, steward
+
+
+def submitted(dataset: Any, steward: Any, method: str) -> Any:
+    from synth_engine.spec import Spec
+    from synthweb.runs import services
+
+    spec = Spec.from_json({"mechanism": method, "epsilon": EPSILON, "delta": "1e-9"})
+    return services.submit(steward=steward, dataset=dataset, spec=spec, name="Storm")
+
+
+def in_child(code: str, reach: Callable[[str], None]) -> int:
+    """A child that takes the run. Returns its exit code, negative for a signal."""
+    from django.db import connections
+
+    connections.close_all()
+    child = os.fork()
+    if child == 0:
+        from synthweb.runs import failpoints, worker
+
+        failpoints.reach = reach  # type: ignore[assignment]
+        try:
+            worker.synthesize(code=code)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def charged_seconds(dataset: Any, steward: Any, method: str, folder: Path) -> float:
+    """How long a run takes from its charge to its stored answers."""
+    from synthweb.runs import failpoints
+
+    times = []
+    for number in range(MEASURED):
+        path = folder / f"times-{number}"
+
+        def noted(point: str, path: Path = path) -> None:
+            if point in (failpoints.AFTER_CHARGE, failpoints.AFTER_MEASURE):
+                with path.open("a") as file:
+                    file.write(f"{time.monotonic()}\n")
+
+        in_child(submitted(dataset, steward, method).code, noted)
+        first, last = map(float, path.read_text().split())
+        times.append(last - first)
+    return statistics.median(times)
+
+
+def killed(run: Any, seconds: float) -> bool:
+    """Kill the worker of a run so long after its charge; whether that was before its answers were stored."""
+    from synthweb.runs import failpoints
+    from synthweb.runs.models import SynthesisRun
+
+    def alarm(point: str) -> None:
+        if point == failpoints.AFTER_CHARGE:
+            # Its default action ends the process at once, as SIGKILL does.
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+
+    in_child(run.code, alarm)
+    run.refresh_from_db()
+    SynthesisRun.objects.filter(pk=run.pk).update(lease_held=False)
+    return bool(run.state == SynthesisRun.State.CHARGED)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--method", default="independent")
+    parser.add_argument("--records", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        begin(Path(name))
+        return storm(options, Path(name))
+
+
+def storm(options: argparse.Namespace, folder: Path) -> int:
+    from synth_engine import pipeline
+    from synthweb.ledger import chain
+    from synthweb.ledger.models import LedgerEntry
+
+    pipeline.warm_up()
+    dataset, steward = dataset_of(options.records)
+    length = charged_seconds(dataset, steward, options.method, folder)
+    print(f"{options.method}: {length:.2f} s from charge to stored answers")
+    runs, chance = [], random.Random()
+    while len(runs) < options.kills:
+        run = submitted(dataset, steward, options.method)
+        if killed(run, chance.uniform(0, length)):
+            runs.append(run)
+            in_child(run.code, lambda _: None)
+            run.refresh_from_db()
+    stuck = sum(run.is_open for run in runs)
+    forfeited = sum(run.state == run.State.FAILED for run in runs)
+    charges = LedgerEntry.objects.filter(kind="CHARGE")
+    double = sum(charges.filter(run_code=run.code).count() != 1 for run in runs) + sum(
+        run.calls_begun != len(run.release.receipt["calls"]) for run in runs if run.release
+    )
+    account = runs[0].account
+    overspent = int(
+        account.epsilon_held + account.epsilon_charged > LIMIT
+        or not chain.verify(account).intact
+    )
+    print(
+        f"stuck {stuck} overspent {overspent} double {double} forfeited {forfeited} of {len(runs)}"
+    )
+    return int(bool(stuck or overspent or double))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
