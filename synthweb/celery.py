@@ -1,7 +1,10 @@
 """The Celery application: `celery -A synthweb.celery worker -Q confidential`."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from celery import Celery, Task, signals
 
@@ -16,7 +19,7 @@ app.autodiscover_tasks(["synthweb.notifications", "synthweb.runs"])
 
 @signals.task_prerun.connect
 def begin_to_log(
-    task: Task | None = None, args: Sequence[object] = (), **_about: object
+    task: Task[Any, Any] | None = None, args: Sequence[object] = (), **_about: object
 ) -> None:
     """What is logged from here on belongs to this task, to the row that it is about, and to the request that asked for it."""
     if task is None:

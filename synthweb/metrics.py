@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.cache import caches
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -124,12 +124,10 @@ def _by(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric
     return family
 
 
-def _states(model: type[Model]) -> dict[str, float]:
+def _states(model: type[SynthesisRun] | type[Delivery]) -> dict[str, float]:
     """Rows of each state, those that nothing is in included."""
-    states = model._meta.get_field("state").choices or ()
-    return {str(state): 0.0 for state, _ in states} | _counted(
-        model._default_manager.all(), "state"
-    )
+    rows = _counted(model._default_manager.all(), "state")
+    return {state: rows.get(state, 0.0) for state in model.State.values}
 
 
 def _counted(rows: QuerySet[Any], field: str) -> dict[str, float]:
