@@ -1,8 +1,9 @@
 # One image for the web server, both workers, beat and migrations; docker-compose.yml says which is which.
 FROM python:3.12-slim AS packages
 WORKDIR /build
-COPY requirements.txt .
-RUN python -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY requirements.lock .
+# Only files whose hashes are known are installed.
+RUN python -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
 
 FROM python:3.12-slim
 ARG UID=1000

@@ -63,8 +63,21 @@ bench: setup-tests ## accuracy and time of the methods on public tables (DATA=fo
 bench-peers: setup-tests ## the same beside other synthesizers, each in an environment of its own: hours; writes docs/peers.md
 	@exec $(BIN)/python bench/peers.py $(or $(DATA),../shared) --document docs/peers.md $(ARGS)
 
+lock: ## write requirements.lock anew: the pinned packages with the hashes of their files
+	@$(call tools) && build/tools/bin/pip-compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --strip-extras --allow-unsafe --output-file requirements.lock requirements.txt
+
+sbom: ## write build/sbom.json: the packages of requirements.lock as a bill of materials (CycloneDX)
+	@$(call tools) && build/tools/bin/cyclonedx-py requirements requirements.lock --of JSON -o build/sbom.json
+
 clean-venv: ## delete .venv
 	rm -rf $(VENV)
+
+# tools: an environment of its own for what makes the lists of packages.
+define tools
+mkdir -p build && { [ -x build/tools/bin/cyclonedx-py ] || { $(BIN)/python -m venv build/tools && \
+  build/tools/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2 cyclonedx-bom==7.5.0; }; }
+endef
 
 # venv(requirements, stamp): install when the hash of the requirements is not the one that was installed last.
 define venv

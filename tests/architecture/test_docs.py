@@ -156,6 +156,28 @@ def test_requirements_are_pinned_and_name_no_address() -> None:
             ), line
 
 
+def test_the_lock_has_the_versions_of_the_requirements_with_hashes() -> None:
+    """`async-timeout` is for Python 3.11.0 to 3.11.2 alone, and `cloudpickle` comes with another package."""
+
+    def pins(name: str) -> dict[str, str]:
+        lines = [
+            line.split("#")[0].strip(" \\\n") for line in (ROOT / name).read_text().splitlines()
+        ]
+        pinned = [line.split(";")[0].strip().split("==") for line in lines if "==" in line]
+        return {re.sub(r"[-_.]+", "-", package).lower(): version for package, version in pinned}
+
+    locked, required = pins("requirements.lock"), pins("requirements.txt")
+    assert set(required) - set(locked) <= {"async-timeout"}, "run `make lock`"
+    assert set(locked) - set(required) <= {"cloudpickle"}, "run `make lock`"
+    assert {name: locked[name] for name in required if name in locked} == {
+        name: version for name, version in required.items() if name in locked
+    }, "run `make lock`"
+    text = (ROOT / "requirements.lock").read_text()
+    assert len(
+        re.findall(r"^[a-z0-9].*\\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE)
+    ) == len(locked)
+
+
 def test_each_direct_requirement_has_its_reason() -> None:
     for name in ("requirements.txt", "tests/requirements.txt"):
         direct = (ROOT / name).read_text().split("# --- asked for by those")[0].splitlines()
