@@ -4,7 +4,8 @@
 
 Builds an installation in a temporary folder (SQLite) with the example table, repeated to so many records. First some runs
 that nobody kills say how long the time from charge to stored answers is. Then, for each kill, a child of this process takes
-a new run and gets the signal at a time drawn uniformly over that time; another child goes on with the run. Kills that come after the answers were stored are not counted. --processor: by the processor time of the worker in place of the clock, for machines
+a new run and gets the signal at a time drawn uniformly over that time; another child goes on with the run. Kills that come
+after the answers were stored are not counted. --processor: by the processor time of the worker in place of the clock, for machines
 on which others work, too; waiting for the disk, in which no noise is drawn, then has no share. The last line is
 
     stuck 0 overspent 0 double 0 forfeited 3 of 100
