@@ -403,8 +403,10 @@ def measure_database(
     from synth_engine.confidential import session
 
     progress = _guarded(progress)
+    # One stream of random bytes, which the files and then the views go on with.
+    secret = _random_bytes(continuation)
     rows = database_reading.open_database(
-        plan.database, folder=folder, progress=progress, **_random_bytes(continuation)
+        plan.database, folder=folder, progress=progress, **secret
     )
     # One log of all views, in their order.
     log = _log(continuation)
@@ -412,7 +414,7 @@ def measure_database(
 
     def measured(view: DatabaseView, part: ViewPlan) -> Answers:
         room = session.open_session(
-            rows.view(view), domain=view.domain, cap=part.loss, log=log
+            rows.view(view, **secret), domain=view.domain, cap=part.loss, log=log
         )
         given = part.run(room)
         if given.calls != room.calls:

@@ -89,7 +89,7 @@ class DatabaseRows:
     ) -> Rows:
         """The records of a view. Each is one row of a table with what is above it, a pair of siblings, or a unit: a function of the
         retained rows of one privacy unit. Where the view is bounded, as many as it states are selected by chance of a unit with more records.
-        `random_bytes` is replaced by tests only."""
+        random_bytes: as of `open_database`."""
         table = self.__database.table(view.table)
         match view.kind:
             case "table":
