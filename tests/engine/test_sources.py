@@ -113,10 +113,12 @@ def test_the_records_that_a_unit_keeps_are_spread_evenly(
     kept: Counter[int] = Counter()
     for order in itertools.permutations(range(4)):
         keys = np.array(order, dtype=np.uint64).tobytes()
-        monkeypatch.setattr("os.urandom", lambda n, keys=keys: keys if n == 32 else keys[:n])
-        rows = open_counted(tmp_path / "one.csv", domain, counting=IN_PARTS)
-        monkeypatch.undo()
-        monkeypatch.setattr(part_writer.parts, "rows_of_part", lambda _sizes: 3)
+        rows = open_counted(
+            tmp_path / "one.csv",
+            domain,
+            counting=IN_PARTS,
+            random_bytes=lambda n, keys=keys: keys[:n],
+        )
         kept.update(rows.codes("x").tolist())
     assert kept == {0: 6, 1: 6, 2: 6, 3: 6}
 
