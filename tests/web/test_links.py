@@ -551,7 +551,9 @@ def test_stewards_of_both_sides_draw_tables_that_join(
             for side in ("left", "right")
         ]
         record = json.loads(texts["record.json"])
-        assert len(ids[0] & ids[1]) == record["shared"] == round(link.estimate["both"]["value"])
+        # The noise may say that more persons are in both tables than one of them has rows.
+        both_have = min(round(link.estimate["both"]["value"]), *record["rows"].values())
+        assert len(ids[0] & ids[1]) == record["shared"] == both_have
         assert set(record["receipts"].values()) == {
             side.receipt["digest"] for side in LinkSide.objects.filter(link=link)
         }
