@@ -516,7 +516,8 @@ def test_a_program_links_two_tables_by_rest(cast: Cast) -> None:
         worker.synthesize(code=run.code)
     assert post(here, f"{code}/withdraw/", {}).status_code == 409
     link = there.get(f"/api/v1/links/{code}/").json()
-    assert link["state"] == "finished" and link["estimate"]["both"]["high"] > 0
+    both = link["estimate"]["both"]
+    assert link["state"] == "finished" and 0 <= both["low"] <= both["high"]
     assert sides.left.code not in json.dumps(link) and "Housing" not in json.dumps(link)
     for name in linking.FILES:
         file = there.get(f"/api/v1/links/{code}/files/{name}/")
