@@ -121,15 +121,19 @@ class _PairTable:
 
     def shows(self, fine: Fine, pair: Pair) -> bool:
         """Return whether a dependence that is possible beside the histograms would stand out from the noise."""
-        sums = [
-            binning.sum_into_bins(fine.histograms[axis], [bins])
-            for axis, bins in zip(pair, self.bins, strict=True)
-        ]
+        margins = self.margins(fine, pair)
         return shrinkage.stands_out(
-            np.multiply.outer(*sums) / fine.rows,
-            [((position,), each) for position, each in enumerate(sums)],
+            np.multiply.outer(*(sums for _, sums in margins)) / fine.rows,
+            margins,
             variance=self.variance,
         )
+
+    def margins(self, fine: Fine, pair: Pair) -> list[Margin]:
+        """The sums of the two histograms, by the bins of this table."""
+        return [
+            ((position,), binning.sum_into_bins(fine.histograms[axis], [bins]))
+            for position, (axis, bins) in enumerate(zip(pair, self.bins, strict=True))
+        ]
 
     @property
     def deviation(self) -> float:
@@ -402,12 +406,11 @@ def _with_sums(
     uncertain = np.maximum(
         read.variances * expected**2, shrinkage.LEAST_VARIANCE * table.variance
     )
-    sums: list[Margin] = [
-        ((position,), binning.sum_into_bins(fine.histograms[axis], [bins]))
-        for position, (axis, bins) in enumerate(zip(pair, table.bins, strict=True))
-    ]
     adjusted = adjust_to_margins(
-        counts, np.where(clear, table.variance, uncertain), sums, rounds=_ADJUSTMENTS
+        counts,
+        np.where(clear, table.variance, uncertain),
+        table.margins(fine, pair),
+        rounds=_ADJUSTMENTS,
     )
     ratios: Floats = np.maximum(adjusted, 0.0) / expected
     return ratios
