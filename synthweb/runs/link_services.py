@@ -20,6 +20,7 @@ from synth_engine.errors import InputError, PrivacyError
 from synth_engine.linking import estimate as estimates
 from synth_engine.linking.agreement import Agreement
 from synth_engine.linking.sketch import Sketch
+from synth_engine.privacy.loss import plain
 from synth_engine.privacy.receipt import Receipt
 from synthweb.accounts import selectors as people
 from synthweb.accounts.models import User
@@ -43,9 +44,9 @@ def propose(*, steward: User, offer: SideOffer, terms: LinkTerms) -> tuple[Link,
     link = Link.objects.create(
         name=names.one_line(terms.name) or f"Link of {offer.dataset.name}"[:200],
         invitation=_digest(token),
-        invited_epsilon=linking.decimal(terms.other_epsilon),
+        invited_epsilon=plain(terms.other_epsilon),
         rows=terms.rows,
-        typos=linking.decimal(terms.typos),
+        typos=plain(terms.typos),
         functions=terms.functions,
         seed=secrets.token_hex(16),
     )
@@ -58,7 +59,7 @@ def propose(*, steward: User, offer: SideOffer, terms: LinkTerms) -> tuple[Link,
         steward=steward,
         texts=list(offer.texts),
         columns=list(offer.columns),
-        epsilon=linking.decimal(terms.epsilon),
+        epsilon=plain(terms.epsilon),
     )
     _record(steward, "link.proposed", link, side)
     return link, token

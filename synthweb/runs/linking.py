@@ -19,7 +19,7 @@ from synth_engine.linking import agreement as agreements
 from synth_engine.linking import sketch as sketches
 from synth_engine.linking.agreement import SIDES, Agreement, Offer, Side
 from synth_engine.linking.sketch import SketchPlan
-from synth_engine.privacy.loss import parse_decimal, plain
+from synth_engine.privacy.loss import parse_decimal
 from synth_engine.spec import Spec
 from synth_engine.strict_json import JsonObject
 from synthweb.accounts import selectors as people
@@ -312,8 +312,3 @@ def file_of(link: Link, name: str) -> JsonObject | None:
         return None
     row = LinkSide.objects.filter(link=link, side=side).values_list(what, flat=True).first()
     return cast("JsonObject | None", row)
-
-
-def decimal(amount: Fraction) -> str:
-    """A loss or a share as it is stored."""
-    return plain(amount)
