@@ -56,6 +56,7 @@ SENTENCES = {
     "dataset.replaced": _("put a corrected file in the place of a table"),
     "dataset.returned": _("gave a refused file up for the one before it"),
     "dataset.deleted": _("deleted the table of a dataset"),
+    "vault.key_rotated": _("changed the key of the vault"),
     "database.table_added": _("added a table to a database"),
     "database.table_removed": _("took a table out of a database"),
     "database.keys_said": _("said how the tables of a database are connected"),

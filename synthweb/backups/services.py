@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from synthweb.backups import archive, database
 from synthweb.backups.errors import BackupError
+from synthweb.datasets import services as datasets
+from synthweb.datasets import tombstones
 from synthweb.runs import artefacts
 
 DATABASE = "database"
@@ -53,11 +55,11 @@ def make(file: Path, *, recipient: pyrage.x25519.Recipient) -> dict[str, int]:
 
 
 def _fill(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
-    keys = {name: path for name, path in _key_files() if path.is_file()}
+    keys = _keys()
     if not keys:
         raise BackupError("no key can be read: run this where all keys of the installation are")
-    for name, path in keys.items():
-        writer.add(name, path.read_bytes())
+    for name, content in keys.items():
+        writer.add(name, content)
     counts["keys"] = len(keys)
     # Files before the database and again after it: what the copy of the database names was there before or
     # came meanwhile. A file never changes, so one that was added is not looked at again.
@@ -67,6 +69,10 @@ def _fill(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
         database.dump(copy)
         writer.add_file(DATABASE, copy)
     _add_folders(writer, counts)
+    if _keys() != keys:
+        raise BackupError(
+            "a key was changed meanwhile, which some tables need: make the backup again"
+        )
     writer.finish(
         {
             "at": timezone.now().isoformat(),
@@ -92,6 +98,10 @@ def _add_folders(writer: archive.ArchiveWriter, counts: dict[str, int]) -> None:
                 counts[part] = counts.get(part, 0) + 1
 
 
+def _keys() -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in _key_files() if path.is_file()}
+
+
 def _key_files() -> Iterator[tuple[str, Path]]:
     for name, setting in KEYS.items():
         yield name, Path(getattr(settings, setting))
@@ -102,15 +112,25 @@ def _key_files() -> Iterator[tuple[str, Path]]:
         yield f"keys/retired/{path.name}", path
 
 
-def restore(file: Path, *, identity: pyrage.x25519.Identity) -> dict[str, Any]:
-    """Put everything of a backup in its place. Returns its manifest.
+def restore(
+    file: Path,
+    *,
+    identity: pyrage.x25519.Identity,
+    destroyed: Path | None = None,
+    signed_by: Path | None = None,
+) -> dict[str, Any]:
+    """Put everything of a backup in its place, but for what was destroyed. Returns its manifest, with `buried`, the number of tables
+    that it would have brought back.
+
+    destroyed: the signed list of destroyed keys that was kept outside the backup. signed_by: a public key that may have signed it
+    besides those of the backup.
 
     Nothing is overwritten, and nothing is put in place before all of the file is checked. The database comes last: an
     installation without it does not start, so that one that was restored by half is not mistaken for a whole one. After
     an interruption the same backup can be restored again.
 
     Errors: BackupError, with nothing changed, for another key, a damaged file, a database of another kind or that is not
-    empty, and for files or keys of another installation that are there already.
+    empty, for files or keys of another installation that are there already, and for a list that cannot be trusted.
     """
     # First: SQLite's file may lie in it.
     scratch = Path(settings.VAR_DIR)
@@ -127,12 +147,31 @@ def restore(file: Path, *, identity: pyrage.x25519.Identity) -> dict[str, Any]:
             raise BackupError(
                 f"the backup is of a database of {manifest['database']}: restore it to such a database"
             )
-        places = _places(staged)
+        buried = _tombstones(staged, destroyed, signed_by)
+        places = {
+            source: place
+            for source, place in _places(staged).items()
+            if not (place.is_relative_to(settings.VAULT_DIR) and place.name in buried.names)
+        }
         _require_no_others(places)
         for source, place in places.items():
             _put(source, place)
         database.restore(staged / DATABASE)
-    return manifest
+    # The database of then still names what was destroyed since, and a table that was encrypted anew since had another name.
+    return manifest | {"buried": datasets.bury(buried.stones)}
+
+
+def _tombstones(
+    staged: Path, destroyed: Path | None, signed_by: Path | None
+) -> tombstones.Tombstones:
+    if destroyed is None:
+        return tombstones.Tombstones(at="", stones=())
+    public = [staged / SIGNING_PUBLIC, *staged.glob("keys/retired/*.pub")]
+    trusted = [path.read_bytes() for path in [*public, signed_by] if path and path.is_file()]
+    try:
+        return tombstones.read(destroyed, trusted=trusted)
+    except tombstones.BadTombstones as problem:
+        raise BackupError(str(problem)) from None
 
 
 def _places(staged: Path) -> dict[Path, Path]:

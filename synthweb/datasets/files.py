@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,23 +46,44 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def read_key(path: Path) -> str:
-    """The key in a key file: its first line that is neither empty nor a comment."""
+def replace(path: Path, content: bytes) -> None:
+    """Give a file another content, of which nobody ever sees a part, readable by its owner alone."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(
+            os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"
+        ) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def read_keys(path: Path) -> list[str]:
+    """The keys in a key file: its lines that are neither empty nor a comment. At least one."""
     try:
         lines = Path(path).read_text(encoding="ascii").splitlines()
     except OSError:
         raise StorageError(f"the key file {path} cannot be read") from None
     # `age-keygen` writes comments above its keys.
-    for line in lines:
-        if line.strip() and not line.startswith("#"):
-            return line.strip()
-    raise StorageError(f"the key file {path} is empty")
+    keys = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not keys:
+        raise StorageError(f"the key file {path} is empty")
+    return keys
 
 
-def fits(stored: BinaryIO, identity: pyrage.x25519.Identity) -> bool:
-    """Whether a key opens an age file. Its first piece is decrypted, dropped, and nothing else is."""
+def read_key(path: Path) -> str:
+    """The first key in a key file."""
+    return read_keys(path)[0]
+
+
+def fits(stored: BinaryIO, *identities: pyrage.x25519.Identity) -> bool:
+    """Whether one of these keys opens an age file. Its first piece is decrypted, dropped, and nothing else is."""
     try:
-        pyrage.decrypt_io(stored, _FirstPiece(), [identity])
+        pyrage.decrypt_io(stored, _FirstPiece(), identities)
     except _EnoughError:
         return True
     except pyrage.DecryptError:

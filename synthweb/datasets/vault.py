@@ -3,6 +3,7 @@
 A table lies in VAULT_DIR as one age file (https://age-encryption.org/v1) whose name is the SHA-256 of its bytes. Age
 draws a fresh file key for every file, so the name is unpredictable, says nothing about the content, and binds the
 row in the database to these very bytes: a file that was swapped for another valid one is refused like a damaged one.
+It is encrypted to a key pair of its own, whose private half is wrapped by the key of the vault (`table_keys`).
 
     bytes in    `Writer`       datasets.services      constant memory; no plaintext touches the disk
     bytes out   `open_table`   runs.worker            a path, only after the whole file has been authenticated
@@ -17,7 +18,6 @@ import fcntl
 import hmac
 import os
 import queue
-import re
 import secrets
 import threading
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ from typing import BinaryIO
 import pyrage
 from django.conf import settings
 
-from synthweb.datasets import files, opened_tables
+from synthweb.datasets import files, opened_tables, table_keys
 from synthweb.lib import dumps
 from synthweb.lib.hashed_files import HashedFile
 
-NAME = re.compile(r"[0-9a-f]{64}")
+NAME = table_keys.NAME
 PART = ".part"  # what is still being received; swept when its writer is gone
 NO_ROOM = "there is no room to open the table: free memory, or space below TMPDIR"
 QUEUED_CHUNKS = 8  # how far a fast client may run ahead of the disk
@@ -63,9 +63,9 @@ class Writer:
     def __init__(self) -> None:
         dumps.forbid()
         folder = files.private_directory(Path(settings.VAULT_DIR))
-        recipient = pyrage.x25519.Recipient.from_str(
-            files.read_key(settings.VAULT_PUBLIC_KEY_FILE)
-        )
+        # Now rather than when everything has arrived: without the key of the vault nothing can be kept.
+        table_keys.recipient()
+        self._key = pyrage.x25519.Identity.generate()
         # In the same folder as its final name, so that `keep` is one atomic rename.
         self._part = folder / (secrets.token_hex(16) + PART)
         self._file = HashedFile(
@@ -76,14 +76,12 @@ class Writer:
         self._pipe = _Pipe()
         self._failure: Exception | None = None
         self._is_stored = False
-        self._thread = threading.Thread(
-            target=self._encrypt, args=(recipient,), name="vault-writer", daemon=True
-        )
+        self._thread = threading.Thread(target=self._encrypt, name="vault-writer", daemon=True)
         self._thread.start()
 
-    def _encrypt(self, recipient: pyrage.x25519.Recipient) -> None:
+    def _encrypt(self) -> None:
         try:
-            pyrage.encrypt_io(self._pipe, self._file, [recipient])
+            pyrage.encrypt_io(self._pipe, self._file, [self._key.to_public()])
             self._file.raw.flush()
             os.fsync(self._file.raw.fileno())
         except Exception as failure:  # noqa: BLE001 - handed to the pushing thread, which raises it
@@ -108,6 +106,8 @@ class Writer:
         if self._thread.is_alive() or self._failure is not None or self._file.raw.closed:
             raise VaultError("this table was not received to its end")
         name = self._file.digest.hexdigest()
+        # The key first: one without a table is swept, a table without its key would be lost.
+        table_keys.put(name, self._key)
         # Before it is closed, which gives up the lock: a sweep in between would remove it.
         self._part.rename(path_of(name))
         self._file.raw.close()
@@ -186,15 +186,17 @@ def open_table(name: str) -> Iterator[Path]:
     """
     dumps.forbid()
     source = path_of(name)
-    identity = pyrage.x25519.Identity.from_str(files.read_key(settings.VAULT_PRIVATE_KEY_FILE))
     try:
+        identities = table_keys.opening(name)
         stored = source.open("rb")
     except FileNotFoundError:
         raise VaultError("the table is not in the vault any more") from None
+    except table_keys.NoSuchKey as error:
+        raise TamperedError(str(error)) from None
     with stored, _room(source.stat().st_size) as plain:
         cipher, filled = HashedFile(stored), _Filled(plain)
         try:
-            pyrage.decrypt_io(cipher, filled, [identity])
+            pyrage.decrypt_io(cipher, filled, identities)
         except (OSError, pyrage.DecryptError) as error:
             # A lack of room ends decryption like damage does, and must not raise an alarm about
             # tampering.
@@ -216,8 +218,9 @@ def open_table(name: str) -> Iterator[Path]:
 def derived_secret(purpose: str) -> bytes:
     """32 bytes that follow from the worker's private key and a purpose, the same each time. Worker only: nobody else can know
     them."""
-    key = files.read_key(settings.VAULT_PRIVATE_KEY_FILE)
-    return hmac.digest(key.encode(), f"synthweb/{purpose}".encode(), "sha256")
+    return hmac.digest(
+        table_keys.master_text().encode(), f"synthweb/{purpose}".encode(), "sha256"
+    )
 
 
 def _room(size: int) -> BinaryIO:
@@ -250,7 +253,8 @@ class _Filled:
 
 
 def erase(name: str) -> None:
-    """Remove a stored table for good."""
+    """Remove a stored table for good: first its key, without which no copy of it opens."""
+    table_keys.destroy(name)
     path_of(name).unlink(missing_ok=True)
     if Path(settings.VAULT_DIR).is_dir():
         files.sync_directory(Path(settings.VAULT_DIR))

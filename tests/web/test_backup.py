@@ -17,6 +17,9 @@ from django.db import connection
 
 from synthweb.backups import archive, services
 from synthweb.backups.errors import BackupError
+from synthweb.datasets import services as datasets
+from synthweb.datasets import tombstones
+from synthweb.datasets.models import Dataset
 from synthweb.ledger import checkpoints as checkpoint_documents
 from synthweb.ledger.errors import OlderThanCheckpoint
 from synthweb.ledger.models import LedgerEntry
@@ -64,13 +67,13 @@ def backup(installation: Path, cast: Cast, identity: pyrage.x25519.Identity) -> 
     yield file
 
 
-def restored(backup: Path, address: str, *, key: Path, place: str = "after") -> Any:
-    """What the command says that restores to folders which are not there yet."""
+def restored(backup: Path, address: str, *more: str, key: Path, place: str = "after") -> Any:
+    """What the command says that restores to folders which are not there yet. more: further arguments."""
     names = ("DATABASE_URL", "SYNTHWEB_VAR", "DJANGO_SETTINGS_MODULE", "SYNTHWEB_SECRET_KEY")
     given = (address, str(backup.parent / place), "synthweb.settings", "x" * 60)
     # The folders of the tests must not be those of what is restored.
     own = {name: text for name, text in os.environ.items() if not name.startswith("SYNTHWEB_")}
-    command = [sys.executable, "manage.py", "restore", str(backup), "--key", str(key)]
+    command = [sys.executable, "manage.py", "restore", str(backup), "--key", str(key), *more]
     return subprocess.run(
         command,
         cwd=REPOSITORY,
@@ -102,6 +105,47 @@ def test_a_restored_installation_verifies_its_chains_and_opens_its_tables(
     again = restored(backup, empty_database, key=backup.parent / "KEY")
     assert again.returncode == 1
     assert "the database is not empty" in again.stderr
+
+
+@pytest.mark.slow
+def test_what_was_destroyed_after_a_backup_is_not_brought_back(
+    backup: Path, installation: Path, empty_database: str, cast: Cast, tmp_path: Path
+) -> None:
+    [gone] = Dataset.objects.all()
+    datasets.delete(actor=cast.steward, dataset=gone)
+    call_command("sign_heads", str(tmp_path))
+    given, key = ("--tombstones", str(tmp_path / tombstones.FILE)), backup.parent / "KEY"
+    # A key that was changed since is not in the backup, and has to be named.
+    keys.change_signing_key(installation / "keys")
+    call_command("sign_heads", str(tmp_path))
+    refused = restored(backup, empty_database, *given, key=key)
+    assert refused.returncode == 1
+    assert "which the backup does not hold" in refused.stderr
+    assert not _files(backup.parent / "after")
+    public = str(installation / "keys" / "signing.pub")
+    done = restored(backup, empty_database, *given, "--signed-by", public, key=key)
+    assert done.returncode == 0, done.stderr
+    assert "1 tables that were destroyed after it stay destroyed" in done.stdout
+    assert "LOST" not in done.stdout and "BROKEN" not in done.stdout
+    after = backup.parent / "after"
+    assert not [path for path in _files(after / "vault") if path.name == gone.vault_name]
+    # Previews of the deleted dataset were in the backup, too.
+    assert not _files(after / "previews")
+
+
+@pytest.mark.slow
+def test_a_key_that_changes_while_a_backup_is_made_stops_it(
+    installation: Path, identity: pyrage.x25519.Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump = services.database.dump
+
+    def changing(path: Path) -> None:
+        dump(path)
+        (installation / "keys" / "vault.pub").write_text("age1another\n")
+
+    monkeypatch.setattr(services.database, "dump", changing)
+    with pytest.raises(CommandError, match="a key was changed meanwhile"):
+        call_command("backup", str(installation.parent), to=str(identity.to_public()))
 
 
 @pytest.mark.slow

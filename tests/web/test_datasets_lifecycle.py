@@ -96,7 +96,7 @@ def replaced(
 
 
 def in_vault() -> set[str]:
-    return {path.name for path in Path(django_settings.VAULT_DIR).iterdir()}
+    return {path.name for path in Path(django_settings.VAULT_DIR).iterdir() if path.is_file()}
 
 
 def stored(dataset: Dataset) -> bytes:

@@ -50,7 +50,7 @@ def put(table: bytes = TABLE, *, piece: int = 10_000) -> str:
 
 
 def stored(settings: Settings) -> list[str]:
-    return sorted(path.name for path in Path(settings.VAULT_DIR).iterdir())
+    return sorted(path.name for path in Path(settings.VAULT_DIR).iterdir() if path.is_file())
 
 
 def opened(name: str) -> bytes:

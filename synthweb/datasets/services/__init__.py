@@ -19,6 +19,7 @@ from synthweb.datasets.services.describing import (
 from synthweb.datasets.services.intake import Intake, Received, intake_of
 from synthweb.datasets.services.lifecycle import (
     blocked,
+    bury,
     delete,
     go_back,
     rename,
@@ -34,6 +35,7 @@ from synthweb.datasets.services.storing import (
 )
 from synthweb.datasets.services.tables import take
 from synthweb.datasets.services.templates import apply_template, delete_template, save_template
+from synthweb.datasets.services.vault_key import rotate_vault_key
 
 __all__ = [
     "DraftChanges",
@@ -43,6 +45,7 @@ __all__ = [
     "Received",
     "apply_template",
     "blocked",
+    "bury",
     "check_columns",
     "confirm_domain",
     "constrain",
@@ -59,6 +62,7 @@ __all__ = [
     "mark_refused",
     "rename",
     "replace_file",
+    "rotate_vault_key",
     "save_draft",
     "save_template",
     "set_dialect",

@@ -6,6 +6,8 @@ transaction (`runs.services.request_ingest`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -14,10 +16,11 @@ from synth_engine.formats import BASKETS, WITH_SCHEMA, Dialect
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import preview_store, selectors, vault
-from synthweb.datasets.models import Dataset, DraftFacts
+from synthweb.datasets.models import Dataset, DraftFacts, TableVersion
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
+from synthweb.datasets.tombstones import Tombstone
 from synthweb.lib import names
 from synthweb.lib.errors import Conflict
 
@@ -136,8 +139,9 @@ def set_dialect(*, actor: User, dataset: Dataset, dialect: Dialect) -> Dataset:
 
 
 @transaction.atomic
-def delete(*, actor: User, dataset: Dataset) -> Dataset:
-    """Erase the table, everything made of it for its steward, and what was typed and never confirmed.
+def delete(*, actor: User | None, dataset: Dataset) -> Dataset:
+    """Erase the table with its key, everything made of it for its steward, and what was typed and never confirmed. actor: None where
+    nobody did it, but a date that had come.
 
     What others rely on stays: ledger, receipts, releases with their samples, confirmed descriptions, the audit log,
     and the mark by which the same table is recognised if it comes again. Budget is not given back: what was learned
@@ -148,8 +152,33 @@ def delete(*, actor: User, dataset: Dataset) -> Dataset:
     # Not `_check_free`: a reading or comparison that is under way finds the dataset deleted,
     # and stores nothing.
     _refuse_open_runs(locked)
+    _erase(locked, actor=actor)
+    return locked
+
+
+@transaction.atomic
+def bury(stones: Iterable[Tombstone]) -> int:
+    """Destroy once more what a restored backup has brought back: keys and tables that were destroyed after it was made, and whole
+    datasets that were deleted. Returns how many tables it had brought back."""
+    buried = 0
+    for stone in stones:
+        version = TableVersion.objects.filter(
+            dataset__code=stone.dataset, number=stone.version
+        ).first()
+        if version is None or version.dataset.is_deleted:
+            continue
+        buried += version.erased_at is None
+        if stone.is_deleted:
+            _erase(tables.locked(version.dataset), actor=None)
+        else:
+            tables.erase([version])
+    return buried
+
+
+def _erase(locked: Dataset, *, actor: User | None) -> None:
     # Only files of versions are erased, and a dataset from before there were versions has none.
     tables.in_force(locked)
+    destroyed = locked.tables.filter(erased_at=None).count()
     locked.status, locked.deleted_at, locked.deleted_by = Status.DELETED, timezone.now(), actor
     locked.draft, locked.refusal, locked.refusal_line = {}, None, None
     locked.save()
@@ -157,8 +186,7 @@ def delete(*, actor: User, dataset: Dataset) -> Dataset:
     for preview in locked.previews.all():
         preview_store.erase(preview)
     tables.erase(locked.tables.all())
-    _record(actor, "dataset.deleted", locked, name=locked.name)
-    return locked
+    _record(actor, "dataset.deleted", locked, name=locked.name, keys_destroyed=destroyed)
 
 
 def blocked(dataset: Dataset, *, deleting: bool = False) -> str:
@@ -219,7 +247,7 @@ def _refuse_deleted(dataset: Dataset) -> None:
         raise Conflict("this dataset was deleted", repair="upload the table again as a new one")
 
 
-def _record(actor: User, action: str, dataset: Dataset, **detail: str | int) -> None:
+def _record(actor: User | None, action: str, dataset: Dataset, **detail: str | int) -> None:
     audit.record(
         actor=actor,
         action=action,

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import pyrage
 from django.conf import settings
 from django.utils import timezone
 
-from synthweb.datasets import files, preview_store, vault
+from synthweb.datasets import files, preview_store, table_keys, vault
 from synthweb.datasets.models import Dataset, Preview
 
 
@@ -26,13 +24,10 @@ class StoredTable:
 
 def tables() -> Iterator[StoredTable]:
     """Every dataset that has a table, with what stands in the way of opening it. StorageError without a key."""
-    identity = pyrage.x25519.Identity.from_str(files.read_key(settings.VAULT_PRIVATE_KEY_FILE))
-    for dataset in (
-        Dataset.objects.exclude(vault_name="").select_related("organisation").order_by("pk")
-    ):
-        yield StoredTable(
-            dataset=dataset, problem=_problem(vault.path_of(dataset.vault_name), identity)
-        )
+    files.read_keys(settings.VAULT_PRIVATE_KEY_FILE)
+    stored = Dataset.objects.exclude(vault_name="").exclude(status=Dataset.Status.DELETED)
+    for dataset in stored.select_related("organisation").order_by("pk"):
+        yield StoredTable(dataset=dataset, problem=_problem(dataset.vault_name))
 
 
 def previews() -> tuple[int, list[Preview]]:
@@ -44,13 +39,13 @@ def previews() -> tuple[int, list[Preview]]:
     return len(stored), [preview for preview in stored if not preview_store.opens(preview)]
 
 
-def _problem(path: Path, identity: pyrage.x25519.Identity) -> str:
+def _problem(name: str) -> str:
     try:
-        with path.open("rb") as stored:
-            return (
-                ""
-                if files.fits(stored, identity)
-                else "it is damaged, or was encrypted to another key"
-            )
+        with vault.path_of(name).open("rb") as stored:
+            if files.fits(stored, *table_keys.opening(name)):
+                return ""
+            return "it is damaged, or was encrypted to another key"
+    except table_keys.NoSuchKey as problem:
+        return str(problem)
     except OSError:
         return "its file is not in the vault"

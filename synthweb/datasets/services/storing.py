@@ -14,7 +14,7 @@ from synth_engine.errors import TableError
 from synth_engine.formats import WITH_SCHEMA, Kind
 from synthweb.accounts.models import Organisation, User
 from synthweb.audit import services as audit
-from synthweb.datasets import files, preview_store, vault
+from synthweb.datasets import files, preview_store, table_keys, vault
 from synthweb.datasets.models import Dataset
 from synthweb.datasets.services import tables
 from synthweb.datasets.services.intake import Intake, intake_of
@@ -178,7 +178,8 @@ def _sweep_orphans() -> int:
     latest = timezone.now() - ORPHAN_AGE
     # Files are listed before rows are read: a row written in between can only spare one.
     stored = files.modification_times(Path(settings.VAULT_DIR))
-    candidates = {
+    # A key whose table is gone, or never came, is an orphan as well.
+    candidates = table_keys.modification_times() | {
         name: modified for name, modified in stored.items() if vault.NAME.fullmatch(name)
     }
     needed, erased = tables.needed_names(candidates), tables.erased_names(candidates)

@@ -1,7 +1,8 @@
 """`manage.py restore FILE --key KEYFILE`: put a backup into an installation that has nothing yet, and check the result.
 
 Afterwards every hash chain and every key is tried. With --against, signed checkpoints that were kept elsewhere are looked for:
-an account whose checkpoint is missing was spent from after the backup, and must not spend.
+an account whose checkpoint is missing was spent from after the backup, and must not spend. With --tombstones, keys of tables
+that were destroyed after the backup stay destroyed.
 """
 
 from __future__ import annotations
@@ -30,19 +31,45 @@ class Command(BaseCommand):
             "--key", type=Path, required=True, help="the file of the private key"
         )
         parser.add_argument("--against", type=Path, nargs="+", default=[], metavar="CHECKPOINT")
+        parser.add_argument(
+            "--tombstones",
+            type=Path,
+            metavar="FILE",
+            help="the signed list of destroyed keys, tombstones.signed beside the checkpoints",
+        )
+        parser.add_argument(
+            "--signed-by",
+            type=Path,
+            metavar="PUBLIC_KEY",
+            help="the signing key of the list, if it was changed after the backup",
+        )
 
     def handle(
-        self, *_args: Any, file: Path, key: Path, against: list[Path], **_options: Any
+        self, *_args: Any, file: Path, key: Path, against: list[Path], **options: Any
     ) -> None:
         try:
             identity = pyrage.x25519.Identity.from_str(files.read_key(key))
         except (files.StorageError, pyrage.IdentityError, UnicodeError):
             raise CommandError(f"{key} is no file of a private key", returncode=2) from None
         try:
-            manifest = services.restore(file, identity=identity)
+            manifest = services.restore(
+                file,
+                identity=identity,
+                destroyed=options["tombstones"],
+                signed_by=options["signed_by"],
+            )
         except (BackupError, OSError) as problem:
             raise CommandError(str(problem), returncode=1) from None
         self.stdout.write(f"Restored: the backup of {manifest['at']}.")
+        if options["tombstones"]:
+            self.stdout.write(
+                f"{manifest['buried']} tables that were destroyed after it stay destroyed."
+            )
+        else:
+            self.stdout.write(
+                "No list of destroyed keys was given: tables that were deleted after this backup are back. Delete them again, or "
+                "restore with --tombstones."
+            )
         verification = ["--against", *map(str, against)] if against else []
         call_command("verify_ledger", *verification, stdout=self.stdout)
         call_command("check_keys", stdout=self.stdout)

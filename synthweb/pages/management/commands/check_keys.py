@@ -92,7 +92,9 @@ class Command(BaseCommand):
             # Without the key no file can be tried, so each table counts as lost.
             checked = [
                 (dataset, reason)
-                for dataset in Dataset.objects.exclude(vault_name="").order_by("pk")
+                for dataset in Dataset.objects.exclude(vault_name="")
+                .exclude(status=Dataset.Status.DELETED)
+                .order_by("pk")
             ]
         for dataset, problem in checked:
             self._say(
@@ -150,7 +152,8 @@ def _text(path: Path) -> str:
 
 def _fit(public: Path, private: Path) -> bool:
     try:
-        identity = pyrage.x25519.Identity.from_str(files.read_key(private))
-        return str(identity.to_public()) == files.read_key(public)
+        # While the key of the vault is changed there are two.
+        identities = map(pyrage.x25519.Identity.from_str, files.read_keys(private))
+        return files.read_key(public) in [str(one.to_public()) for one in identities]
     except (files.StorageError, pyrage.IdentityError):
         return False
