@@ -144,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     _database_commands(words)
     _link_commands(words)
     _city_commands(words)
+    _mix_commands(words)
     return parser
 
 
@@ -314,6 +315,71 @@ def _link_agreement_arguments(sub: argparse.ArgumentParser) -> None:
         help="hash functions that decide a bucket together; absent: 12, or 4 where typos are declared",
     )
     sub.add_argument("--out", metavar="LINK.json", type=Path, required=True)
+
+
+def _mix_commands(commands_of_tables: Any) -> None:
+    """The commands that mix real and synthetic records, or weight synthetic ones, as commands of one word among those of tables."""
+    about = "counts that are filled to a policy, which are NOT private; synthetic rows that meet public totals"
+    parser = commands_of_tables.add_parser(
+        "mix", help=about, description=about, allow_abbrev=False
+    )
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = functools.partial(_command, words)
+    filling = command(
+        "fill",
+        commands.fill_counts,
+        about="count real records by groups and add synthetic ones until each group meets a policy; NOT differentially private",
+    )
+    filling.add_argument("data", metavar="DATA", type=Path)
+    filling.add_argument(
+        "--outside-the-guarantee",
+        action="store_true",
+        help="say that no guarantee of this table holds afterwards; without it nothing is read",
+    )
+    filling.add_argument("--out", metavar="COUNTS.json", type=Path, required=True)
+    filling.add_argument("--table", metavar="COUNTS.csv", type=Path)
+    planning = command(
+        "alternative",
+        commands.private_alternative,
+        about="say what a private table of the same groups would be like; reads no row",
+    )
+    for sub in (filling, planning):
+        _fill_arguments(sub)
+    _form_arguments(filling)
+    repairing = command(
+        "repair",
+        commands.repair_table,
+        about="weight or repeat rows of a synthetic table until public totals are met; costs nothing",
+    )
+    repairing.add_argument("table", metavar="SYNTHETIC.csv", type=Path)
+    repairing.add_argument(
+        "--totals", metavar="TOTALS.csv", type=Path, nargs="+", required=True
+    )
+    repairing.add_argument(
+        "--repeat",
+        action="store_true",
+        help="repeat rows and leave rows out instead of a column of weights; with one table of totals",
+    )
+    repairing.add_argument("--out", metavar="OUT.csv", type=Path, required=True)
+    _overwrites(filling, repairing)
+
+
+def _fill_arguments(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
+    sub.add_argument("--by", metavar="COLUMN", nargs="+", required=True)
+    sub.add_argument("--day", metavar="COLUMN", help="of dates, for --least-days")
+    sub.add_argument("--least-records", metavar="N", default="100", help="absent: 100")
+    sub.add_argument(
+        "--largest-share",
+        metavar="SHARE",
+        default="0.1",
+        help="of a group's records, that one contributor may have; absent: 0.1",
+    )
+    sub.add_argument("--least-days", metavar="N", default="1", help="absent: 1")
+    sub.add_argument(
+        "--epsilon", metavar="E", default="1", help="of the private alternative; absent: 1"
+    )
 
 
 def _city_commands(commands_of_tables: Any) -> None:

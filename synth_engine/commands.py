@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from synth_engine.linking.agreement import Agreement
     from synth_engine.measurement import Answers
     from synth_engine.mechanisms import Plan
+    from synth_engine.mixing.policy import FillPlan
     from synth_engine.models.model import Model
     from synth_engine.pipeline import Release
     from synth_engine.privacy.receipt import Receipt
@@ -857,6 +858,97 @@ def _read_link(path: Path) -> Agreement:
     from synth_engine.linking.agreement import Agreement
 
     return Agreement.from_json(_read_json(path, name="link"))
+
+
+def fill_counts(options: argparse.Namespace) -> None:
+    """Writes counts that are filled to a policy: not private, and nothing of the table is afterwards."""
+    from synth_engine import outputs, pipeline
+    from synth_engine.mixing.policy import NOT_PRIVATE
+
+    outputs.require(
+        {"--out": options.out, "--table": options.table},
+        inputs=(options.data, options.domain, options.form),
+        overwrite=options.overwrite,
+    )
+    plan, form = _fill_plan(options), _form(options)
+    if not options.outside_the_guarantee:
+        raise SpecError(
+            "exact counts void every guarantee of this table",
+            repair="give --outside-the-guarantee to say so, or use the private alternative (mix alternative)",
+        )
+    pipeline.require_filling(options.data, plan=plan, dialect=form)
+    _say_alternative(options)
+    made = pipeline.fill(options.data, plan=plan, dialect=form, progress=_progress())
+    _write_json(options.out, made.to_json(), overwrite=options.overwrite)
+    if options.table is not None:
+        _write_text(options.table, made.to_csv(), overwrite=options.overwrite)
+    sys.stderr.write(f"note: {NOT_PRIVATE}\n")
+
+
+def private_alternative(options: argparse.Namespace) -> None:
+    """Prints what a private table of the same groups would be like. Reads no row."""
+    _say_alternative(options)
+
+
+def _fill_plan(options: argparse.Namespace) -> FillPlan:
+    from synth_engine import domain as domains
+    from synth_engine.mixing.policy import FillPlan, FillPolicy
+    from synth_engine.privacy.loss import parse_decimal
+
+    return FillPlan(
+        domain=domains.read(options.domain),
+        by=tuple(options.by),
+        day=options.day,
+        policy=FillPolicy(
+            least_records=_whole(options.least_records, name="least-records"),
+            largest_share=parse_decimal(options.largest_share, name="largest-share"),
+            least_days=_whole(options.least_days, name="least-days"),
+        ),
+    )
+
+
+def _say_alternative(options: argparse.Namespace) -> None:
+    from synth_engine.mixing.alternative import alternative
+    from synth_engine.privacy.loss import parse_decimal
+
+    plan = _fill_plan(options)
+    private = alternative(plan, epsilon=parse_decimal(options.epsilon, name="epsilon"))
+    sys.stdout.write(f"{plan.groups:,} groups. {private.sentence}\n")
+
+
+def repair_table(options: argparse.Namespace) -> None:
+    """Writes a synthetic table whose rows are weighted or repeated so that public totals are met: post-processing, which costs nothing."""
+    import pandas as pd
+
+    from synth_engine import outputs
+    from synth_engine.mixing import raking
+
+    _require(options, options.table, *options.totals)
+    totals = [raking.read_totals(path) for path in options.totals]
+    if options.repeat and len(totals) > 1:
+        raise SpecError(
+            "rows are repeated for one table of totals",
+            repair="leave --repeat out for a column of weights, or give one table of both columns",
+        )
+    try:
+        table = pd.read_csv(options.table, dtype=str, keep_default_na=False, encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError):
+        raise InputError(
+            "the synthetic table cannot be read as CSV", repair="check its path and encoding"
+        ) from None
+    if raking.WEIGHT in table:
+        raise InputError(
+            "the table has a column of weights already",
+            repair="leave it out",
+            column=raking.WEIGHT,
+        )
+    if options.repeat:
+        made = raking.repaired(table, totals[0])
+    else:
+        made = table.assign(**{raking.WEIGHT: raking.weights(table, totals)})
+    outputs.replace(
+        options.out, lambda path: made.to_csv(path, index=False), overwrite=options.overwrite
+    )
 
 
 def check_city(options: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from synth_engine import codec, mechanisms, readers, verifier, watching
 from synth_engine.codec import contingency
-from synth_engine.confidential import counts, noise
+from synth_engine.confidential import counts, filling, noise
 from synth_engine.confidential import database as database_reading
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import linking as linked_records
@@ -60,6 +60,7 @@ from synth_engine.formats import Dialect, Kind
 from synth_engine.hierarchy import StringHierarchy
 from synth_engine.linking.sketch import Sketch, SketchPlan
 from synth_engine.measurement import Answers, CallLog, NoCallLog
+from synth_engine.mixing.policy import FilledCounts, FillPlan
 from synth_engine.models import group_sizes
 from synth_engine.models.model import Model
 from synth_engine.models.trees import factory
@@ -519,6 +520,34 @@ def sketch(
         raise PrivacyError("the calls made are not the calls planned")
     progress("measure", 1.0)
     return plan.read(answers)
+
+
+@_sealed
+def require_filling(
+    path: Path | str,
+    *,
+    plan: FillPlan,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+) -> None:
+    """Raises TableError for a table without a column that filled counts need. It reads the header and no row."""
+    filling.require_columns(path, plan=plan, kind=kind, dialect=dialect)
+
+
+@_sealed
+def fill(
+    path: Path | str,
+    *,
+    plan: FillPlan,
+    kind: Kind | None = None,
+    dialect: Dialect | None = None,
+    progress: Progress = _nobody_watches,
+) -> FilledCounts:
+    """Counts of real records by groups, filled to a policy: *not differentially private*, so that no guarantee of the table holds
+    afterwards. The caller has recorded that before. Raises TableError."""
+    return filling.fill(
+        path, plan=plan, kind=kind, dialect=dialect, progress=_guarded(progress)
+    )
 
 
 @_sealed

@@ -578,9 +578,14 @@ def retained_of_units(
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """The units of the records that are retained, and their indices: of each unit as many as it may have. ids: the identifier of
     each record, without the blanks around it, from `open_with_keys`."""
-    belongs = _units([codec.normal(ids, unit.spelling)])
+    belongs = units_of(ids, unit=unit)
     retained = _truncate(belongs, most=unit.max_records, random_bytes=random_bytes)
     return belongs[retained], retained
+
+
+def units_of(ids: pa.Array, *, unit: PrivacyUnit) -> NDArray[np.int32]:
+    """A number for each record, the same for those of one unit; none is left out. ids: as `retained_of_units`."""
+    return _units([codec.normal(ids, unit.spelling)])
 
 
 def _units(ids: list[pa.Array]) -> NDArray[np.int32]:

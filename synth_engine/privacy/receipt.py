@@ -35,6 +35,7 @@ chain of marks and no signature beside their core; the verifier reads all of the
 MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
 """Schemas of what is signed: a mark, a whole receipt, and where a chain of marks ends."""
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
+OUTSIDE = "outside-the-guarantee"
 """Kinds of marks."""
 _OUTSIDE_CORE = ("digest", "marks", "seal")
 Sign: TypeAlias = "Callable[[Mapping[str, object], str], SignedDocument | None]"
@@ -126,6 +127,7 @@ class Receipt(TypedDict):
     sample: JsonObject | None
     chosen_after_looking: bool
     suggestions_shown: NotRequired[bool]
+    outside_guarantee: NotRequired[bool]
     versions: Mapping[str, str]
     marks: NotRequired[list[Mark]]
     seal: NotRequired[SignedDocument | None]
@@ -343,6 +345,11 @@ def mark_suggestions_shown(document: Receipt) -> Receipt:
     return seal({**document, "suggestions_shown": True})
 
 
+def mark_outside(document: Receipt) -> Receipt:
+    """The receipt says that exact counts of the same table were published before, outside the guarantee (docs/mixing.md)."""
+    return seal({**document, "outside_guarantee": True})
+
+
 def mark(
     document: Receipt,
     *,
@@ -407,6 +414,12 @@ def is_after_looking(document: Receipt) -> bool:
     return bool(
         document["chosen_after_looking"] or marked or sample.get("chosen_after_looking")
     )
+
+
+def is_outside(document: Receipt) -> bool:
+    """Whether a receipt says, in its core or beside it, that exact counts of the same table were published."""
+    marked = any(mark["kind"] == OUTSIDE for mark in document.get("marks", ()))
+    return bool(document.get("outside_guarantee") or marked)
 
 
 def _as_signed(obj: Any) -> bytes:

@@ -19,7 +19,7 @@ from synth_engine.verifier.calls import SHA256, amount, refuse
 from synth_engine.verifier.gaussian import epsilon_of_mu
 from synth_engine.verifier.limits import MAX_AMOUNT, MAX_NAME_LENGTH, check_limits
 from synth_engine.verifier.receipt import Verified, verify
-from synth_engine.verifier.statement import amounts_sentence
+from synth_engine.verifier.statement import OUTSIDE_CAVEAT, amounts_sentence
 
 DATABASE_SCHEMA = "synthweb/database-receipt/1"
 _DATABASE_FIELDS = {
@@ -94,6 +94,7 @@ def verify_database(
     if claim["sentence"] != sentence:
         refuse("the sentence says something else than the numbers")
     calls = sum(len(view["calls"]) for view in receipt["views"])
+    caveats = [OUTSIDE_CAVEAT] if "outside_guarantee" in receipt["post_processing"] else []
     return Verified(
         epsilon=Fraction(math.ceil(epsilon * _EPSILON_GRID), _EPSILON_GRID),
         delta=amount(claim, "delta"),
@@ -106,7 +107,9 @@ def verify_database(
             "Each view has a receipt of its own, and their caps add up under the cap of the database.",
             "Rows that refer to no row of their parent belong to no unit and are left out; keys are presupposed to be unique.",
             verified[0].sentences[4],
+            *caveats,
         ],
+        caveats=caveats,
         core=receipt["digest"],
     )
 

@@ -25,6 +25,7 @@ from synth_engine.verifier.signature import (
 
 MARK, SEAL, HEAD = "synthweb/mark/1", "synthweb/receipt-seal/1", "synthweb/marks-head/1"
 LOOKED, DESCRIBED = "chosen-after-looking", "edited-description"
+OUTSIDE = "outside-the-guarantee"
 _MARK_FIELDS = {"core", "sequence", "previous", "kind", "at", "text"}
 _SIGNATURE_FIELDS = {"key", "public_key", "signature"}
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z")
@@ -34,10 +35,11 @@ _MAX_MARKS, _MAX_MARK_LENGTH = 500, 1_000
 @dataclass(kw_only=True)
 class MarksReport:
     """The findings about marks and signature. looked: whether a mark states that a choice was made after somebody looked
-    at real data. signed_by: the name of the key that signed all of it, or empty."""
+    at real data; outside: whether one states that exact counts of the table were published. signed_by: the name of the key that signed all of it, or empty."""
 
     sentences: list[str] = field(default_factory=list)
     looked: bool = False
+    outside: bool = False
     signed_by: str = ""
 
 
@@ -116,6 +118,7 @@ def _check_chain(
             _check_mark_signature(mark["signed"], statement, number, key=key)
         hashes.append(mark["hash"])
         summary.looked = summary.looked or mark["kind"] == LOOKED
+        summary.outside = summary.outside or mark["kind"] == OUTSIDE
         summary.sentences.append(f"Mark {number}, {mark['at']}: {mark['text']}")
     return hashes
 
@@ -129,7 +132,7 @@ def _check_mark(mark: Mapping[str, object], number: int, *, previous: str, core:
         refuse(
             f"mark {number} does not continue from the one before it: marks are missing or were changed"
         )
-    if mark["kind"] not in (LOOKED, DESCRIBED):
+    if mark["kind"] not in (LOOKED, DESCRIBED, OUTSIDE):
         refuse(f"mark {number} is of an unknown kind")
     if not isinstance(mark["at"], str) or not _MOMENT.fullmatch(mark["at"]):
         refuse(f"mark {number} has no moment")

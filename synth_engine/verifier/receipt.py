@@ -60,7 +60,7 @@ _FIELDS = {
     "answers_sha256": str, "post_processing": dict, "sample": (dict, type(None)), "chosen_after_looking": bool,
     "versions": dict, "digest": str,
 }  # fmt: skip
-_OPTIONAL = {"suggestions_shown": bool, "premise": str}
+_OPTIONAL = {"suggestions_shown": bool, "outside_guarantee": bool, "premise": str}
 """Fields that a receipt has where somebody recorded them, and that receipts written elsewhere or earlier lack."""
 _OUTSIDE_CORE = {"marks": list, "seal": (dict, type(None))}
 _PARTS = {
@@ -154,7 +154,7 @@ def verify(
     epsilon = _epsilon(receipt, certificate, total=total, costs=costs)
     _check_claim(claim, receipt["target"], epsilon=epsilon, delta=delta, rho=total.rho)
     check_rest(receipt)
-    caveats = caveats_of(receipt, looked=marks.looked)
+    caveats = caveats_of(receipt, looked=marks.looked, outside=marks.outside)
     return Verified(
         epsilon=_round_up(epsilon, _GRID),
         delta=delta,

@@ -203,10 +203,16 @@ def sentences(receipt: Mapping[str, Any], epsilon: Fraction, certificate: str) -
     return lines
 
 
-def caveats_of(receipt: Mapping[str, Any], *, looked: bool) -> list[str]:
+OUTSIDE_CAVEAT = (
+    "Exact counts of the same table were published outside the guarantee, filled to a policy. This receipt proves what its calls cost; "
+    "together with those counts NO differential privacy holds for the records of the table."
+)
+
+
+def caveats_of(receipt: Mapping[str, Any], *, looked: bool, outside: bool = False) -> list[str]:
     """Sentences about what the guarantee does not cover. looked: whether a mark states that a choice was made after
-    somebody looked at real data."""
-    caveats = []
+    somebody looked at real data; outside: whether one states that exact counts of the table were published."""
+    caveats = [OUTSIDE_CAVEAT] if outside or receipt.get("outside_guarantee") else []
     sample = receipt["sample"] or {}
     if looked or receipt["chosen_after_looking"] or sample.get("chosen_after_looking"):
         caveats.append(

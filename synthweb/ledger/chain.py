@@ -46,9 +46,8 @@ def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, object]:
     return {
         "account": account_code,
         "kind": str(entry.kind),
-        "epsilon": entry.epsilon,
-        "delta": entry.delta,
-        "rho": entry.rho,
+        # Exact counts have no loss that a number could state.
+        **({} if entry.kind == Kind.OUTSIDE else _amounts(entry)),
         "dataset": entry.dataset_code,
         "run": entry.run_code,
         "actor": entry.actor,
@@ -58,6 +57,10 @@ def fields(entry: LedgerEntry, *, account_code: str) -> dict[str, object]:
         **({} if entry.lapses_on is None else {"lapses_on": entry.lapses_on.isoformat()}),
         "at": entry.at,
     }
+
+
+def _amounts(entry: LedgerEntry) -> dict[str, object]:
+    return {currency: getattr(entry, currency) for currency in CURRENCIES}
 
 
 def seal(entry: LedgerEntry, *, account_code: str) -> str:
@@ -132,6 +135,9 @@ class _Replay:
             self._hold(entry.run_code, amount, where)
         elif entry.kind == Kind.LAPSE:
             self._lapse(entry, amount, where)
+        elif entry.kind == Kind.OUTSIDE:
+            if amount != Amount():
+                self.problems.append(f"{where}: exact counts have an amount")
         else:
             self._resolve(entry, amount, where)
         # After every entry: a later grant would hide that an account was overspent.

@@ -147,11 +147,13 @@ def _csv(
 
 def _entry_cells(covered: dict[str, Any]) -> dict[str, Any]:
     """Amounts as the decimal numbers they stand for."""
-    return (
-        {"lapses_on": ""}
-        | covered
-        | {currency: decimal_text(currency, covered[currency]) for currency in CURRENCIES}
-    )
+    # Entries of exact counts have no amount.
+    amounts = {
+        currency: decimal_text(currency, covered[currency])
+        for currency in CURRENCIES
+        if currency in covered
+    }
+    return {"lapses_on": "", **dict.fromkeys(CURRENCIES, "")} | covered | amounts
 
 
 def _deed_cells(covered: dict[str, Any]) -> dict[str, Any]:

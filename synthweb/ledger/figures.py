@@ -86,7 +86,7 @@ def _table(entries: list[BalanceStep], currency: str) -> CardTable:
         (
             f"{step.entry.at:%Y-%m-%d %H:%M}",
             str(step.entry.sequence),
-            f"{MEANING[step.entry.kind]} {short_text(currency, getattr(step.entry, currency))}",
+            _what(step.entry, currency),
             *(short_text(currency, value) for value in (step.granted, step.held, step.charged)),
             short_text(currency, step.granted - step.held - step.charged),
         )
@@ -99,6 +99,13 @@ def _table(entries: list[BalanceStep], currency: str) -> CardTable:
         rows=rows,
         more=len(entries) - len(newest),
     )
+
+
+def _what(entry: LedgerEntry, currency: str) -> str:
+    meaning = MEANING[entry.kind]
+    if entry.kind == LedgerEntry.Kind.OUTSIDE:
+        return meaning
+    return f"{meaning} {short_text(currency, getattr(entry, currency))}"
 
 
 def _figure(shown: list[BalanceStep], currency: str) -> Figure:

@@ -22,6 +22,7 @@ MEANING = {
     "CHARGE": "charged",
     "RELEASE": "given back",
     "LAPSE": "lapsed",
+    "OUTSIDE": "outside the guarantee",
 }
 
 

@@ -8,6 +8,7 @@ composition rule, for good. LedgerEntries are append-only, numbered and hash-cha
     HOLD     a run is submitted                     held    += amount
     CHARGE   a run is about to draw noise           held    -= amount, charged += amount    point of no return
     RELEASE  a run ended before any noise           held    -= amount
+    OUTSIDE  exact counts are about to be taken     nothing: it has no amount, and no guarantee holds afterwards
 
 The sums on the account are kept in the same transaction under a row lock, and CHECK (held + charged <= cap) is the
 last line of defence. Amounts are integers: epsilon and rho in 1e-9, delta in 1e-18, rounded up when spent.
@@ -315,6 +316,7 @@ class LedgerEntry(AppendOnly):
         CHARGE = "CHARGE"
         RELEASE = "RELEASE"
         LAPSE = "LAPSE"
+        OUTSIDE = "OUTSIDE"
 
     account = models.ForeignKey(BudgetAccount, on_delete=models.PROTECT, related_name="entries")
     sequence = models.PositiveIntegerField()
@@ -370,6 +372,11 @@ class LedgerEntry(AppendOnly):
             ),
             models.CheckConstraint(
                 condition=~Q(kind="LAPSE") | ~Q(evidence=""), name="lapse_names_its_grant"
+            ),
+            models.CheckConstraint(
+                # No number could be mistaken for a loss: the one of exact counts is not finite.
+                condition=~Q(kind="OUTSIDE") | Q(epsilon=0, delta=0, rho=0),
+                name="outside_has_no_amount",
             ),
         ]
 

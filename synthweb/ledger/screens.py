@@ -158,7 +158,9 @@ def entry_line(entry: LedgerEntry, *, account: BudgetAccount) -> EntryLine:
     return EntryLine(
         entry=entry,
         meaning=filters.MEANING[entry.kind],
-        amounts=amounts(selectors.amount_of(entry), rule=account.rule),
+        amounts=[]
+        if entry.kind == LedgerEntry.Kind.OUTSIDE
+        else amounts(selectors.amount_of(entry), rule=account.rule),
         intact=chain.seal(entry, account_code=account.code) == entry.hash,
     )
 

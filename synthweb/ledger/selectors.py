@@ -84,6 +84,12 @@ def amount_of(
     return Amount(**{currency: getattr(row, currency) for currency in CURRENCIES})
 
 
+def outside_of(account: BudgetAccount) -> QuerySet[LedgerEntry]:
+    """The entries of exact counts of the same people, published outside the guarantee, the oldest first."""
+    entries = LedgerEntry.objects.filter(account=account, kind=LedgerEntry.Kind.OUTSIDE)
+    return entries.order_by("sequence")
+
+
 def account_of(dataset: Dataset) -> BudgetAccount | None:
     """The account that a dataset spends from, if it has one."""
     coverage = (

@@ -345,6 +345,30 @@ def release(*, run_code: str, reason: str, actor: User | str = "worker") -> Ledg
 
 
 @transaction.atomic
+def record_outside(
+    *, account: BudgetAccount, code: str, dataset_code: str, reason: str, evidence: str
+) -> LedgerEntry:
+    """Record that exact counts are about to be taken, outside the guarantee: committed before a row is read. It has no amount, and nothing
+    takes it back. code: of the counts; evidence: the hash of the audit log's entry about the custodian's approval. A repeated call gives
+    the first entry."""
+    locked = movements.lock(account.pk)
+    before = LedgerEntry.objects.filter(run_code=code, kind=Kind.OUTSIDE).first()
+    if before is not None:
+        return before
+    stored_checkpoints.require(locked)
+    return movements.append(
+        locked,
+        Kind.OUTSIDE,
+        Amount(),
+        actor="worker",
+        reason=reason,
+        dataset_code=dataset_code,
+        run_code=code,
+        evidence=evidence,
+    )
+
+
+@transaction.atomic
 def settle(account: BudgetAccount) -> list[LedgerEntry]:
     """Write the LAPSE of every grant of an account that has expired and is not fully spent."""
     return _settle(movements.lock(account.pk))

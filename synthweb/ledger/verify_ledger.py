@@ -44,6 +44,7 @@ ENTRY_FIELDS = {
 }
 Point = tuple[int, int, int, int]  # X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
 Facts = dict[str, Any]
+OUTSIDE = "OUTSIDE"
 NEVER = "9999-12-31"  # sorts after every day on which a grant expires
 NO_TABLE = "this is neither an export of entries nor of the audit log"
 
@@ -103,7 +104,9 @@ def _from_row(row: dict[str, str]) -> Facts:
     if "detail" in facts:
         facts["detail"] = json.loads(facts["detail"])
     for name, steps in STEPS.items():
-        if name in facts:
+        if facts.get(name) == "":
+            del facts[name]  # exact counts have no amount
+        elif name in facts:
             amount = Decimal(facts[name]) * steps
             if amount != int(amount):
                 raise ValueError(name)
@@ -148,8 +151,13 @@ def replay(entries: list[Facts]) -> Facts:
         expected = ENTRY_FIELDS | {"previous_hash"}
         if facts["kind"] == "GRANT":
             expected |= set(facts) & {"lapses_on"}
+        if facts["kind"] == OUTSIDE:
+            # No amount: the loss of exact counts is not finite, and nothing is moved.
+            expected -= set(STEPS)
         if set(facts) != expected:
             raise Wrong(f"{where}: has other fields than an entry has")
+        if facts["kind"] == OUTSIDE:
+            continue
         if min(facts[name] for name in STEPS) < 0:
             raise Wrong(f"{where}: an amount below zero")
         _play(facts, sums, holds, where)
@@ -256,7 +264,7 @@ def check_export(export: Facts, head: Facts | None) -> list[str]:
         counted = f"Intact: {len(entries)} entries, all of the chain."
     else:
         counted = f"Intact: {len(entries)} entries from the first on; a CSV does not say whether more follow, a head does."
-    return [counted, *_balance(sums, identity), *lines]
+    return [counted, *_balance(sums, identity), *_outside(entries), *lines]
 
 
 def _check_frame(export: Facts, identity: Facts | None, first: str | None) -> None:
@@ -302,6 +310,17 @@ def _balance(sums: Facts, identity: Facts | None) -> Iterator[str]:
             parts = {part: Decimal(values[name]) / STEPS[name] for part, values in sums.items()}
             free = parts["cap"] - parts["held"] - parts["charged"]
             yield f"  {name}: granted {_n(parts['cap'])}, held {_n(parts['held'])}, charged {_n(parts['charged'])}, free {_n(free)}"
+
+
+def _outside(entries: list[Facts]) -> Iterator[str]:
+    """What was published without a guarantee, after which none holds for the same people."""
+    for entry in entries:
+        facts = entry["covered"]
+        if facts["kind"] == OUTSIDE:
+            yield (
+                f"  OUTSIDE THE GUARANTEE: entry {facts['sequence']}, at {facts['at']}, exact counts {facts['run']} of dataset"
+                f" {facts['dataset']}. The sums above do not cover them, and no guarantee holds together with them."
+            )
 
 
 def _n(value: Decimal) -> str:

@@ -36,6 +36,7 @@ from synth_engine.verifier import Verified
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
+from synthweb.ledger import selectors as budget
 from synthweb.releases import services
 from synthweb.releases.models import Release
 from synthweb.releases.services import Origin
@@ -64,6 +65,8 @@ def publish(
         stated["chosen_after_looking"] = "true"
     if datasets.database_rests_on_suggestions(origin.dataset):
         stated["suggestions_shown"] = "true"
+    if budget.outside_of(origin.account).exists():
+        stated["outside_guarantee"] = "true"
     receipt = database_receipts.build(plan, answers, post_processing=stated)
     release = Release.objects.create(
         dataset=origin.dataset,

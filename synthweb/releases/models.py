@@ -74,6 +74,7 @@ class ReleaseMark(AppendOnly):
     class Kind(models.TextChoices):
         LOOKED = "chosen-after-looking", _("Chosen after looking at real data")
         DESCRIBED = "edited-description", _("An edited description is kept")
+        OUTSIDE = "outside-the-guarantee", _("Exact counts were published")
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="marks")
     sequence = models.PositiveIntegerField()

@@ -294,6 +294,13 @@ def _limits(
                 "A choice was made after a look at real data. The guarantee does not cover that look."
             )
         )
+    if receipts.is_outside(document):
+        limits.insert(
+            0,
+            _(
+                "Exact counts of the same table were published outside the guarantee. Together with them no differential privacy holds."
+            ),
+        )
     if document.get("suggestions_shown"):
         limits.append(
             _(

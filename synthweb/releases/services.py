@@ -20,12 +20,14 @@ from synth_engine.models import description
 from synth_engine.plans.release_check import CheckPlan
 from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.loss import atto, nano
+from synth_engine.relational.plan import MECHANISM as DATABASE
 from synth_engine.row_selection import RowSelection
 from synthweb.accounts.models import User
 from synthweb.audit import services as audit
 from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.datasets.services import terms
+from synthweb.ledger import selectors as budget
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import hashing, names
 from synthweb.lib.errors import Conflict, Refused
@@ -154,7 +156,9 @@ def receipt_of(origin: Origin, plan: Plan, answers: Answers) -> receipts.Receipt
     basis = datasets.basis_of(origin.domain_version)
     if basis is not None and basis.suggestions_shown:
         # In the core, not in a mark: they were seen before the run was asked for.
-        return receipts.mark_suggestions_shown(receipt)
+        receipt = receipts.mark_suggestions_shown(receipt)
+    if budget.outside_of(origin.account).exists():
+        receipt = receipts.mark_outside(receipt)
     return receipt
 
 
@@ -254,6 +258,19 @@ def mark_if_looked(release: Release) -> None:
             release,
             kind=ReleaseMark.Kind.LOOKED,
             text="The release was shared after somebody had opened a comparison with real data.",
+        )
+
+
+def mark_outside(account: BudgetAccount) -> None:
+    """Mark every release of the same people: exact counts are about to be taken, in the caller's transaction. Releases of databases, which
+    have no marks, say so from their next one on."""
+    released = Release.objects.filter(account=account).exclude(mechanism=DATABASE)
+    rows = released.select_for_update(of=("self",)).select_related("dataset__organisation")
+    for release in rows.order_by("pk"):
+        _mark(
+            release,
+            kind=ReleaseMark.Kind.OUTSIDE,
+            text="Exact counts of the same table, filled to a policy, were published outside the guarantee after this release was made.",
         )
 
 

@@ -91,6 +91,7 @@ SECURE_RANDOMNESS = {
     "synth_engine/confidential/cluster.py",
     "synth_engine/confidential/database.py",
     "synth_engine/confidential/discovery.py",
+    "synth_engine/confidential/filling.py",
     "synth_engine/confidential/growth.py",
     "synth_engine/confidential/linking.py",
     "synth_engine/confidential/noise.py",

@@ -185,3 +185,11 @@ def test_a_forged_receipt_is_refused(
 def test_a_receipt_that_was_changed_is_refused(receipt: Document) -> None:
     with pytest.raises(VerificationError, match="digest"):
         verifier.verify_database({**receipt, "sample": {}})
+
+
+def test_exact_counts_that_were_published_are_a_caveat(receipt: Document) -> None:
+    assert not verifier.verify_database(receipt).caveats
+    said = sealed(receipt | {"post_processing": {"outside_guarantee": "true"}})
+    (caveat,) = verifier.verify_database(said).caveats
+    assert "NO differential privacy holds" in caveat
+    assert caveat in verifier.report(verifier.verify_database(said))

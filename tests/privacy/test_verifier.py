@@ -297,6 +297,7 @@ PURE: list[tuple[str, object, str]] = [
     ("chosen_after_looking", 0, "wrong type"),
     ("chosen_after_looking", DROP, "missing or unknown fields"),
     ("suggestions_shown", 12, "wrong type"),
+    ("outside_guarantee", "yes", "wrong type"),
     ("note", "trust me", "missing or unknown fields"),
     ("guarantee.note", "trust me", "missing or unknown parts"),
     ("mechanism.parameters", {"x": float("nan")}, "plain JSON"),
@@ -680,6 +681,28 @@ def test_what_was_shown_is_said_and_what_is_drawn_later_stands_beside_the_core()
     drawn = receipt.with_sample(document, receipt.Sample(rows=5, seed="public"))
     verifier.verify(drawn)
     assert {k for k in document if document[k] != drawn[k]} == {"sample"}
+
+
+def test_exact_counts_that_were_published_are_a_caveat_of_core_and_mark() -> None:
+    document = honest()
+    assert not verifier.verify(document).caveats and not receipt.is_outside(document)
+    said = receipt.mark_outside(document)
+    (caveat,) = verifier.verify(said).caveats
+    assert "NO differential privacy holds" in caveat and receipt.is_outside(said)
+    mark = receipt.mark(
+        document,
+        after=None,
+        kind=receipt.OUTSIDE,
+        at="2026-11-26T12:00:00Z",
+        text="Exact counts of the same table were published.",
+    )
+    marked = receipt.with_marks(document, [mark])
+    assert verifier.verify(marked).caveats == [caveat] and receipt.is_outside(marked)
+    # The core of a release that was made before stays as it was cited.
+    assert marked["digest"] == document["digest"]
+    removed = {key: value for key, value in said.items() if key != "outside_guarantee"}
+    with pytest.raises(VerificationError, match="digest"):
+        verifier.verify(removed)
 
 
 def test_the_verifier_imports_nothing_but_the_standard_library_and_its_error() -> None:

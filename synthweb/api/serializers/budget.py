@@ -71,7 +71,11 @@ class AccountSerializer(serializers.ModelSerializer[BudgetAccount]):
 class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
     """One movement of budget, with its link in the chain."""
 
-    amount = AmountSerializer(source="*")
+    amount = AmountSerializer(
+        source="*",
+        allow_null=True,
+        help_text="Null in an entry OUTSIDE: exact counts have no loss that a number states.",
+    )
 
     class Meta:
         model = LedgerEntry
@@ -90,6 +94,12 @@ class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
             "hash",
         ]
         read_only_fields = fields
+
+    def to_representation(self, entry: LedgerEntry) -> dict[str, Any]:
+        written = super().to_representation(entry)
+        if entry.kind == LedgerEntry.Kind.OUTSIDE:
+            written["amount"] = None
+        return written
 
 
 class RequestSerializer(serializers.ModelSerializer[BudgetRequest]):
