@@ -171,9 +171,10 @@ def _write_parquet(draw: Drawing, *, path: Path) -> None:
 
 
 def _arrow_blocks(draw: Drawing, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The blocks of a table; of sampler 3 without data frames, where each code stands for one value."""
+    """The blocks of a table; of the samplers of large tables without data frames, where each code stands for one value."""
     values = codec.values_of_codes(draw.model.domain)
-    if draw.sampler != mechanisms.FAST_SAMPLER or draw.selection is not None or values is None:
+    fast = draw.sampler >= mechanisms.COUNTER_SAMPLER
+    if not fast or draw.selection is not None or values is None:
         for frame in draw.blocks():
             yield pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         return

@@ -60,18 +60,7 @@ def factors(pairs: Sequence[Floats], *, rounds: int = ROUNDS) -> Factors:
     of three attributes.
     """
     ab, ac, bc = pairs
-    of_ab, of_ac, of_bc = (np.ones(pair.shape) for pair in pairs)
-    # Iterative proportional fitting: each factor is scaled in turn until its pair has the
-    # right counts.
-    for _ in range(rounds):
-        of_ab = _ratio(ab, _times(of_ac, np.ascontiguousarray(of_bc.T)))
-        of_ac = _ratio(ac, _times(of_ab, of_bc))
-        of_bc = _ratio(bc, _times(np.ascontiguousarray(of_ab.T), of_ac))
-    return of_ab, of_ac, of_bc
-
-
-def _ratio(wanted: Floats, sums: Floats) -> Floats:
-    return np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
+    return _scaled(ab, ac, bc, rounds)
 
 
 def product(pair_factors: Factors) -> Floats:
@@ -89,3 +78,24 @@ def _times(first: Floats, second: Floats) -> Floats:
             for column in range(second.shape[1]):
                 result[row, column] += first[row, along] * second[along, column]
     return result
+
+
+@compiled
+def _ratio(wanted: Floats, sums: Floats) -> Floats:
+    """How many times as large as the sums; 0 where these are."""
+    for row in range(sums.shape[0]):
+        for column in range(sums.shape[1]):
+            own = sums[row, column]
+            sums[row, column] = wanted[row, column] / own if own > 0 else 0.0
+    return sums
+
+
+@compiled
+def _scaled(ab: Floats, ac: Floats, bc: Floats, rounds: int) -> Factors:
+    """Iterative proportional fitting: each factor is scaled in turn until its pair has the right counts."""
+    of_ab, of_ac, of_bc = np.ones(ab.shape), np.ones(ac.shape), np.ones(bc.shape)
+    for _ in range(rounds):
+        of_ab = _ratio(ab, _times(of_ac, of_bc.T.copy()))
+        of_ac = _ratio(ac, _times(of_ab, of_bc))
+        of_bc = _ratio(bc, _times(of_ab.T.copy(), of_ac))
+    return of_ab, of_ac, of_bc

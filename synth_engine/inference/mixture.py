@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from synth_engine import watching
 from synth_engine.inference import bins as binning
@@ -32,6 +34,8 @@ _INDEPENDENCE = 2.0
 """The standard deviation, in multiples of a pair's distance, by which a cell is taken to differ from independence."""
 _SPREAD = 0.5
 """Standard deviation of the random initial logits, by which components begin to differ."""
+_LEAST_BINS = 4
+"""Tables of fewer bins are fitted as tables of so many, together with others."""
 _LOG_ZERO = -1e9
 """Logit of bins that an attribute does not have."""
 
@@ -71,15 +75,33 @@ class Mixture:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class _TableSide:
+    """One side of a group of tables. views: of each table, which view it has here; bins: how many bins all of these have, at most;
+    sums: adds up tables of the same view, shape (views, tables)."""
+
+    views: npt.NDArray[np.intp]
+    bins: int
+    sums: sparse.csr_array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _TableGroup:
+    """Tables of about the same shape, each in a rectangle of its own; shape (tables, bins, bins)."""
+
+    wanted: Singles
+    weight: Singles
+    left: _TableSide
+    right: _TableSide
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Blocks:
-    """All tables side by side, each in a square of its own, with what connects them to the attributes.
+    """All tables in groups, with what connects them to the attributes.
 
     views: one for each attribute and resolution in use; `of` is its attribute, `sums` what adds up its bins.
     """
 
-    wanted: Singles
-    weight: Singles
-    sides: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+    groups: tuple[_TableGroup, ...]
     of: npt.NDArray[np.intp]
     sums: Singles
 
@@ -141,16 +163,13 @@ def _blocks(
     width: int,
 ) -> _Blocks:
     views: dict[tuple[int, int], int] = {}
-    wanted = np.zeros((len(pairs), width, width), dtype=np.float32)
-    weight = np.zeros_like(wanted)
-    sides: tuple[list[int], list[int]] = ([], [])
-    for index, pair in enumerate(pairs):
+    tables: dict[tuple[int, int], list[_WantedTable]] = {}
+    for pair in pairs:
         used = [
             (axis, max(level, COMPONENT_LEVEL))
             for axis, level in zip(pair.axes, pair.levels, strict=True)
         ]
-        for side, seen in zip(sides, used, strict=True):
-            side.append(views.setdefault(seen, len(views)))
+        left, right = (views.setdefault(seen, len(views)) for seen in used)
         between = [
             binning.coarse_of_fine(levels[axis][level], levels[axis][view])
             for (axis, view), level in zip(used, pair.levels, strict=True)
@@ -168,42 +187,77 @@ def _blocks(
         # The less dependent a pair was found to be, the stronger its cells are pulled to
         # independence.
         prior = 1 / ((_INDEPENDENCE * pair.distance * dependence) ** 2 + 1e-14)
-        rectangle = np.s_[index, : values.shape[0], : values.shape[1]]
-        wanted[rectangle] = (values / rows * noise + product * prior) / (noise + prior)
-        weight[rectangle] = noise + prior
+        table = _WantedTable(
+            views=(left, right),
+            wanted=(values / rows * noise + product * prior) / (noise + prior),
+            weight=noise + prior,
+        )
+        shape = _padded(values.shape[0], width), _padded(values.shape[1], width)
+        tables.setdefault(shape, []).append(table)
     # Scaled, so that one learning rate suits every number of records and budget.
-    weight /= np.median([one[one > 0].min() for one in weight])
+    scale = float(np.median([one.weight.min() for group in tables.values() for one in group]))
     sums = np.zeros((len(views), width, width), dtype=np.float32)
     for (axis, level), number in views.items():
         bins = binning.coarse_of_fine(levels[axis][COMPONENT_LEVEL], levels[axis][level])
         sums[number, bins, np.arange(bins.size)] = 1
     return _Blocks(
-        wanted=wanted,
-        weight=weight,
-        sides=(np.array(sides[0]), np.array(sides[1])),
+        groups=tuple(
+            _group(tables[shape], shape, views=len(views), scale=scale)
+            for shape in sorted(tables)
+        ),
         of=np.array([axis for axis, _ in views]),
         sums=sums,
     )
 
 
+class _WantedTable(NamedTuple):
+    """What a pair shall have in each cell and how much that counts, with the views of its two sides."""
+
+    views: tuple[int, int]
+    wanted: Floats
+    weight: Floats
+
+
+def _padded(bins: int, width: int) -> int:
+    """The next of a few numbers of bins, so that there are few groups and little of them is empty."""
+    return min(max(_LEAST_BINS, 1 << (bins - 1).bit_length()), width)
+
+
+def _group(
+    tables: Sequence[_WantedTable], shape: tuple[int, int], *, views: int, scale: float
+) -> _TableGroup:
+    wanted, weight = (np.zeros((len(tables), *shape), dtype=np.float32) for _ in range(2))
+    for number, table in enumerate(tables):
+        rectangle = np.s_[number, : table.wanted.shape[0], : table.wanted.shape[1]]
+        wanted[rectangle] = table.wanted
+        weight[rectangle] = table.weight / scale
+    left, right = (
+        _side(np.array([table.views[at] for table in tables]), shape[at], views=views)
+        for at in range(2)
+    )
+    return _TableGroup(wanted=wanted, weight=weight, left=left, right=right)
+
+
+def _side(of_tables: npt.NDArray[np.intp], bins: int, *, views: int) -> _TableSide:
+    ones = np.ones(of_tables.size, dtype=np.float32)
+    sums = sparse.csr_array(
+        (ones, (of_tables, np.arange(of_tables.size))), shape=(views, of_tables.size)
+    )
+    return _TableSide(views=of_tables, bins=bins, sums=sums)
+
+
 def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Blocks) -> None:
     """Adam (Kingma and Ba 2015) with a rate that falls to almost nothing; changes logits and weights in place."""
     moments = [(np.zeros_like(one), np.zeros_like(one)) for one in (logits, weights)]
-    to_view = [_indicator(side, blocks.of.size) for side in blocks.sides]
     to_attribute = _indicator(blocks.of, len(logits))
     for step in watching.each(range(1, STEPS + 1)):
         columns, shares = _softmax(logits, axis=1), _softmax(weights, axis=0)
         seen = blocks.sums @ columns[blocks.of]
-        first, second = (seen[side] for side in blocks.sides)
-        weighted = first * shares
-        wrong = (weighted @ second.transpose(0, 2, 1) - blocks.wanted) * blocks.weight
-        to_left, to_right = wrong @ second, wrong.transpose(0, 2, 1) @ weighted
-        of_shares = (to_left * first).sum(axis=(0, 1))
-        tables = len(wrong)
-        back = to_view[0] @ (to_left * shares).reshape(tables, -1) + to_view[
-            1
-        ] @ to_right.reshape(tables, -1)
-        back = blocks.sums.transpose(0, 2, 1) @ back.reshape(seen.shape)
+        back = np.zeros_like(seen)
+        of_shares = np.zeros_like(shares)
+        for group in blocks.groups:
+            of_shares += _slopes(group, seen, shares, back=back)
+        back = blocks.sums.transpose(0, 2, 1) @ back
         gradient = (to_attribute @ back.reshape(len(back), -1)).reshape(logits.shape)
         pull = (columns @ shares - ones) * np.float32(_ONEWAY_WEIGHT)
         gradient += pull[:, :, None] * shares
@@ -222,6 +276,23 @@ def _descend(logits: Singles, weights: Singles, *, ones: Singles, blocks: _Block
             square += np.float32(0.01) * (slope * slope - square)
             scale = np.sqrt(square / np.float32(1 - 0.99**step)) + np.float32(1e-10)
             value -= np.float32(rate / (1 - 0.9**step)) * mean / scale
+
+
+def _slopes(group: _TableGroup, seen: Singles, shares: Singles, *, back: Singles) -> Singles:
+    """Adds to `back` by how much the loss of a group rises with the bins of each view, and returns by how much with the shares."""
+    left, right = group.left, group.right
+    first, second = seen[left.views, : left.bins], seen[right.views, : right.bins]
+    weighted = first * shares
+    wrong = weighted @ second.transpose(0, 2, 1)
+    wrong -= group.wanted
+    wrong *= group.weight
+    to_left, to_right = wrong @ second, wrong.transpose(0, 2, 1) @ weighted
+    of_shares: Singles = np.einsum("twk,twk->k", to_left, first)
+    to_left *= shares
+    for side, slopes in ((left, to_left), (right, to_right)):
+        added = side.sums @ slopes.reshape(len(slopes), -1)
+        back[:, : side.bins] += added.reshape(len(back), side.bins, -1)
+    return of_shares
 
 
 def _indicator(places: npt.NDArray[np.intp], size: int) -> Singles:

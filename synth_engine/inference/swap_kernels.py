@@ -51,6 +51,9 @@ class Offers(NamedTuple):
     chances: Places
 
 
+ROWS_AT_A_TIME = 4096
+"""Records whose attributes are looked at one after the other. A change of it changes what sampler 4 draws."""
+
 _STEP, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -178,30 +181,55 @@ def take_most_lacking(
     """Every free attribute of the records in `order` takes the value that one of its tables, drawn by `chances` (upper
     ends, of 2^30), lacks most where the record is, where that lowers the cost of all. By how much the cost fell."""
     gained = 0.0
+    for row in order:
+        for attribute in free:
+            gained += _take(records[row], attribute, state, tables, offers)
+    return gained
+
+
+@compiled
+def take_most_lacking_by_column(
+    records: Records,
+    order: Places,
+    free: Places,
+    state: State,
+    tables: Tables,
+    offers: Offers,
+) -> float:
+    """As `take_most_lacking`, but for some records at a time, one attribute after the other, so that the tables of one attribute
+    stay in a cache of the processor."""
+    gained = 0.0
+    for start in range(0, order.size, ROWS_AT_A_TIME):
+        for attribute in free:
+            for row in order[start : start + ROWS_AT_A_TIME]:
+                gained += _take(records[row], attribute, state, tables, offers)
+    return gained
+
+
+@compiled
+def _take(
+    record: Records, attribute: int, state: State, tables: Tables, offers: Offers
+) -> float:
+    """Offers one record one value, see `take_most_lacking`. By how much the cost fell."""
     costs, copies = tables.costs, tables.copies
     sizes, own_first, own, chances = offers
-    for row in order:
-        record = records[row]
-        for attribute in free:
-            draw, at = below(state, 1 << 30), own_first[attribute]
-            while chances[at] <= draw:
-                at += 1
-            start = line_start(record, copies, own[at])
-            value, now = 0, record[attribute]
-            least = costs[start, 0]
-            for code in range(1, sizes[attribute]):
-                if costs[start + code, 0] < least:
-                    least = costs[start + code, 0]
-                    value = code
-            if value == now:
-                continue
-            cost = np.float32(0)
-            for at in range(own_first[attribute], own_first[attribute + 1]):
-                start = line_start(record, copies, own[at])
-                cost += costs[start + value, 0] + (
-                    costs[start + now, 1] - costs[start + now, 0]
-                )
-            if cost < 0:
-                gained -= float(cost)
-                change(record, attribute, value, tables)
-    return gained
+    draw, at = below(state, 1 << 30), own_first[attribute]
+    while chances[at] <= draw:
+        at += 1
+    start = line_start(record, copies, own[at])
+    value, now = 0, record[attribute]
+    least = costs[start, 0]
+    for code in range(1, sizes[attribute]):
+        if costs[start + code, 0] < least:
+            least = costs[start + code, 0]
+            value = code
+    if value == now:
+        return 0.0
+    cost = np.float32(0)
+    for at in range(own_first[attribute], own_first[attribute + 1]):
+        start = line_start(record, copies, own[at])
+        cost += costs[start + value, 0] + (costs[start + now, 1] - costs[start + now, 0])
+    if not cost < 0:
+        return 0.0
+    change(record, attribute, value, tables)
+    return -float(cost)

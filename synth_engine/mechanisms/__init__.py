@@ -64,11 +64,14 @@ FIRST_SAMPLER = 1
 """The sampler that draws the codes of all rows at once: of tables on the command line and of samples without a version."""
 SAMPLER = 2
 """The sampler of samples on the web, which draws rows in blocks while they are written (`Model.sample_blocks`)."""
-FAST_SAMPLER = 3
-"""The sampler of very large tables, whose rows are independent of one another (`Model.sample_by_counter`)."""
+COUNTER_SAMPLER = 3
+"""The first sampler of very large tables (`Model.sample_by_counter`)."""
+FAST_SAMPLER = 4
+"""The sampler of very large tables: as the third, and rows that are refined are refined column by column."""
 
 __all__ = [
     "BLOCK",
+    "COUNTER_SAMPLER",
     "FAST_SAMPLER",
     "FIRST_SAMPLER",
     "REGISTRY",
@@ -196,7 +199,7 @@ def draw_blocks(
     codes: Codes | None = None,
 ) -> Iterator[pd.DataFrame]:
     """One table of the release in blocks of rows, so that a large one never stands in memory as values. Every row keeps
-    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 3; each gives other rows for a seed, the same
+    to every constraint of the domain; columns of separate markers stand behind those of the table. sampler: the version that draws, 1 to 4; each gives other rows for a seed, the same
     for ever (docs/adr/0057-samples-are-drawn-in-blocks.md). codes: those that `model.sample` gave for these rows and this
     seed, so that the first sampler does not draw them again."""
     texts = model.written(rows, seed=seed)
@@ -236,8 +239,8 @@ def draw_codes(model: Model, rows: int, *, seed: str, sampler: int) -> Iterator[
     if sampler == SAMPLER:
         yield from model.sample_blocks(rows, seed=seed)
         return
-    if sampler == FAST_SAMPLER:
-        yield from model.sample_by_counter(rows, seed=seed)
+    if sampler in (COUNTER_SAMPLER, FAST_SAMPLER):
+        yield from model.sample_by_counter(rows, seed=seed, by_columns=sampler == FAST_SAMPLER)
         return
     if sampler != FIRST_SAMPLER:
         raise SpecError(

@@ -6,7 +6,7 @@ Weights are whole numbers, so that drawing is exact and gives the same rows on e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -265,13 +265,16 @@ class Model:
             codes = self._repaired(codes, seed=seed)
         return {name: codes[name] for name in self.domain.sizes}
 
-    def sample_by_counter(self, rows: int, *, seed: str) -> Iterator[Codes]:
+    def sample_by_counter(
+        self, rows: int, *, seed: str, by_columns: bool = False
+    ) -> Iterator[Codes]:
         """Codes as in `sample`, every constraint kept, by alias tables in blocks that any number of threads may draw, where
         the tables alone generate the rows. Rows of a model with refinement are copies of at most `blocks.BASE` refined
-        ones, each as often as another. Other models draw as in `sample_blocks`."""
+        ones, each as often as another; of few rows as in `sample_blocks`, unless they are refined `by_columns` (sampler 4). Other
+        models draw as in `sample_blocks`."""
         require_rows(rows)
-        if self.coded is None and self.refines_in_blocks and rows > blocks.BASE:
-            yield from self._copies_of_base(rows, seed=seed)
+        if self.coded is None and self.refines_in_blocks and (by_columns or rows > blocks.BASE):
+            yield from self._copies_of_base(rows, seed=seed, by_columns=by_columns)
             return
         if not self._by_tables:
             yield from self.sample_blocks(rows, seed=seed)
@@ -286,12 +289,19 @@ class Model:
 
         yield from blocks.in_threads(draw, range(0, max(rows, 1), blocks.LARGEST))
 
-    def _copies_of_base(self, rows: int, *, seed: str) -> Iterator[Codes]:
-        base = blocks.Refined(self.domain.sizes, rows=blocks.BASE)
-        self._further_block(base, blocks.BASE, seed=blocks.seed_of(seed, 0))
+    def _copies_of_base(self, rows: int, *, seed: str, by_columns: bool) -> Iterator[Codes]:
+        refined = self._rows_of_base(rows) if by_columns else blocks.BASE
+        base = blocks.Refined(self.domain.sizes, rows=refined)
+        own = blocks.seed_of(seed, 0)
+        self._further_block(base, refined, seed=own, by_columns=by_columns)
         for number, start in enumerate(range(0, rows, blocks.LARGEST)):
             codes = base.copies(min(blocks.LARGEST, rows - start), seed=seed)
             yield self._completed(codes, seed=blocks.seed_of(seed, number))
+
+    def _rows_of_base(self, rows: int) -> int:
+        """Return how many rows are refined by columns: all of a small table, as far as that is affordable."""
+        wanted = blocks.BASE if rows >= 2 * blocks.BASE else max(rows, blocks.FIRST)
+        return record_refinement.rows_refined(wanted, len(self.domain.sizes))
 
     @property
     def _by_tables(self) -> bool:
@@ -336,7 +346,9 @@ class Model:
         codes = {name: codes[name][:rows] for name in self.domain.sizes}
         return self._repaired(codes, seed=seed) if self.domain.constraints else codes
 
-    def _further_block(self, refined: blocks.Refined, rows: int, *, seed: str) -> Codes:
+    def _further_block(
+        self, refined: blocks.Refined, rows: int, *, seed: str, by_columns: bool = False
+    ) -> Codes:
         """So many rows more, refined beside those of the blocks before."""
         if self.network:
             codes = network.sample(self.network, self._possible, rows, seed=seed)
@@ -349,7 +361,8 @@ class Model:
                 components=refinement.decidable_components(self.domain, self._bins),
             )
         rng = generator(seed, purpose=("targets", "finish"))
-        codes = self._whole_refinement.refine_after(refined.codes, codes, rng=rng)
+        refinement_of_all = replace(self._whole_refinement, by_columns=by_columns)
+        codes = refinement_of_all.refine_after(refined.codes, codes, rng=rng)
         refined.add(codes)
         return codes
 

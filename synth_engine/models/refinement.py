@@ -30,7 +30,8 @@ class Refinement:
     """What the rows of a model are refined to.
 
     targets: tables of two or three columns. merged: the columns whose codes are bins. enforce: rows that keep the
-    constraints among columns without bins still keep them. mixture: where tables of three columns start.
+    constraints among columns without bins still keep them. mixture: where tables of three columns start. by_columns: see
+    `record_refinement.refine_after`.
     """
 
     targets: Targets
@@ -38,6 +39,7 @@ class Refinement:
     merged: Mapping[str, bins.Binning]
     enforce: bool
     mixture: TripleMixture | None = None
+    by_columns: bool = False
 
     def refine(self, codes: Codes, *, rng: np.random.Generator) -> Codes:
         """Columns of codes (of bins, where an attribute has them) whose tables are near to the targets."""
@@ -58,6 +60,7 @@ class Refinement:
             targets=axes,
             rng=rng,
             facts=facts,
+            by_columns=self.by_columns,
         )
         return dict(zip(names, refined, strict=True))
 

@@ -64,8 +64,8 @@ def model(**changed: object) -> Model:
     )
 
 
-def drawn(of: Model, rows: int, seed: str = "s") -> Codes:
-    pieces = list(mechanisms.draw_codes(of, rows, seed=seed, sampler=3))
+def drawn(of: Model, rows: int, seed: str = "s", *, sampler: int = 3) -> Codes:
+    pieces = list(mechanisms.draw_codes(of, rows, seed=seed, sampler=sampler))
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
@@ -172,3 +172,62 @@ def test_few_rows_that_are_refined_are_drawn_as_by_the_second_sampler() -> None:
     second = next(mechanisms.draw_codes(of, 500, seed="s", sampler=2))
     third = next(mechanisms.draw_codes(of, 500, seed="s", sampler=3))
     assert all(np.array_equal(second[name], third[name]) for name in "abc")
+
+
+# --- the fourth: refined by columns -----------------------------------------------------------------------------------
+def refined_model() -> Model:
+    rng = np.random.default_rng(8)
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    shape = {"a": 4, "b": 5, "c": 2}
+    joint = rng.random((4, 5, 2)) ** 3
+    sums = {("a", "b"): joint.sum(2), ("a", "c"): joint.sum(1), ("b", "c"): joint.sum(0)}
+    assert all(sums[pair].shape == tuple(shape[name] for name in pair) for pair in pairs)
+    return model(
+        targets=tuple(Table(clique=pair, weights=whole_weights(sums[pair])) for pair in pairs)
+    )
+
+
+def farthest(codes: Codes, of: Model) -> float:
+    """The largest distance of a cell of a target, as a share of the rows."""
+    distances = []
+    for target in of.targets:
+        first, second = (codes[name].astype(np.int64) for name in target.clique)
+        rows = first.size
+        found = np.zeros(target.weights.shape)
+        np.add.at(found, (first, second), 1 / rows)
+        distances.append(np.abs(found - target.weights / WHOLE).max())
+    return float(max(distances))
+
+
+def test_tables_alone_are_drawn_as_by_the_third() -> None:
+    third, fourth = drawn(model(), 5000), drawn(model(), 5000, sampler=4)
+    assert all(np.array_equal(third[name], fourth[name]) for name in "abc")
+
+
+@pytest.mark.parametrize("rows", [100, 9000, 40_000])
+def test_rows_refined_by_columns_are_near_the_targets(rows: int) -> None:
+    of = refined_model()
+    codes = drawn(of, rows, sampler=4)
+    assert codes["a"].size == rows
+    # Few rows are a random part of the smallest block.
+    assert farthest(codes, of) < (0.2 if rows == 100 else 0.002)
+
+
+def test_each_row_refined_by_columns_is_copied_as_often_as_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blocks, "BASE", 2000)
+    monkeypatch.setattr(blocks, "LARGEST", 1500)
+    codes = drawn(refined_model(), 6000, sampler=4)
+    rows = np.stack([codes[name] for name in "abc"])
+    turns = [sorted(map(tuple, part.T.tolist())) for part in np.split(rows, 3, axis=1)]
+    assert turns[0] == turns[1] == turns[2]
+
+
+def test_rows_refined_by_columns_stay_byte_for_byte() -> None:
+    codes = drawn(refined_model(), 40_000, sampler=4)
+    digest = hashlib.sha256(b"".join(codes[name].tobytes() for name in "abc")).hexdigest()
+    assert digest == REFINED
+
+
+REFINED = "0b51aa8c590c98496e4b7a13bba802b6f9ccd2b3aed47a93f7c02e1a74e34404"

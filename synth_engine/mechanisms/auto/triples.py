@@ -223,20 +223,30 @@ class TripleSearch:
     def expected(self, triple: Triple, levels: Levels) -> Floats:
         """Return the table given the three estimated pairs, in records, by bins of these levels: that of maximum entropy, or the
         one nearest to the mixture."""
-        bins = [
-            self.fine.levels[axis][level] for axis, level in zip(triple, levels, strict=True)
-        ]
+        level_of = dict(zip(triple, levels, strict=True))
         sides = [
-            binning.sum_into_bins(
-                self.counts[pair], [bins[triple.index(axis)] for axis in pair]
-            )
+            self._counts_by_bins(pair, (level_of[pair[0]], level_of[pair[1]]))
             for pair in maxent_triples.pairs_of(triple)
         ]
         if self.start is not None:
-            by_bins = self.start.by_bins(dict(zip(triple, bins, strict=True)))
-            return by_bins.fitted(triple, sides)
-        factors = maxent_triples.factors([np.ascontiguousarray(side) for side in sides])
-        return maxent_triples.product(factors)
+            bins = {axis: self.fine.levels[axis][level] for axis, level in level_of.items()}
+            return self.start.by_bins(bins).fitted(triple, sides)
+        return maxent_triples.product(maxent_triples.factors(sides))
+
+    def _counts_by_bins(self, pair: Pair, levels: tuple[int, int]) -> Floats:
+        """Return the estimated table of a pair by bins of these levels, which many triples share."""
+        known = self._known_by_bins
+        if (pair, levels) not in known:
+            bins = [
+                self.fine.levels[axis][level] for axis, level in zip(pair, levels, strict=True)
+            ]
+            summed = binning.sum_into_bins(self.counts[pair], bins)
+            known[pair, levels] = np.ascontiguousarray(summed)
+        return known[pair, levels]
+
+    @cached_property
+    def _known_by_bins(self) -> dict[tuple[Pair, tuple[int, int]], Floats]:
+        return {}
 
     def weight(self, triple: Triple) -> float:
         """Return the mean weight of the three pairs of a triple."""
