@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.draft_domain,
         about="draft a domain from the data, to be edited and confirmed",
     )
-    sub.add_argument("data", metavar="DATA", type=Path)
+    _data_arguments(sub)
     _form_arguments(sub)
     sub.add_argument("--out", metavar="DOMAIN.json", type=Path, required=True)
     _gazetteer_arguments(
@@ -724,13 +724,26 @@ def _prior_arguments(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
+def _data_arguments(sub: argparse.ArgumentParser) -> None:
+    """The table of a command: a file, or what is copied from elsewhere."""
     sub.add_argument(
         "data",
         metavar="DATA",
         type=Path,
+        nargs="?",
         help="CSV, CSV.gz, Parquet, Excel, SPSS, Stata, baskets (.dat)",
     )
+    sub.add_argument(
+        "--from",
+        metavar="ADDRESS",
+        dest="source",
+        help="instead of DATA: postgresql://user@host/database, duckdb:FILE, s3://bucket/object or file:///object",
+    )
+    sub.add_argument("--query", metavar="SQL", default="", help="of the database of --from")
+
+
+def _synthesize_arguments(sub: argparse.ArgumentParser) -> None:
+    _data_arguments(sub)
     _form_arguments(sub)
     sub.add_argument("--domain", metavar="DOMAIN.json", type=Path, required=True)
     sub.add_argument("--mechanism", metavar="ID", required=True)

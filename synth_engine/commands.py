@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from synth_engine.errors import InputError, SpecError, SynthError, TableError
 
 if TYPE_CHECKING:
+    from synth_engine.formats import Kind
     from synth_engine.linking.agreement import Agreement
     from synth_engine.measurement import Answers
     from synth_engine.mechanisms import Plan
@@ -83,13 +84,15 @@ def synthesize(options: argparse.Namespace) -> None:
     with (
         outputs.pending(options.out, overwrite=options.overwrite) as table,
         _ReleaseDocuments(options, plan, sign) as documents,
+        _table(options) as (data, kind),
     ):
         spent = _LossReporter(spec)
         with spent.report_loss():
             release = pipeline.synthesize(
-                options.data,
+                data,
                 domain=domain,
                 spec=spec,
+                kind=kind,
                 dialect=form,
                 progress=spent,
                 prior=prior,
@@ -111,6 +114,29 @@ def synthesize(options: argparse.Namespace) -> None:
             raise SynthError(documents.rescue(spent=str(spent))) from None
     _advise(release, epsilon=spec.epsilon)
     _write_implicates(release, copies, options)
+
+
+@contextlib.contextmanager
+def _table(options: argparse.Namespace) -> Iterator[tuple[Path, Kind | None]]:
+    """The table of a command and its kind: its file, or a copy of what --from names. Errors: InputError."""
+    from synth_engine import pipeline
+
+    if (options.data is None) == (options.source is None):
+        raise InputError(
+            "a table is given by its file or by --from", repair="give one of the two"
+        )
+    if options.source is None:
+        if options.query:
+            raise InputError("a file has no query", repair="leave out --query, or add --from")
+        yield options.data, None
+        return
+    if options.form is not None or options.read:
+        raise InputError(
+            "the form of a query or object is its own", repair="leave out --form and --read"
+        )
+    source = pipeline.SnapshotSource(address=options.source, query=options.query)
+    with pipeline.snapshot(source, progress=_progress()) as path:
+        yield path, "parquet"
 
 
 def _implicate_paths(options: argparse.Namespace) -> list[Path]:
@@ -569,9 +595,9 @@ def draft_domain(options: argparse.Namespace) -> None:
     from synth_engine import pipeline
 
     _require(options, options.data, options.form)
-    reading = pipeline.ingest(
-        options.data, dialect=_form_of_draft(options), progress=_progress()
-    )
+    with _table(options) as (data, kind):
+        form = None if kind else _form_of_draft(options)
+        reading = pipeline.ingest(data, kind=kind, dialect=form, progress=_progress())
     sys.stderr.writelines(f"note: {note}\n" for note in reading["notes"])
     for question in _questions(reading):
         # Its choices are cells of the table.

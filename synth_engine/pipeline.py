@@ -31,10 +31,12 @@ from synth_engine.confidential import database as database_reading
 from synth_engine.confidential import ingest as reading
 from synth_engine.confidential import linking as linked_records
 from synth_engine.confidential import rows as confidential_rows
+from synth_engine.confidential import snapshot as snapshots
 from synth_engine.confidential.database import Files as DatabaseFiles
 from synth_engine.confidential.database import KeyFaults
 from synth_engine.confidential.database import TableFile as TableFile
 from synth_engine.confidential.rows import Rows
+from synth_engine.confidential.snapshot import SnapshotSource as SnapshotSource
 from synth_engine.confidential.sources import Counting as Counting
 from synth_engine.confidential.trials import attacks, record_samples, training
 from synth_engine.confidential.trials.training import TrainingAim as TrainingAim
@@ -286,6 +288,20 @@ def _random_bytes(continuation: Continuation | None) -> _RandomBytes:
         if continuation is None
         else {"random_bytes": confidential_rows.expanded(continuation.secret)}
     )
+
+
+@contextlib.contextmanager
+def snapshot(source: SnapshotSource, *, progress: Progress = _nobody_watches) -> Iterator[Path]:
+    """A copy of a table that lies elsewhere, encrypted at rest, for the time of the block: a Parquet file that this process can
+    read. Nothing is spent by it. Raises InputError, TableError where the source refuses or goes away."""
+    with contextlib.ExitStack() as stack:
+        yield _taken(stack, source, progress)
+
+
+@_sealed
+def _taken(stack: contextlib.ExitStack, source: SnapshotSource, progress: Progress) -> Path:
+    # Sealed by itself: what a database's library raises has frames with rows.
+    return stack.enter_context(snapshots.taken(source, progress=_guarded(progress)))
 
 
 @_sealed

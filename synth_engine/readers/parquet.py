@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.parquet.encryption import create_decryption_properties
 
 from synth_engine import formats
 from synth_engine.errors import TableError
+from synth_engine.readers import keys
 from synth_engine.readers.source import Block, Limits, Mode, ReadOptions, Shape
 
 AT_ONCE = 16_384  # rows: a cell may be long, and a dictionary repeats it
@@ -63,15 +65,24 @@ def _opened(path: Path, *, limits: Limits) -> pq.ParquetFile:
     """The file, once its schema and the sizes it states are found to be in bounds. Texts are read as codes of a
     dictionary: a cell is measured once before it is repeated in a million rows."""
     try:
-        with path.open("rb") as opened:
-            formats.check_kind("parquet", opened.read(formats.HEAD))
-        schema = pq.read_schema(path)
+        key = keys.key_of(path)
+        if key is None:
+            with path.open("rb") as opened:
+                formats.check_kind("parquet", opened.read(formats.HEAD))
+        decryption = None if key is None else create_decryption_properties(key)
+        schema = pq.read_schema(path, decryption_properties=decryption)
         texts = [
             one.name
             for one in schema
             if pa.types.is_string(one.type) or pa.types.is_large_string(one.type)
         ]
-        file = pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False, buffer_size=2**20)
+        file = pq.ParquetFile(
+            path,
+            read_dictionary=texts,
+            pre_buffer=False,
+            buffer_size=2**20,
+            decryption_properties=decryption,
+        )
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     except (OSError, MemoryError, pa.ArrowException):
         raise TableError(

@@ -97,6 +97,7 @@ SECURE_RANDOMNESS = {
     "synth_engine/confidential/noise.py",
     "synth_engine/confidential/rows.py",
     "synth_engine/confidential/sources.py",
+    "synth_engine/confidential/snapshot.py",
     "synth_engine/pipeline.py",
     "synth_engine/commands.py",
     "synth_engine/outputs.py",
