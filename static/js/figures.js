@@ -87,8 +87,11 @@
     const style = getComputedStyle(document.documentElement);
     const now = tones(document.documentElement);
     const { data, layout } = toned(figure, new Map(lightTones().map((tone, index) => [tone, now[index]])));
-    // The titles of axes in the language of the page, of figures that have them beside.
-    for (const [axis, title] of Object.entries(figure.titles ?? {})) layout[axis].title.text = title;
+    // Titles and names in the language of the page, of figures that have them beside.
+    for (const [path, text] of figure.words ?? []) {
+      const holder = path.slice(0, -1).reduce((part, key) => part[key], { data, layout });
+      holder[path.at(-1)] = text;
+    }
     layout.paper_bgcolor = style.getPropertyValue("--panel").trim(); // a saved picture has the page's ground
     layout.font = { family: style.getPropertyValue("--bs-font-sans-serif").trim(), ...layout.font };
     layout.width = width;

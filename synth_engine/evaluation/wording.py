@@ -72,8 +72,41 @@ AXIS_TITLES = (
     "records a km²",
     "degrees east",
     "degrees north",
+    "share of persons",
+    "diagonals of the box",
+    "kilometres",
+    "texts in so many records or more",
+    "texts in at most so many records",
+    "records that end there",
+    "records that end there (public total)",
+    "records that end there (of each table)",
+    "records in a square",
+    "synthetic minus real, of all records",
 )
-"""Titles of axes that pages translate. Others have names of columns in them, or are words that a column may be called."""
+"""Titles of axes and of colour bars that pages translate. Others have names of columns in them, or are words that a column may
+be called."""
+TRACE_NAMES = (
+    "real",
+    "synthetic",
+    "real records",
+    "found again",
+    "synthetic minus real",
+    "largest gap",
+    "implicates",
+    "columns",
+    "this release",
+    "plain resample",
+    "a second sample of the same people",
+    "all commutes",
+    "short commutes",
+    "trained on real records",
+    "trained on synthetic records",
+    "baseline",
+    "guessing",
+    "with the synthetic table",
+    "control: other real records",
+)
+"""Names of what a figure draws, as legends and labels under the pointer have them; pages translate them."""
 PAGE_EXPLANATIONS: dict[str, Explanation] = {
     "summary": {
         "title": "In short",

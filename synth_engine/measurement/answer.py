@@ -21,17 +21,24 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class Measurement:
     """Noisy counts of a clique. `values`: int64, one axis for each attribute of the clique, in its order; along it codes,
     or the bins into which they were merged. interaction: they are not of the counts, but of their interaction. partition:
-    of intervals, the digest of their cuts and divisors (`question.partition_digest`); else empty."""
+    of intervals, the digest of their cuts and divisors (`question.partition_digest`); else empty. first: where noise was added
+    to an answer afterwards, the answer that the run had; it is never stored."""
 
     clique: Clique
     noise: Noise
     values: Counts
     interaction: bool = False
     partition: str = ""
+    first: Measurement | None = None
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.int64 or self.values.ndim != len(self.clique):
             raise TypeError("values are int64 with one axis for each attribute")
+
+    @property
+    def as_answered(self) -> Measurement:
+        """The answer that the run had: what was asked after it follows from it."""
+        return self if self.first is None else self.first
 
     def header(self) -> JsonObject:
         shared: JsonObject = {

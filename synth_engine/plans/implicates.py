@@ -9,7 +9,9 @@ the law holds approximately; measured coverage: docs/benchmarks.md.
 A fit that shrinks makes tables too much alike. With a normal prior a count is moved to its expectation with a weight w below 1:
 given the answers the truth has variance w s², with s² that of the noise, and refits of noise of the same width have w² s². Noise
 wider by the root of 1/w gives both the same variance. Counts of three and more standard deviations of the noise, of which intervals
-are asked, keep about three quarters of a deviation or more, so that noise 1.15 times as wide is enough.
+are asked, keep about three quarters of a deviation or more, so that noise 1.15 times as wide is enough. Interactions, of which
+`auto` measures pairs, are read around what other answers predict and keep a little more than half: their noise is 1.35 times as
+wide.
 
 What was not perturbed is the same in all implicates: which tables were selected, values and cuts that a run learned, and scores.
 What no answer counts is the model's in every one of them, so that implicates agree there without being right. Nothing but noisy
@@ -39,12 +41,14 @@ from synth_engine.measurement.question import Counts
 from synth_engine.models.model import Model, generator
 from synth_engine.plans.plan import Plan
 
-VERSION = "implicates/2"
+VERSION = "implicates/3"
 """Of the computation: implicates of another one differ."""
 FEWEST, MOST = 2, 20
 """Numbers of implicates that are made of one release."""
 WIDER = 1.15
 """Standard deviation of the fresh noise, as a multiple of that of the answers: for what a fit shrinks."""
+WIDER_FOR_INTERACTIONS = 1.35
+"""The same for interactions, which a fit shrinks more."""
 _SUPPORTED = (Measurement, Scores, Selection, Discovery, GroupSizes)
 
 
@@ -73,8 +77,7 @@ def fit(plan: Plan, answers: Answers, *, seed: str) -> Model:
 
 
 def perturbed(answers: Answers, *, places: frozenset[int], seed: str) -> Answers:
-    """Answers with fresh noise of the same law, WIDER times as wide, on those at these places and on
-    group sizes."""
+    """Answers with fresh noise of the same law and wider, on those at these places and on group sizes."""
     return Answers(tuple(_perturbed(answers, places, seed)))
 
 
@@ -84,10 +87,20 @@ def _perturbed(answers: Answers, places: frozenset[int], seed: str) -> Iterator[
         if isinstance(answer, Measurement | GroupSizes) and (
             index in places or isinstance(answer, GroupSizes)
         ):
-            rng = generator(seed, purpose=("implicate", str(index)))
-            noise = _noise(answer.noise, answer.values.shape, rng, wider=WIDER)
-            answer = dataclasses.replace(answer, values=answer.values + noise)
+            answer = _with_noise(answer, generator(seed, purpose=("implicate", str(index))))
         yield AnsweredCall(line.call, answer)
+
+
+def _with_noise(
+    answer: Measurement | GroupSizes, rng: np.random.Generator
+) -> Measurement | GroupSizes:
+    if isinstance(answer, GroupSizes):
+        noise = _noise(answer.noise, answer.values.shape, rng, wider=WIDER)
+        return dataclasses.replace(answer, values=answer.values + noise)
+    wider = WIDER_FOR_INTERACTIONS if answer.interaction else WIDER
+    noise = _noise(answer.noise, answer.values.shape, rng, wider=wider)
+    # What the run chose by this answer stays, such as the bins of later tables.
+    return dataclasses.replace(answer, values=answer.values + noise, first=answer)
 
 
 def _noise(

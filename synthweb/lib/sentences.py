@@ -14,6 +14,15 @@ from functools import lru_cache
 from django.utils import translation
 from django.utils.translation import gettext_noop as _
 
+AXIS_TITLES: tuple[str, ...] = (
+    _("mean of %(column)s"),
+    _("average commute, %(unit)s"),
+    _("error of the average, %(unit)s"),
+    _("synthetic minus real, ±%(number)s points of 100"),
+    _("kilometres between %(first)s and %(second)s"),
+    _("miles between %(first)s and %(second)s"),
+)
+"""Titles of the axes of figures that have names, units or numbers in them."""
 LEVEL = r"(?:No difference to speak of|Small difference|Clear difference|Large difference|Cannot be judged|Damaged)"
 
 PATTERNS: tuple[str, ...] = (
@@ -79,6 +88,7 @@ PATTERNS: tuple[str, ...] = (
     _("Most different: %(column)s where %(by)s is %(value)s, %(real)s real, %(synthetic)s synthetic."),
     _("%(common)s of %(all)s edges of the real table are in both networks"),
     _("%(score)s of 1000 in tables of %(columns)s columns. %(verdict_text)s"),
+    _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s and %(other)s is %(second)s, %(score)s of 1000 (about %(chance)s by chance alone), most in %(worst)s."),
     _("Lowest of %(groups)s groups beyond chance: %(column)s is %(value)s, %(score)s of 1000 (about %(chance)s by chance alone), most in %(worst)s."),
     _("Different values: %(real)s real, %(synthetic)s synthetic. %(share)s of 100 synthetic values do not occur in the real table."),
     _("Different values: %(real)s real, %(synthetic)s synthetic."),
@@ -167,6 +177,7 @@ PATTERNS: tuple[str, ...] = (
     _("Of what is left %(amount)s is set aside; spend less, name what it is set aside for, or ask a custodian to free it"),
     _("Of what is set aside for this, %(left)s is left; spend less, pay from what is free, or ask a custodian to set more aside"),
     _("There is no such part of the budget, or nothing of it is left; choose another, or pay from what is free"),
+    *AXIS_TITLES,
 )  # fmt: skip
 """The first one that matches counts, so that a longer pattern stands before one that it contains."""
 

@@ -38,7 +38,12 @@ def _of_figures() -> Iterator[str]:
             yield from (explanation["title"], explanation["what"], explanation["how"])
     for explanation in wording.PAGE_EXPLANATIONS.values():
         yield from (explanation["title"], explanation["what"], explanation["how"])
-    yield from (wording.NOT_PRIVATE, wording.PRIVATE, *wording.AXIS_TITLES)
+    yield from (
+        wording.NOT_PRIVATE,
+        wording.PRIVATE,
+        *wording.AXIS_TITLES,
+        *wording.TRACE_NAMES,
+    )
 
 
 def _of_guarantees() -> Iterator[str]:

@@ -16,6 +16,7 @@ from synth_engine.privacy import receipt as receipts
 from synth_engine.privacy.signing import SignedDocument
 from synth_engine.relational.plan import MECHANISM
 from synthweb.lib import signatures
+from synthweb.releases import receipt_facts
 from synthweb.releases.models import Release, ReleaseMark, Sample
 
 
@@ -80,9 +81,10 @@ def is_after_looking(release: Release) -> bool:
     # In the core if the run was asked for after a look, in a mark if only the sharing was.
     marked = ReleaseMark.objects.filter(release=release, kind=ReleaseMark.Kind.LOOKED)
     # In the receipt of a database it stands beside what else was done after the measurement.
-    core = release.receipt.get("chosen_after_looking") or release.receipt[
-        "post_processing"
-    ].get("chosen_after_looking")
+    facts = receipt_facts.of(release)
+    core = facts.get("chosen_after_looking") or facts["post_processing"].get(
+        "chosen_after_looking"
+    )
     return bool(core) or marked.exists()
 
 

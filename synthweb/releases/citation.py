@@ -13,7 +13,7 @@ from datetime import datetime
 
 from synth_engine.privacy import receipt as receipts
 from synthweb.lib.number_format import grouped, in_letters
-from synthweb.releases import chain, licences, tables
+from synthweb.releases import chain, licences, receipt_facts, tables
 from synthweb.releases.models import Release, Sample
 
 _ESCAPED = {
@@ -36,7 +36,7 @@ class Citation:
 
 
 def of_release(release: Release) -> Citation:
-    document = receipts.with_marks(release.receipt, chain.marks_of(release))
+    document = receipts.with_marks(receipt_facts.of(release), chain.marks_of(release))
     return _cite(
         release,
         receipt=document,

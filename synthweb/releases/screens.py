@@ -41,6 +41,7 @@ from synthweb.releases import (
     measurements,
     public_links,
     public_table,
+    receipt_facts,
     selectors,
     spool,
     trees,
@@ -210,14 +211,16 @@ def release_list(
 def frame(user: User, release: Release, *, tab: str, leaf: str = "") -> dict[str, object]:
     """What every page of a release shows: name, tabs that this person may open, the sentence of its guarantee. `leaf`
     names what is shown within the tab."""
+    facts = receipt_facts.of(release)
     return {
         "release": release,
         "tab": tab,
         "tabs": tabs(user, release),
         "is_database": databases.is_database(release),
-        "sentence": release.receipt["guarantee"]["sentence"],
+        "sentence": facts["guarantee"]["sentence"],
+        "is_rows_public": "rows" in facts.get("invariants", ()),
         "licence": licences.of_release(release),
-        "meaning": "" if databases.is_database(release) else _meaning(release.receipt),
+        "meaning": "" if databases.is_database(release) else _meaning(facts),
         "may_share": selectors.may(user, release, Need.SHARE),
         "may_sample": selectors.may(user, release, Need.SAMPLE),
         "crumbs": _crumbs(release, tab, leaf),
@@ -288,10 +291,10 @@ def overview(release: Release) -> dict[str, object]:
         "told": trees.warning(release),
         "asked": workload_report.asked(release),
         "looked": chain.is_after_looking(release),
-        "protects": _protects(release.receipt),
+        "protects": _protects(receipt_facts.of(release)),
         "triples": findings.triples(release),
         "cited": cited(domain),
-        "public_table": public_table.stated(release.receipt),
+        "public_table": public_table.stated(receipt_facts.of(release)),
         "constraints": [each.sentence for each in domain.constraints],
     }
 
@@ -302,7 +305,7 @@ def look(release: Release) -> dict[str, object]:
     return {
         "method": titles.get(release.mechanism, release.mechanism),
         "citation": citation.of_release(release),
-        "protects": _protects(release.receipt),
+        "protects": _protects(receipt_facts.of(release)),
         "told": trees.warning(release),
         "looked": chain.is_after_looking(release),
     }

@@ -37,6 +37,7 @@ from synthweb.datasets import selectors as datasets
 from synthweb.datasets.models import Dataset
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
+from synthweb.releases import receipt_facts
 from synthweb.releases.models import (
     Edition,
     PublicLink,
@@ -93,7 +94,8 @@ def _loaded(releases: QuerySet[Release]) -> QuerySet[Release]:
     related = releases.select_related(
         "dataset__organisation", "account", "domain_version", "created_by", "first_look"
     )
-    return related.defer("model", "dataset__draft", "domain_version__document", *LOOKS)
+    documents = ("model", "receipt", "dataset__draft", "domain_version__document", *LOOKS)
+    return related.defer(*documents).annotate(**receipt_facts.OF_RELEASES)
 
 
 def may(user: Person, release: Release, need: Need) -> bool:

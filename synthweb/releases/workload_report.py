@@ -9,7 +9,7 @@ from typing import Any
 
 from synth_engine.evaluation.cards import MARKS
 from synth_engine.plans.workload import Workload
-from synthweb.releases import databases
+from synthweb.releases import databases, receipt_facts
 from synthweb.releases.models import Release
 
 
@@ -47,7 +47,7 @@ def asked(release: Release, report: Mapping[str, Any] | None = None) -> Asked | 
     """None where nothing was named, so that all pairs of columns matter alike."""
     if databases.is_database(release):
         return None
-    workload = Workload.from_parameters(release.receipt["mechanism"]["parameters"])
+    workload = Workload.from_parameters(receipt_facts.of(release)["mechanism"]["parameters"])
     if not (workload.target or workload.weights or workload.marginals):
         return None
     entries = [] if report is None else [*report["pairs"], *report["triples"]]

@@ -15,7 +15,7 @@ from synth_engine.plans.release_check import CheckedFigure, CheckedRelease, Chec
 from synth_engine.spec import Spec
 from synthweb.datasets.selectors import table_of_run
 from synthweb.ledger.amounts import Amount
-from synthweb.releases import marginals
+from synthweb.releases import marginals, receipt_facts
 from synthweb.releases.model_cache import model_of
 from synthweb.releases.models import Release
 from synthweb.runs import errors, planning
@@ -98,7 +98,7 @@ def replan(run: SynthesisRun) -> CheckPlan:
 def _plan(release: Release, request: CheckRequest) -> CheckPlan:
     model = model_of(release.code)
     of = CheckedRelease(
-        core=release.receipt["digest"],
+        core=receipt_facts.of(release)["digest"],
         # As of the comparison with the real table, so that both are about the same synthetic rows.
         seed=f"report/{release.code}",
         rows=max(1, min(release.sample_rows, release_check.MAX_ROWS)),

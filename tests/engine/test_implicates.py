@@ -14,7 +14,7 @@ from synth_engine.domain import Domain
 from synth_engine.errors import SpecError
 from synth_engine.evaluation.expected_errors import SimulatedSession
 from synth_engine.hierarchy import Growth
-from synth_engine.measurement import Answers
+from synth_engine.measurement import Answers, Measurement
 from synth_engine.measurement.answers import AnsweredCall
 from synth_engine.measurement.noise import Noise
 from synth_engine.plans import implicates
@@ -60,6 +60,47 @@ def test_implicates_differ_by_their_seed_alone(method: str) -> None:
     ]
     assert (ages[0] != ages[1]).any()
     assert first.rows != 0
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+def test_tables_of_merged_codes_are_read_by_the_bins_of_the_run(number: int) -> None:
+    domain = Domain.from_json(
+        {
+            "attributes": [
+                {"name": "income", "kind": "integer", "low": 0, "high": 299, "width": 1},
+                {"name": "town", "kind": "categorical", "values": list("abcdefg"), "other": True},
+            ]
+        }
+    )
+    rng = np.random.default_rng(11)
+    income = np.minimum(rng.gamma(2, 40, ROWS).astype(np.int64), 299)
+    table = {"income": income, "town": np.minimum(income // 40, 7)}
+    spec = Spec(mechanism="auto", epsilon=Fraction(1), delta=Fraction("1e-9"), parameters={})
+    plan = mechanisms.plan(domain, spec)
+    session = SimulatedSession(domain=domain, table=table, rng=np.random.default_rng(2))
+    answers = plan.run(session)  # type: ignore[arg-type]  # it has the questions of this plan
+    pairs = [answer for answer in answers.measurements if len(answer.clique) == 2]
+    assert pairs and any(answer.values.size < 300 * 8 for answer in pairs)
+    # Bins of a histogram with more noise have other widths: read by them, the tables of the run would be those of another plan.
+    model = implicates.fit(plan, answers, seed=implicates.seed_of("1" * 64, number))
+    assert model.rows > 0
+
+
+def test_interactions_have_wider_noise_and_answers_remember_what_the_run_had() -> None:
+    noise = Noise(law="rounded-gaussian", scale=Fraction(100))
+    values = np.zeros((200, 200), dtype=np.int64)
+    for interaction, wider in (
+        (False, implicates.WIDER),
+        (True, implicates.WIDER_FOR_INTERACTIONS),
+    ):
+        answer = Measurement(
+            clique=("a", "b"), noise=noise, values=values, interaction=interaction
+        )
+        changed = implicates._with_noise(answer, np.random.default_rng(3))
+        assert isinstance(changed, Measurement)
+        assert changed.as_answered is answer and answer.as_answered is answer
+        # Fixed seed; six standard deviations of the deviation of 40,000 values.
+        assert changed.values.std() == pytest.approx(100 * wider, rel=6 / math.sqrt(80_000))
 
 
 def test_what_was_selected_stays_and_every_count_is_perturbed() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from django.template import Context, Template
-from django.utils import translation
 from django.utils.safestring import SafeString
 
 from synthweb.pages.templatetags import compact
@@ -33,20 +32,3 @@ def test_a_figure_has_no_blanks_and_does_not_end_its_script() -> None:
         '<script id="figure" type="application/json">{"x":[1,2],"words":"a × b \\u003C'
     )
     assert json.loads(made.split(">", 1)[1].rsplit("</script>", 1)[0]) == figure
-
-
-def test_titles_of_axes_stand_beside_a_figure_in_the_language_of_the_page() -> None:
-    figure = {
-        "data": [],
-        "layout": {
-            "xaxis": {"title": {"text": "score"}},  # the name of a column
-            "yaxis": {"title": {"text": "share of records"}},
-            "yaxis2": {},
-            "height": 400,
-        },
-    }
-    assert compact.with_titles(figure) is figure
-    with translation.override("de"):
-        made = compact.with_titles(figure)
-    assert made["titles"] == {"yaxis": "Anteil der Datensätze"}
-    assert made["layout"] is figure["layout"]

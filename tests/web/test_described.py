@@ -8,7 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from synthweb.datasets.domain_cache import domain_of, newest
 from synthweb.datasets.services import declare_domain
+from synthweb.releases import expected, receipt_facts, screens
 from synthweb.releases.model_cache import holds, model_of
+from synthweb.releases.selectors import release_for
 from tests.cast import Cast
 from tests.web import scene
 
@@ -43,3 +45,19 @@ def test_a_model_is_read_once_and_what_it_holds_is_remembered(cast: Cast) -> Non
     assert model_of(release.code).rows == release.model["rows"]
     assert holds(release.code, "rows")
     assert not holds(release.code, "tree")
+
+
+def test_pages_of_a_release_read_its_receipt_without_the_calls(cast: Cast) -> None:
+    release = scene.released(
+        cast, mechanism="independent", epsilon="1", name="First", table=scene.TABLE
+    )
+    facts = receipt_facts.of(release_for(cast.steward, release.code))
+    assert facts == {key: part for key, part in release.receipt.items() if key != "calls"}
+    assert facts["digest"] == release.receipt["digest"]
+    assert expected.shows(release)
+    found = release_for(cast.steward, release.code)
+    screens.frame(cast.steward, found, tab="look")
+    screens.look(found)
+    screens.overview(found)
+    assert "receipt" in found.get_deferred_fields()
+    assert found.receipt == release.receipt

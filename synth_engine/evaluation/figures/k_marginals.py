@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from math import comb
 from statistics import fmean
 
@@ -42,6 +43,7 @@ SETS = 4  # of columns, of each size
 SEED = 0
 ATTEMPTS = 200
 MAX_GROUPS = 60  # codes of a column by which records are grouped
+MAX_CROSSED_CELLS = 500_000  # of a table of three columns that is read for groups of two
 MIN_RECORDS = 100  # real records of a group that is judged
 MAX_LISTED = 50
 MAX_DRAWN = 15
@@ -114,6 +116,14 @@ class KMarginals(ComparisonFigure):
             how="The groups come by how much lower they score than a second sample of the same people would. A group that "
             "the synthetic table lacks scores 0.",
         ),
+        "k_marginal_crossed": Explanation(
+            title="Groups of two columns with the lowest scores",
+            what="The same within smaller groups: records that share the values of two columns, compared in each third column "
+            "with which the two were counted in a triple above. Groups of fewer than "
+            f"{MIN_RECORDS} real records are not judged.",
+            how="A method that keeps pairs alone may keep both columns and still be wrong about records in which they meet. "
+            "Of very many groups some score low by chance: read those far below their mark.",
+        ),
     }
 
     def tally(self, source: TallySource) -> dict[Clique, ContingencyTable]:
@@ -128,8 +138,15 @@ class KMarginals(ComparisonFigure):
         scores = [
             _score(size, tables, sides) for size, tables in _by_size(sides).items() if tables
         ]
-        groups = sorted(_groups(sides), key=lambda group: group["score"] - group["by_chance"])
-        return {"scores": scores, "groups": groups[:MAX_LISTED], "judged_groups": len(groups)}
+        groups = sorted(_groups(sides), key=_beyond_chance)
+        crossed = sorted(_crossed_groups(sides), key=_beyond_chance)
+        return {
+            "scores": scores,
+            "groups": groups[:MAX_LISTED],
+            "judged_groups": len(groups),
+            "crossed": crossed[:MAX_LISTED],
+            "judged_crossed": len(crossed),
+        }
 
     def tiles(self, report: Report) -> list[Tile]:
         entry = report.get(self.field)
@@ -149,7 +166,23 @@ class KMarginals(ComparisonFigure):
             return []
         cards = [_score_card(report, entry["scores"])]
         if entry["groups"]:
-            cards.append(_group_card(report, entry))
+            cards.append(
+                _group_card(
+                    report,
+                    entry["groups"],
+                    key="k-marginal-groups",
+                    judged=entry["judged_groups"],
+                )
+            )
+        if entry.get("crossed"):  # an earlier report has none
+            cards.append(
+                _group_card(
+                    report,
+                    entry["crossed"],
+                    key="k-marginal-crossed",
+                    judged=entry["judged_crossed"],
+                )
+            )
         return cards
 
 
@@ -215,34 +248,76 @@ def _groups(sides: Sides) -> Iterator[Json]:
 
 
 def _groups_by(column: Attribute, others: Sequence[Attribute], sides: Sides) -> Iterator[Json]:
-    totals = sides.real[column.name,].dense(), sides.synthetic[column.name,].dense()
+    for codes, score in _scored(sides, (column,), others):
+        yield {"column": column.name, "label": column.labels[codes[0]], **score}
+
+
+def _crossed_groups(sides: Sides) -> Iterator[Json]:
+    """The score of each group that shares the values of two columns, in the third columns of the triples that have both."""
+    pairs = {frozenset(pair) for pair in sides.cliques(2)}
+    thirds: dict[tuple[str, str], list[str]] = {}
+    for triple in sides.cliques(3):
+        if sides.domain.cells(triple) > MAX_CROSSED_CELLS:
+            continue
+        for third in triple:
+            first, second = (name for name in triple if name != third)
+            thirds.setdefault((first, second), []).append(third)
+    for names, others in thirds.items():
+        columns = tuple(sides.domain.attribute(name) for name in names)
+        if frozenset(names) in pairs and all(1 < each.size <= MAX_GROUPS for each in columns):
+            for codes, score in _scored(
+                sides, columns, [sides.domain.attribute(other) for other in others]
+            ):
+                labels = [
+                    column.labels[code] for column, code in zip(columns, codes, strict=True)
+                ]
+                yield {"columns": list(names), "labels": labels, **score}
+
+
+def _scored(
+    sides: Sides, columns: Sequence[Attribute], others: Sequence[Attribute]
+) -> Iterator[tuple[tuple[int, ...], Json]]:
+    """The codes of each judged group of these columns, and its score in the other columns."""
+    totals = [_table(side, columns).ravel() for side in (sides.real, sides.synthetic)]
     judged = np.flatnonzero(totals[0] >= MIN_RECORDS)
     if not judged.size:
         return
     distances, chances = np.zeros((2, len(others), judged.size))
     for index, other in enumerate(others):
-        halves = [_table(side, column, other)[judged] for side in (sides.real, sides.synthetic)]
+        halves = [
+            _table(side, [*columns, other]).reshape(-1, other.size)[judged]
+            for side in (sides.real, sides.synthetic)
+        ]
         parts = [half / np.maximum(half.sum(axis=1, keepdims=True), 1.0) for half in halves]
         distances[index] = 0.5 * np.abs(parts[0] - parts[1]).sum(axis=1)
         # A group that the synthetic table lacks has nothing in common with it.
         distances[index, ~halves[1].any(axis=1)] = 1.0
         chances[index] = chance_distances(*halves)
-    for place, code in enumerate(judged.tolist()):
+    shape = [column.size for column in columns]
+    for place, cell in enumerate(judged.tolist()):
         worst = int(np.argmax(distances[:, place] - chances[:, place]))
-        yield {
-            "column": column.name,
-            "label": column.labels[code],
-            "records": {"real": int(totals[0][code]), "synthetic": int(totals[1][code])},
-            "score": k_marginal_score(distances[:, place].tolist()),
-            "by_chance": k_marginal_score(chances[:, place].tolist()),
-            "worst_column": others[worst].name,
-        }
+        codes = tuple(int(code) for code in np.unravel_index(cell, shape))
+        yield (
+            codes,
+            {
+                "records": {"real": int(totals[0][cell]), "synthetic": int(totals[1][cell])},
+                "score": k_marginal_score(distances[:, place].tolist()),
+                "by_chance": k_marginal_score(chances[:, place].tolist()),
+                "worst_column": others[worst].name,
+            },
+        )
 
 
-def _table(side: Tallies, column: Attribute, other: Attribute) -> Array:
-    """Counts by group and by the other column; noisy counts below zero count as zero."""
-    clique = (column.name, other.name)
-    table = side[clique].dense() if clique in side else side[clique[::-1]].dense().T
+def _beyond_chance(group: Json) -> float:
+    """How much lower a group scores than a second sample of the same people would, as a negative number."""
+    return float(group["score"] - group["by_chance"])
+
+
+def _table(side: Tallies, columns: Sequence[Attribute]) -> Array:
+    """Counts by these columns, in this order, in whichever order they were counted; noisy counts below zero count as zero."""
+    names = tuple(column.name for column in columns)
+    counted = next(clique for clique in permutations(names) if clique in side)
+    table = side[counted].dense().transpose([counted.index(name) for name in names])
     return np.maximum(table, 0).astype(np.float64)
 
 
@@ -335,11 +410,10 @@ def draw_scores(report: Report, scores: Sequence[Json]) -> Figure:
     )
 
 
-def _group_card(report: Report, entry: Json) -> Card:
-    groups = entry["groups"]
+def _group_card(report: Report, groups: Sequence[Json], *, key: str, judged: int) -> Card:
     rows = [
         (
-            f"{group['column']} is {group['label']}",
+            _words(group),
             f"{group['score']:.0f}",
             f"{group['by_chance']:.0f}",
             grouped(group["records"]["real"]),
@@ -349,27 +423,37 @@ def _group_card(report: Report, entry: Json) -> Card:
         for group in groups
     ]
     head = ("Group", "Score", "By chance", "Real records", "Synthetic records", "Worst column")
-    table = make_table("Groups with the lowest scores", head, rows, words=True)
+    reading = report["reading"][key.replace("-", "_")]
+    table = make_table(reading["title"], head, rows, words=True)
     first = groups[0]
     words = (
-        f"Lowest of {entry['judged_groups']} groups beyond chance: {first['column']} is {first['label']}, "
+        f"Lowest of {judged} groups beyond chance: {_words(first)}, "
         f"{first['score']:.0f} of 1000 (about {first['by_chance']:.0f} by chance alone), most in {first['worst_column']}."
     )
-    return make_card(
-        report,
-        "k-marginal-groups",
-        report["reading"]["k_marginal_groups"],
-        table,
-        words,
-        figure=draw_groups(report, groups[:MAX_DRAWN]),
-    )
+    figure = draw_groups(report, groups[:MAX_DRAWN])
+    return make_card(report, key, reading, table, words, figure=figure)
+
+
+def _parts(group: Json) -> list[tuple[str, str]]:
+    """The columns of a group, each with the value that its records share."""
+    if "columns" in group:
+        return list(zip(group["columns"], group["labels"], strict=True))
+    return [(group["column"], group["label"])]
+
+
+def _words(group: Json) -> str:
+    return " and ".join(f"{column} is {label}" for column, label in _parts(group))
 
 
 def draw_groups(report: Report, groups: Sequence[Json]) -> Figure:
     """A bar for each group, with a mark where a second sample of the same people would be; the worst one on top."""
     labels = [
-        style.escape(style.shorten(f"{group['column']}: {group['label']}")) for group in groups
+        "<br>".join(
+            style.escape(style.shorten(f"{column}: {label}")) for column, label in _parts(group)
+        )
+        for group in groups
     ]
+    lines = max(len(_parts(group)) for group in groups)
     places = list(range(len(groups)))
     traces: list[Trace] = [
         {
@@ -413,10 +497,10 @@ def draw_groups(report: Report, groups: Sequence[Json]) -> Figure:
             "zeroline": False,
             "automargin": True,
         },
-        "height": 160 + 24 * len(groups),
+        "height": 160 + (10 + 14 * lines) * len(groups),
     }
     words = "Groups with the lowest k-marginal scores: " + "; ".join(
-        f"{group['column']} is {group['label']}, {group['score']:.0f}" for group in groups[:3]
+        f"{_words(group)}, {group['score']:.0f}" for group in groups[:3]
     )
     return frame(report, traces, layout, words=f"{words}.")
 

@@ -90,16 +90,13 @@ class Columns:
         strength: float,
         rare: bool = False,
     ) -> Columns:
-        rows = domain.rows if domain.rows is not None else oneway.estimate_rows(answers)
-        histograms = tuple(
-            oneway.denoise(
-                m.values, noise=m.noise, total=max(1, rows), along=attribute.value_count
-            )
-            for attribute, m in zip(domain.modelled, answers, strict=True)
-        )
+        rows, histograms = _histograms(domain, answers)
+        # The run chose bins by the answers that it had; tables were counted by these, whatever noise was added since.
+        asked = [answer.as_answered for answer in answers]
+        as_asked = histograms if asked == list(answers) else _histograms(domain, asked)[1]
         levels = tuple(
             tuple(binning.nested_bins(histogram, ordered=in_order(attribute), rare=rare))
-            for attribute, histogram in zip(domain.modelled, histograms, strict=True)
+            for attribute, histogram in zip(domain.modelled, as_asked, strict=True)
         )
         return cls(
             domain=domain,
@@ -306,6 +303,23 @@ class Columns:
             widths.index(size)
             for widths, size in zip(sizes, measurement.values.shape, strict=True)
         )
+
+
+def _histograms(
+    domain: Domain, answers: Sequence[Measurement]
+) -> tuple[int, tuple[Floats, ...]]:
+    """Return the number of records, public or noisy, and the denoised histogram of each column."""
+    rows = domain.rows if domain.rows is not None else oneway.estimate_rows(answers)
+    histograms = tuple(
+        oneway.denoise(
+            answer.values,
+            noise=answer.noise,
+            total=max(1, rows),
+            along=attribute.value_count,
+        )
+        for attribute, answer in zip(domain.modelled, answers, strict=True)
+    )
+    return rows, histograms
 
 
 def score_level(pairs: int) -> int:

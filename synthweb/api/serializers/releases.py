@@ -14,7 +14,7 @@ from synth_engine.models.trees.diagnostics import Why
 from synthweb.api.serializers.amounts import AmountField
 from synthweb.api.serializers.strict import Choice, StrictSerializer, Text, WholeNumber
 from synthweb.datasets.domain_cache import cited, domain_of
-from synthweb.releases import licences, look, selectors, trees
+from synthweb.releases import licences, look, receipt_facts, selectors, trees
 from synthweb.releases.licences import LicenceChoice
 from synthweb.releases.models import Edition, Release, ReleaseGrant, Sample
 
@@ -134,11 +134,13 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
         return str(
             # Lists annotate it (`ReleaseViewSet`), so that their receipts stay in the database.
             getattr(release, "sentence", None)
-            or release.receipt.get("guarantee", {}).get("sentence", "")
+            or receipt_facts.of(release)["guarantee"].get("sentence", "")
         )
 
     def get_relation(self, release: Release) -> str:
-        return str(getattr(release, "relation", None) or release.receipt.get("relation", ""))
+        return str(
+            getattr(release, "relation", None) or receipt_facts.of(release).get("relation", "")
+        )
 
 
 class EndedSerializer(serializers.Serializer[Any]):

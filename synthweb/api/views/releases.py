@@ -55,6 +55,7 @@ from synthweb.releases import (
     chain,
     expected,
     look,
+    receipt_facts,
     recreation,
     selectors,
     services,
@@ -124,7 +125,7 @@ class ReleaseViewSet(Filtered, ListModelMixin, GenericViewSet[Release]):
         """The chain of marks beside the receipt, and its latest head, signed: `verify --head` compares a receipt with it."""
         release = selectors.release_for(caller(request), code)
         marks = {
-            "core": release.receipt["digest"],
+            "core": receipt_facts.of(release)["digest"],
             "marks": chain.marks_of(release),
             "head": chain.head_of(release),
         }

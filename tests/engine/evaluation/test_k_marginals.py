@@ -152,10 +152,44 @@ def test_a_group_that_the_synthetic_table_lacks_scores_nothing() -> None:
     assert group["score"] == 0.0 and group["records"]["synthetic"] == 0
 
 
+def test_the_group_of_two_columns_that_changed_comes_first_by_name() -> None:
+    rng = np.random.default_rng(6)
+    real, other = ({name: rng.integers(0, 2, 8000) for name in BITS.names} for _ in range(2))
+    # Where b2 and b3 meet b5 changes, and not in either of them alone beyond a half.
+    together = (other["b2"] == 1) & (other["b3"] == 0)
+    other["b5"] = np.where(together, 0, other["b5"])
+    report = compared(real, other, domain=BITS)
+    entry = report["k_marginals"]
+    group = entry["crossed"][0]
+    assert dict(zip(group["columns"], group["labels"], strict=True)) == {
+        "b2": "yes",
+        "b3": "no",
+    }
+    assert group["worst_column"] == "b5"
+    members = (real["b2"] == 1) & (real["b3"] == 0)
+    assert group["records"] == {"real": members.sum(), "synthetic": together.sum()}
+    # Of seven other columns one is at a distance of one half; by one column alone it is a quarter.
+    assert group["score"] == pytest.approx(1000 - 1000 * 0.5 / 7, abs=30)
+    assert group["score"] < entry["groups"][0]["score"]
+    # All 36 pairs of the nine columns have four groups.
+    assert entry["judged_crossed"] == 36 * 4
+    card = next(c for c in k_marginals.FIGURE.cards(report) if c.key == "k-marginal-crossed")
+    assert "b2 is yes and b3 is no" in card.verdict
+    assert card.table.rows[0][0] == "b2 is yes and b3 is no"
+
+
+def test_a_report_from_before_groups_of_two_columns_has_no_card_of_them() -> None:
+    report = compared(codes(2000, seed=1), codes(2000, seed=2))
+    del report["k_marginals"]["crossed"], report["k_marginals"]["judged_crossed"]
+    keys = [card.key for card in k_marginals.FIGURE.cards(report)]
+    assert keys == ["k-marginals", "k-marginal-groups"]
+
+
 def test_small_groups_are_not_judged_and_one_column_has_no_score() -> None:
     few = codes(50, seed=0)
     entry = compared(few, few)["k_marginals"]
     assert entry["groups"] == [] and entry["judged_groups"] == 0
+    assert entry["crossed"] == [] and entry["judged_crossed"] == 0
     single = Domain(attributes=BITS.attributes[:1])
     column = {"b0": np.array([0, 1, 1])}
     report = compared(column, column, domain=single)
@@ -166,8 +200,9 @@ def test_small_groups_are_not_judged_and_one_column_has_no_score() -> None:
 def test_cards_have_words_drawing_and_table() -> None:
     report = compared(codes(2000, seed=1), codes(2000, seed=2))
     json.dumps(report["k_marginals"], allow_nan=False)
-    scores, groups = k_marginals.FIGURE.cards(report)
-    for card in (scores, groups):
+    cards = k_marginals.FIGURE.cards(report)
+    assert [card.key for card in cards][:2] == ["k-marginals", "k-marginal-groups"]
+    for card in cards:
         assert card.figure and card.table.rows and card.verdict and card.what and card.how
         assert card.red
     assert "<script>alert" not in page.html(report)
