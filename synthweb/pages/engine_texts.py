@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from synth_engine import mechanisms, scenarios
-from synth_engine.evaluation import wording
+from synth_engine.evaluation import style, wording
 from synth_engine.evaluation.figures import FIGURES
 from synth_engine.privacy.unit import PrivacyUnit
 from synthweb.lib.number_format import RELATIONS
@@ -39,6 +39,7 @@ def _of_figures() -> Iterator[str]:
     for explanation in wording.PAGE_EXPLANATIONS.values():
         yield from (explanation["title"], explanation["what"], explanation["how"])
     yield from (
+        style.RED_WORDS,
         wording.NOT_PRIVATE,
         wording.PRIVATE,
         *wording.AXIS_TITLES,

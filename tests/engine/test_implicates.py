@@ -68,7 +68,12 @@ def test_tables_of_merged_codes_are_read_by_the_bins_of_the_run(number: int) -> 
         {
             "attributes": [
                 {"name": "income", "kind": "integer", "low": 0, "high": 299, "width": 1},
-                {"name": "town", "kind": "categorical", "values": list("abcdefg"), "other": True},
+                {
+                    "name": "town",
+                    "kind": "categorical",
+                    "values": list("abcdefg"),
+                    "other": True,
+                },
             ]
         }
     )

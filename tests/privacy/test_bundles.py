@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+import venv
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -128,6 +129,54 @@ def test_python_alone_and_the_command_line_say_the_same(
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.startswith("REFUSED: ") and len(found.stderr.splitlines()) == 1
     assert cli.main(["verify", str(tmp_path / "b.zip")]) == 1
+
+
+ALONE = """
+import runpy, sys
+assert not [path for path in sys.path if "site-packages" in path or "dist-packages" in path], sys.path
+sys.argv = ["verify_receipt.py", sys.argv[1]]
+try:
+    runpy.run_path("verify_receipt.py", run_name="__main__")
+except SystemExit as end:
+    code = end.code or 0
+else:
+    code = 0
+roots = {name.partition(".")[0] for name in sys.modules}
+print("from elsewhere:", sorted(roots - sys.stdlib_module_names - {"__main__", "__mp_main__"}))
+raise SystemExit(code)
+"""
+
+
+def test_a_machine_with_python_and_nothing_else_verifies_a_bundle(tmp_path: Path) -> None:
+    venv.create(tmp_path / "empty", with_pip=False)  # no packages, not even pip
+    assert not list((tmp_path / "empty").glob("lib/*/site-packages/*"))
+    machine = tmp_path / "machine"
+    machine.mkdir()
+    (machine / standalone.NAME).write_text(standalone.text(), "utf-8")
+
+    def run(name: str, content: bytes) -> subprocess.CompletedProcess[str]:
+        (machine / name).write_bytes(content)
+        command = [tmp_path / "empty/bin/python", "-I", "-S", "-c", ALONE, name]
+        return subprocess.run(
+            command,
+            cwd=machine,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={},
+            timeout=120,
+        )
+
+    accepted = run("whole.zip", whole())
+    assert (accepted.returncode, accepted.stderr) == (0, "")
+    assert "The bundle is whole: 5 files" in accepted.stdout
+    assert accepted.stdout.endswith("from elsewhere: []\n")
+    changed = bytearray(whole())
+    changed[changed.index(b"0,1\n2,3")] ^= 1
+    refused = run("changed.zip", bytes(changed))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("REFUSED: ") and "tables/table.csv" in refused.stderr
+    assert refused.stdout == "from elsewhere: []\n"
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import translation
 
+from synth_engine.evaluation import style
 from synth_engine.evaluation.wording import AXIS_TITLES, TRACE_NAMES
 from synthweb.lib import sentences
 from synthweb.pages.templatetags.figure_words import in_words_of_page
@@ -25,7 +26,10 @@ FIGURE: dict[str, Any] = {
         "xaxis": {"title": {"text": "score"}},  # the name of a column
         "yaxis": {"title": {"text": "share of records"}},
         "yaxis2": {"title": {"text": "mean of synthetic"}},
-        "annotations": [{"text": "synthetic minus real, ±0.5 points of 100"}],
+        "annotations": [
+            {"text": style.RED_WORDS},
+            {"text": "synthetic minus real, ±0.5 points of 100"},
+        ],
         "height": 400,
     },
 }
@@ -41,7 +45,8 @@ def test_words_stand_beside_a_figure_and_it_stays_as_it_is() -> None:
     assert words == {
         "layout.yaxis.title.text": "Anteil der Datensätze",
         "layout.yaxis2.title.text": "Mittelwert von synthetic",
-        "layout.annotations.0.text": "synthetisch minus echt, ±0,5 Punkte von 100",
+        "layout.annotations.0.text": "Echte Daten – nicht durch Differential Privacy geschützt",
+        "layout.annotations.1.text": "synthetisch minus echt, ±0,5 Punkte von 100",
         "data.0.marker.colorbar.title.text": "Datensätze in einem Quadrat",
         "data.1.colorbar.title.text": "Datensätze in einem Quadrat",
         "data.0.name": "synthetisch",

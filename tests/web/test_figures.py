@@ -129,8 +129,8 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
     assert '<div class="red-bar"' in text
     figures = re.findall(r'data-figure="([\w-]+)"', text)
     # Histograms, last digits, maps of dependence, the map of pairs, means of one number within two categories, scores of larger
-    # tables, their squared errors, and the networks of both tables.
-    assert len(figures) == 3 + 1 + 3 + 1 + 2 + 2 + 1
+    # tables and those of groups of one and of two columns, and the networks of both tables.
+    assert len(figures) == 3 + 1 + 3 + 1 + 2 + 3 + 1
     for figure in figures:
         source = re.search(
             rf'<script id="{figure}" type="application/json">(.*?)</script>', text, re.DOTALL
@@ -139,6 +139,13 @@ def test_the_comparison_says_what_it_is_and_has_a_table_and_a_reading_for_every_
         assert json.loads(source[1])["layout"]["annotations"][0]["text"] == RED
         for part in ("what", "how", "table"):
             assert f'id="{figure.removesuffix("-data")}-{part}"' in text
+    switch = text.split('class="map-switch"')[1].split("</section>")
+    assert re.findall(r'type="radio"', switch[0]) == ['type="radio"'] * 3
+    labels = [" ".join(each.split()) for each in re.findall(r">([^<>]+)</label>", switch[0])]
+    assert labels == ["Real", "Synthetic", "Difference"]
+    changed = re.search(r'class="panel map-most">.*?<ol>(.*?)</ol>', text, re.DOTALL)
+    assert changed is not None
+    assert 0 < changed[1].count("<li>") <= 10
     assert (
         text.count(f'<div class="figure-red">{RED}</div>') == 5
     )  # numbers, categories, triples, means within groups and the real rows

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import template
 
+from synth_engine.evaluation.style import RED_WORDS
 from synth_engine.evaluation.wording import AXIS_TITLES, TRACE_NAMES
 from synthweb.lib import sentences
 from synthweb.lib.language import translated
@@ -26,7 +27,7 @@ def in_words_of_page(figure: Mapping[str, Any]) -> Mapping[str, Any]:
 def _translations(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     """Path, text and translation of every text that may be translated."""
     for path, text in _titles(figure):
-        if text in AXIS_TITLES or _is_composed(text):
+        if text in (RED_WORDS, *AXIS_TITLES) or _is_composed(text):
             yield path, text, translated(text)
     for number, trace in enumerate(figure["data"]):
         name = trace.get("name")
@@ -49,7 +50,7 @@ def _is_composed(text: str) -> bool:
 
 
 def _titles(figure: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    """The titles of axes and of colour bars, and the notes that a figure has."""
+    """The titles of axes and of colour bars, and the notes that a figure has, such as its red words."""
     for axis, facts in figure["layout"].items():
         if "axis" in axis:
             yield from _title(facts, "layout", axis)
