@@ -17,6 +17,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from synth_engine.domain.document import MAX_BYTES, MAX_DEPTH, Domain, parse
+from synth_engine.domain.lookups import (
+    FILES_OF_LOOKUPS,
+    MAX_LOOKUPS,
+    Lookup,
+    Reference,
+    read_lookup,
+)
 from synth_engine.errors import DomainError
 from synth_engine.kinds.attribute import Attribute
 from synth_engine.kinds.derived import Derived
@@ -206,17 +213,18 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Database:
-    """All tables, each after its parent, and constraints across them."""
+    """All tables, each after its parent, constraints across them, and public look-up tables to which their columns refer."""
 
     tables: tuple[DatabaseTable, ...]
     bounds: tuple[Bound, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.tables) <= MAX_TABLES:
             raise DomainError(
                 f"a database has from 1 to {MAX_TABLES} tables", repair="describe them"
             )
-        names = [table.name for table in self.tables]
+        names = [each.name for each in (*self.tables, *self.lookups)]
         for name in names:
             if names.count(name) > 1:
                 raise DomainError(
@@ -226,6 +234,7 @@ class Database:
         self._check_parents()
         for bound in self.bounds:
             self._check_bound(bound)
+        self._check_lookups()
 
     def _check_parents(self) -> None:
         roots = [table.name for table in self.tables if table.parent is None]
@@ -263,6 +272,37 @@ class Database:
                 repair="compare two columns of numbers, or two of days",
                 column=bound.column,
             )
+
+    def _check_lookups(self) -> None:
+        if len(self.lookups) > MAX_LOOKUPS:
+            raise DomainError(
+                f"a database has at most {MAX_LOOKUPS} look-up tables",
+                repair="leave some out",
+            )
+        for table in self.tables if self.lookups else ():
+            if Path(table.file).name.startswith(FILES_OF_LOOKUPS):
+                raise table.error(
+                    f"the name of its file begins with {FILES_OF_LOOKUPS!r}, as those of look-up tables do",
+                    repair="rename its file",
+                )
+        referring: set[Reference] = set()
+        for lookup in self.lookups:
+            for reference in lookup.references:
+                table = self.table(reference.table)
+                if reference.column not in table.domain.names:
+                    raise lookup.error(
+                        f"{reference} refers to it, and is not described",
+                        repair="describe the column by the list of its values",
+                        column=reference.column,
+                    )
+                lookup.check_reference(reference, table.domain.attribute(reference.column))
+                if reference in referring:
+                    raise lookup.error(
+                        f"{reference} refers to another look-up table already",
+                        repair="let each column refer to one",
+                        column=reference.column,
+                    )
+                referring.add(reference)
 
     @property
     def root(self) -> DatabaseTable:
@@ -302,11 +342,14 @@ class Database:
             table.domain.require_confirmed()
 
     def to_json(self) -> JsonObject:
-        return {
+        document: JsonObject = {
             "schema": DATABASE_SCHEMA,
             "tables": [table.to_json() for table in self.tables],
             "constraints": [bound.to_json() for bound in self.bounds],
         }
+        if self.lookups:
+            document["lookups"] = [lookup.to_json() for lookup in self.lookups]
+        return document
 
     @cached_property
     def statement(self) -> list[JsonObject]:
@@ -334,13 +377,15 @@ class Database:
         if not isinstance(document, Mapping):
             raise DomainError("the database is no JSON object", repair="see docs/relational.md")
         reader = Fields(document)
-        reader.only("schema", "tables", "constraints")
+        reader.only("schema", "tables", "constraints", "lookups")
         if reader.text("schema", default=DATABASE_SCHEMA) != DATABASE_SCHEMA:
             raise DomainError("unknown schema", repair=f"write {DATABASE_SCHEMA!r}")
         bounds = reader.list("constraints") if "constraints" in document else []
+        lookups = reader.list("lookups") if "lookups" in document else []
         return cls(
             tables=tuple(_table(entry, folder) for entry in reader.list("tables")),
             bounds=tuple(_bound(entry) for entry in bounds),
+            lookups=tuple(read_lookup(entry, folder) for entry in lookups),
         )
 
 

@@ -73,6 +73,10 @@ def _write(
         for number, table in enumerate(database.tables, start=1):
             name = f"{BUNDLE_TABLES}{number}.csv"
             listed.add(name, files.csv_bytes(table, frames[table.name]))
+        for number, lookup in enumerate(database.lookups, start=1):
+            listed.add(
+                f"lookups/{files.lookup_file_name(number)}", files.lookup_csv_bytes(lookup)
+            )
         listed.add(BUNDLE_RECEIPT, _json(receipt))
         listed.add("model.json", _json(model))
         listed.add("report.json", _json(_report(plan, frames)))

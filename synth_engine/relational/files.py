@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from synth_engine import codec, outputs
 from synth_engine.domain.database import Database, DatabaseTable
+from synth_engine.domain.lookups import FILES_OF_LOOKUPS, Lookup
 from synth_engine.errors import InputError
 from synth_engine.relational import layout
 from synth_engine.relational.layout import ForeignKey, TableLayout
@@ -49,7 +50,9 @@ def write(
     if path.suffix in SQLITE:
         outputs.replace(
             path,
-            lambda file: layout.write_sqlite(_layouts(database), frames, file),
+            lambda file: layout.write_sqlite(
+                _layouts(database), {**frames, **_lookup_frames(database)}, file
+            ),
             overwrite=overwrite,
         )
     elif path.suffix == ".zip":
@@ -77,13 +80,36 @@ def file_name(table: DatabaseTable, *, form: Format = "csv") -> str:
     return f"{Path(table.file).name.split('.')[0]}.{form}"
 
 
+def lookup_file_name(number: int, *, form: Format = "csv") -> str:
+    """The name of the file of the look-up table of a number, from 1 on: names of look-up tables may hold what no name of a file may."""
+    return f"{FILES_OF_LOOKUPS}{number}.{form}"
+
+
 def ddl(database: Database) -> str:
     """The SQL that creates the tables, with primary and foreign keys."""
     return layout.ddl(_layouts(database))
 
 
 def _layouts(database: Database) -> list[TableLayout]:
-    return [_layout(database, table) for table in database.tables]
+    # Tables stand after those that they refer to.
+    lookups = [_lookup_layout(lookup) for lookup in database.lookups]
+    return [*lookups, *(_layout(database, table) for table in database.tables)]
+
+
+def _lookup_layout(lookup: Lookup) -> TableLayout:
+    fields = [
+        pa.field(name, pa.string(), nullable=name != lookup.key) for name in lookup.columns
+    ]
+    return TableLayout(name=lookup.name, columns=pa.schema(fields), key=lookup.key)
+
+
+def _lookup_frames(database: Database) -> dict[str, pd.DataFrame]:
+    return {lookup.name: _lookup_frame(lookup) for lookup in database.lookups}
+
+
+def _lookup_frame(lookup: Lookup) -> pd.DataFrame:
+    frame = pd.DataFrame(lookup.rows, columns=list(lookup.columns), dtype="str")
+    return frame.mask(frame == "")
 
 
 def _layout(database: Database, table: DatabaseTable) -> TableLayout:
@@ -93,14 +119,23 @@ def _layout(database: Database, table: DatabaseTable) -> TableLayout:
         pa.field(a.name, a.arrow_type, nullable=a.missing is not None)
         for a in table.domain.table_columns
     ]
-    references: tuple[ForeignKey, ...] = ()
+    references = []
     if table.parent is not None:
         parent = database.parent_of(table)
-        references = (
-            ForeignKey(column=table.reference or "", table=parent.name, key=parent.key or ""),
+        references.append(
+            ForeignKey(column=table.reference or "", table=parent.name, key=parent.key or "")
         )
+    references += [
+        ForeignKey(column=reference.column, table=lookup.name, key=lookup.key)
+        for lookup in database.lookups
+        for reference in lookup.references
+        if reference.table == table.name
+    ]
     return TableLayout(
-        name=table.name, columns=pa.schema(fields), key=table.key, references=references
+        name=table.name,
+        columns=pa.schema(fields),
+        key=table.key,
+        references=tuple(references),
     )
 
 
@@ -113,6 +148,12 @@ def csv_bytes(table: DatabaseTable, frame: pd.DataFrame) -> bytes:
     return (codec.csv_lines(header) + codec.csv_lines(written)).encode()
 
 
+def lookup_csv_bytes(lookup: Lookup) -> bytes:
+    """A look-up table as CSV, as it was given."""
+    lines = pd.DataFrame([list(lookup.columns), *map(list, lookup.rows)])
+    return codec.csv_lines(lines).encode()
+
+
 def _files(database: Database, frames: Frames, *, form: Format) -> Iterator[tuple[str, bytes]]:
     for table in database.tables:
         frame = frames[table.name]
@@ -122,6 +163,13 @@ def _files(database: Database, frames: Frames, *, form: Format) -> Iterator[tupl
             else layout.parquet(_layout(database, table), frame)
         )
         yield file_name(table, form=form), content
+    for number, lookup in enumerate(database.lookups, start=1):
+        content = (
+            lookup_csv_bytes(lookup)
+            if form == "csv"
+            else layout.parquet(_lookup_layout(lookup), _lookup_frame(lookup))
+        )
+        yield lookup_file_name(number, form=form), content
     yield SQL_FILE, ddl(database).encode()
 
 

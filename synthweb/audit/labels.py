@@ -59,6 +59,8 @@ SENTENCES = {
     "vault.key_rotated": _("changed the key of the vault"),
     "database.table_added": _("added a table to a database"),
     "database.table_removed": _("took a table out of a database"),
+    "database.lookup_added": _("put a public look-up table into a database"),
+    "database.lookup_removed": _("took a look-up table out of a database"),
     "database.keys_said": _("said how the tables of a database are connected"),
     "database.confirmed": _("confirmed the description of a database"),
     "keys.requested": _("had the keys of a database checked"),

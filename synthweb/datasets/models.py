@@ -159,8 +159,9 @@ class DatabaseTable(models.Model):
     root = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="database_tables")
     # As in the engine's description of a database: name, key, parent, reference, most, order, siblings.
     facts = models.JSONField(default=dict)
-    # Of the root: constraints across tables, likewise.
+    # Of the root: constraints across tables, and public look-up tables with their rows, likewise.
     constraints = models.JSONField(default=list, blank=True)
+    lookups = models.JSONField(default=list, blank=True)
 
     class Meta:
         ordering = ["root", "dataset"]

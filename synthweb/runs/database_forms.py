@@ -12,13 +12,15 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain.database import MAX_CHILDREN, Siblings
-from synth_engine.errors import SpecError
+from synth_engine.domain.lookups import Lookup, parse_csv, read_reference
+from synth_engine.errors import DomainError, SpecError
 from synth_engine.privacy.loss import parse_decimal
 from synth_engine.strict_json import JsonObject
 from synthweb.datasets.basis import MAX_STATEMENT_LENGTH
 from synthweb.datasets.forms import DocumentForm
 from synthweb.datasets.models import DatabaseTable
 from synthweb.lib.language import typed_number
+from synthweb.lib.names import validate_one_line
 from synthweb.runs.forms import AMOUNT
 
 _BOUND = re.compile(r"\s*([^.\s]+)\.(.+?)\s*(<=|>=|≤|≥)\s*([^.\s]+)\.(.+?)\s*")
@@ -128,6 +130,62 @@ def bounds_text(bounds: Sequence[Mapping[str, str]]) -> str:
         + (f">= {each['at_least']}" if "at_least" in each else f"<= {each['at_most']}")
         for each in bounds
     )
+
+
+class LookupForm(forms.Form):
+    """A public look-up table: its rows as a CSV, its key, and the columns that refer to it. The file is read in memory."""
+
+    name = forms.CharField(max_length=100, label=_("Name"), validators=[validate_one_line])
+    file = forms.FileField(
+        label=_("Rows, as CSV"),
+        widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}),
+        help_text=_("Every row becomes public: no row may be of the real tables."),
+    )
+    key = forms.CharField(max_length=500, label=_("Column of unique keys"))
+    references = forms.CharField(
+        max_length=5_000,
+        label=_("Columns that refer to it"),
+        help_text=_("Such as customers.nation; several are separated by commas."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="lookup-%s", **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "form-control"
+
+    def clean(self) -> dict[str, Any]:
+        typed = super().clean() or {}
+        if self.errors:
+            return typed
+        try:
+            typed["lookup"] = self._read(typed)
+        except DomainError as error:
+            self.add_error(None, error.text)
+        return typed
+
+    def _read(self, typed: Mapping[str, Any]) -> Lookup:
+        content = typed["file"].read()
+        try:
+            columns, rows = parse_csv(typed["name"], content.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise DomainError(
+                f"look-up table {typed['name']!r}: its file cannot be read as text",
+                repair="save it as UTF-8",
+            ) from None
+        named = [text.strip() for text in typed["references"].split(",")]
+        return Lookup(
+            name=typed["name"],
+            key=typed["key"],
+            columns=columns,
+            rows=rows,
+            references=tuple(read_reference(typed["name"], text) for text in named if text),
+        )
+
+    @property
+    def lookup(self) -> Lookup:
+        """What was typed, once it is valid."""
+        lookup: Lookup = self.cleaned_data["lookup"]
+        return lookup
 
 
 class DatabaseDocumentForm(DocumentForm):

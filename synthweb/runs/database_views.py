@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -31,6 +31,7 @@ from synthweb.runs.database_forms import (
     DatabaseDocumentForm,
     DatabaseReleaseForm,
     KeysForm,
+    LookupForm,
     bounds_text,
 )
 from synthweb.runs.databases import DatabaseProposal
@@ -49,16 +50,14 @@ def tables(request: SignedInRequest, code: str) -> HttpResponse:
     root = _root_for(request, code)
     if root.code != code:
         return redirect("runs:tables", root.code)
-    rows = datasets.database_tables(root)
-    if not rows and request.method == "POST":
+    if request.method == "GET":
+        return _shown(request, root)
+    if not datasets.database_tables(root):
         return redirect("runs:tables", code)
-    posted = request.POST if request.method == "POST" else None
-    names = [row.facts.get("name", "") for row in rows]
-    forms = [KeysForm(posted, row=row, names=names) for row in rows]
-    stored = bounds_text(rows[0].constraints) if rows else ""
-    bounds = ConstraintsForm(posted, initial={"bounds": stored})
+    posted = request.POST
+    forms, bounds = _connecting_forms(root, posted)
     problem = ""
-    if posted is not None and all([*(form.is_valid() for form in forms), bounds.is_valid()]):
+    if all([*(form.is_valid() for form in forms), bounds.is_valid()]):
         try:
             describing.keep_keys(
                 actor=request.user,
@@ -71,14 +70,40 @@ def tables(request: SignedInRequest, code: str) -> HttpResponse:
             return redirect("runs:tables", code)
         except Refusal as error:
             problem = _words(error)
+    return _shown(request, root, typed=(forms, bounds), problem=problem, status=422)
+
+
+def _connecting_forms(
+    root: Dataset, posted: QueryDict | None = None
+) -> tuple[list[KeysForm], ConstraintsForm]:
+    rows = datasets.database_tables(root)
+    names = [row.facts.get("name", "") for row in rows]
+    stored = bounds_text(rows[0].constraints) if rows else ""
+    forms = [KeysForm(posted, row=row, names=names) for row in rows]
+    return forms, ConstraintsForm(posted, initial={"bounds": stored})
+
+
+def _shown(
+    request: SignedInRequest,
+    root: Dataset,
+    *,
+    typed: tuple[list[KeysForm], ConstraintsForm] | None = None,
+    lookup: LookupForm | None = None,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """The page of all tables. typed, lookup: forms that were refused, with what was typed."""
+    forms, bounds = typed or _connecting_forms(root)
+    rows = datasets.database_tables(root)
     context = _page(request, root) | {
         "forms": forms,
         "bounds": bounds,
         "problem": problem,
         "document": DatabaseDocumentForm(),
+        "lookups": rows[0].lookups if rows else [],
+        "lookup": lookup or LookupForm(),
     }
-    failed = posted is not None
-    return render(request, "runs/tables.html", context, status=422 if failed else 200)
+    return render(request, "runs/tables.html", context, status=status)
 
 
 def _confirm(request: SignedInRequest, root: Dataset) -> None:
@@ -138,6 +163,38 @@ def remove_table(request: SignedInRequest, code: str, table: str) -> HttpRespons
     dataset = get_object_or_404(Dataset, code=table, database_table__root=root)
     try:
         describing.remove_table(actor=request.user, root=root, dataset=dataset)
+    except Refused as error:
+        messages.error(request, str(error))
+    return redirect("runs:tables", code)
+
+
+@login_required
+@require_POST
+def add_lookup(request: SignedInRequest, code: str) -> HttpResponse:
+    """Put a public look-up table beside the tables."""
+    root = datasets.dataset_for(request.user, code, Need.DESCRIBE)
+    form = LookupForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            describing.add_lookup(actor=request.user, root=root, lookup=form.lookup)
+            messages.success(
+                request,
+                _("The look-up table is on this page. It takes effect once you confirm."),
+            )
+            return redirect("runs:tables", code)
+        except Refused as error:
+            form.add_error(None, str(error))
+    # What was typed stays; the file has to be chosen again.
+    return _shown(request, root, lookup=form, status=422)
+
+
+@login_required
+@require_POST
+def remove_lookup(request: SignedInRequest, code: str, number: int) -> HttpResponse:
+    """Take a look-up table out of the database."""
+    root = datasets.dataset_for(request.user, code, Need.DESCRIBE)
+    try:
+        describing.remove_lookup(actor=request.user, root=root, number=number)
     except Refused as error:
         messages.error(request, str(error))
     return redirect("runs:tables", code)

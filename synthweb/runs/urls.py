@@ -20,6 +20,12 @@ urlpatterns = [
     path("datasets/<slug:code>/tables/", database_views.tables, name="tables"),
     path("datasets/<slug:code>/tables/document/", database_views.bring, name="bring-database"),
     path("datasets/<slug:code>/tables/check/", database_views.check_keys, name="check-keys"),
+    path("datasets/<slug:code>/tables/lookups/", database_views.add_lookup, name="add-lookup"),
+    path(
+        "datasets/<slug:code>/tables/lookups/<int:number>/remove/",
+        database_views.remove_lookup,
+        name="remove-lookup",
+    ),
     path(
         "datasets/<slug:code>/tables/<slug:table>/remove/",
         database_views.remove_table,

@@ -246,6 +246,10 @@ GET    datasets/<slug:code>/tables/document/                         302    405 
 POST   datasets/<slug:code>/tables/document/                         302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/tables/check/                            302    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/tables/check/                            302    404    404    404    302    403    403    403
+GET    datasets/<slug:code>/tables/lookups/                          302    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/tables/lookups/                          302    404    404    404    422    403    403    403
+GET    datasets/<slug:code>/tables/lookups/<int:number>/remove/      302    405    405    405    405    405    405    405
+POST   datasets/<slug:code>/tables/lookups/<int:number>/remove/      302    404    404    404    302    403    403    403
 GET    datasets/<slug:code>/tables/<slug:table>/remove/              302    405    405    405    405    405    405    405
 POST   datasets/<slug:code>/tables/<slug:table>/remove/              302    404    404    404    404    403    403    403
 GET    datasets/<slug:code>/tables/release/                          302    404    404    404    200    403    403    403

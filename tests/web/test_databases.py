@@ -7,11 +7,14 @@ import sqlite3
 import zipfile
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from synth_engine.errors import DomainError
 from synthweb.datasets import services as datasets
 from synthweb.datasets.models import DatabaseVersion, Dataset
 from synthweb.ledger import services as ledger
@@ -293,3 +296,101 @@ def asked_for(
     return runs.submit_database(
         steward=cast.steward, dataset=root, epsilon=epsilon, delta=DELTA, request_key=key
     )
+
+
+# ---- public look-up tables -----------------------------------------------------------------------------------------
+AREAS = "code,label\n0,The north\n1,The south\n"
+
+
+def with_areas(cast: Cast) -> Dataset:
+    """A database whose homes have an area from a list of texts."""
+    homes = {
+        **databases.HOMES,
+        "domain": {
+            "attributes": [
+                {"name": "area", "kind": "categorical", "values": ["0", "1"], "outside": "clamp"}
+            ]
+        },
+    }
+    document = databases.document(homes, databases.PEOPLE, databases.TRIPS)
+    root = described(cast)
+    datasets.databases.bring_document(
+        actor=cast.steward, root=root, document=document, because="The codebook."
+    )
+    return root
+
+
+def add_areas(client: Client, root: Dataset, **typed: str) -> Any:
+    content = typed.pop("content", AREAS).encode()
+    sent = {"name": "areas", "key": "code", "references": "homes.area"} | typed
+    file = SimpleUploadedFile("areas.csv", content)
+    return client.post(reverse("runs:add-lookup", args=[root.code]), {**sent, "file": file})
+
+
+def test_a_look_up_table_is_released_beside_the_tables(cast: Cast, client: Client) -> None:
+    root = with_areas(cast)
+    funded(cast, root)
+    client.force_login(cast.steward)
+    tables = reverse("runs:tables", args=[root.code])
+    assert add_areas(client, root).url == tables
+    # A second list of the same name takes the place of the first.
+    add_areas(client, root)
+    assert "2 rows, for homes.area" in client.get(tables).text
+    datasets.databases.confirm(actor=cast.steward, root=root)
+    checked(cast, root)
+    run = runs.submit_database(
+        steward=cast.steward,
+        dataset=root,
+        epsilon=Fraction(2),
+        delta=Fraction(0),
+        name="Homes",
+        request_key="once",
+    )
+    worker.synthesize(code=run.code)
+    run.refresh_from_db()
+    release = run.release
+    assert release is not None, run.failure
+    page = client.get(reverse("releases:release", args=[release.code]), follow=True).text
+    assert "nothing was measured of them" in page and "areas" in page
+    address = reverse("releases:database-download", args=[release.code, "csv"])
+    sent = b"".join(client.get(address).streaming_content)
+    with zipfile.ZipFile(io.BytesIO(sent)) as archive:
+        assert archive.read("lookup-1.csv").decode() == AREAS
+        assert b'REFERENCES "areas"' in archive.read("schema.sql")
+
+
+def test_a_look_up_table_that_does_not_fit_is_refused_where_it_is_typed(
+    cast: Cast, client: Client
+) -> None:
+    root = with_areas(cast)
+    client.force_login(cast.steward)
+    refused = add_areas(client, root, content="code\n0\n0\n")
+    assert refused.status_code == 422 and "occurs in two rows" in refused.text
+    assert 'value="homes.area"' in refused.text  # what was typed stays
+    assert "names no column of a table" in add_areas(client, root, references="area").text
+    # Whether its keys are those of the column is known once all is confirmed.
+    add_areas(client, root, content="code\n0\n")
+    with pytest.raises(DomainError, match="1 of 2 declared values"):
+        datasets.databases.confirm(actor=cast.steward, root=root)
+    client.post(reverse("runs:remove-lookup", args=[root.code, 0]))
+    assert datasets.databases.confirm(actor=cast.steward, root=root).number == 3
+
+
+def test_a_document_brings_and_replaces_look_up_tables(cast: Cast) -> None:
+    root = with_areas(cast)
+    newest = DatabaseVersion.objects.filter(root=root).order_by("-number")[0]
+    lookup = {
+        "name": "areas",
+        "key": "code",
+        "references": ["homes.area"],
+        "columns": ["code"],
+        "rows": [["0"], ["1"]],
+    }
+    for lookups in ([lookup], []):
+        version = datasets.databases.bring_document(
+            actor=cast.steward,
+            root=root,
+            document={**newest.document, "lookups": lookups},
+            because="The codebook.",
+        )
+        assert version.document.get("lookups", []) == lookups

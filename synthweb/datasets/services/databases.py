@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from synth_engine.domain.database import DATABASE_SCHEMA, MAX_TABLES, Database
+from synth_engine.domain.lookups import Lookup
 from synth_engine.errors import DomainError
 from synth_engine.strict_json import JsonObject
 from synthweb.accounts.models import User
@@ -81,13 +82,43 @@ def keep_keys(
     facts: Mapping[str, JsonObject],
     constraints: Sequence[JsonObject],
 ) -> None:
-    """Keep what was typed of keys, maxima and constraints, right or wrong. facts: of each table, by the code of its dataset."""
+    """Keep what was typed of keys, maxima and constraints, right or wrong; look-up tables stay. facts: of each table, by the code
+    of its dataset."""
     tables.locked(root)
     for row in DatabaseTable.objects.filter(root=root):
         row.facts = dict(facts.get(row.dataset.code, row.facts))
         row.constraints = list(constraints) if row.is_root else []
         row.save()
     _record(actor, root, "database.keys_said")
+
+
+@transaction.atomic
+def add_lookup(*, actor: User, root: Dataset, lookup: Lookup) -> None:
+    """Put a public look-up table beside the tables, in the place of one of the same name. Whether its references fit is checked when all
+    tables are confirmed. Errors: Conflict where there is no database."""
+    first = _root_row(root)
+    others = [each for each in first.lookups if each["name"] != lookup.name]
+    first.lookups = [*others, lookup.to_json()]
+    first.save()
+    _record(actor, root, "database.lookup_added", rows=len(lookup.rows))
+
+
+@transaction.atomic
+def remove_lookup(*, actor: User, root: Dataset, number: int) -> None:
+    """Take out a look-up table by its number, from 0 on; nothing happens where there is none. Releases stay as they are."""
+    first = _root_row(root)
+    if 0 <= number < len(first.lookups):
+        first.lookups = [each for at, each in enumerate(first.lookups) if at != number]
+        first.save()
+        _record(actor, root, "database.lookup_removed")
+
+
+def _root_row(root: Dataset) -> DatabaseTable:
+    tables.locked(root)
+    row = DatabaseTable.objects.filter(root=root, dataset=root).first()
+    if row is None:
+        raise Conflict("there is no table below this one", repair="add a table first")
+    return row
 
 
 def read(root: Dataset) -> Database:
@@ -110,7 +141,12 @@ def read(root: Dataset) -> Database:
         described = _without_keys(version, keys, is_root=row.is_root)
         entries.append(entry | {"file": f"{entry['name']}.csv", "domain": described})
     return Database.from_json(
-        {"schema": DATABASE_SCHEMA, "tables": entries, "constraints": rows[0].constraints}
+        {
+            "schema": DATABASE_SCHEMA,
+            "tables": entries,
+            "constraints": rows[0].constraints,
+            "lookups": rows[0].lookups,
+        }
     )
 
 
@@ -172,6 +208,8 @@ def bring_document(
         facts=facts,
         constraints=[bound.to_json() for bound in database.bounds],
     )
+    lookups = [lookup.to_json() for lookup in database.lookups]
+    DatabaseTable.objects.filter(root=root, dataset=root).update(lookups=lookups)
     return confirm(actor=actor, root=root)
 
 
