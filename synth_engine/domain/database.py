@@ -21,7 +21,7 @@ from synth_engine.domain.lookups import (
     FILES_OF_LOOKUPS,
     MAX_LOOKUPS,
     Lookup,
-    Reference,
+    ReferringColumn,
     read_lookup,
 )
 from synth_engine.errors import DomainError
@@ -285,7 +285,7 @@ class Database:
                     f"the name of its file begins with {FILES_OF_LOOKUPS!r}, as those of look-up tables do",
                     repair="rename its file",
                 )
-        referring: set[Reference] = set()
+        referring: set[ReferringColumn] = set()
         for lookup in self.lookups:
             for reference in lookup.references:
                 table = self.table(reference.table)

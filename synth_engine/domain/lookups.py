@@ -31,7 +31,7 @@ MAX_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class ReferringColumn:
     """A column of a table that holds keys of a look-up table."""
 
     table: str
@@ -53,7 +53,7 @@ class Lookup:
     key: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    references: tuple[Reference, ...]
+    references: tuple[ReferringColumn, ...]
 
     def __post_init__(self) -> None:
         self._check_header()
@@ -112,7 +112,7 @@ class Lookup:
         at = self.columns.index(self.key)
         return tuple(row[at] for row in self.rows)
 
-    def check_reference(self, reference: Reference, attribute: Attribute) -> None:
+    def check_reference(self, reference: ReferringColumn, attribute: Attribute) -> None:
         """Refuses a column of which generated values could be no key."""
         if not isinstance(attribute, Categorical):
             raise self.error(
@@ -162,7 +162,7 @@ def read_lookup(entry: Any, folder: Path | None) -> Lookup:
         columns=columns,
         rows=rows,
         references=tuple(
-            read_reference(name, text) for text in fields.texts("references") or ()
+            read_referring_column(name, text) for text in fields.texts("references") or ()
         ),
     )
 
@@ -178,7 +178,7 @@ def _rows(name: str, entries: list[Any]) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, entries))
 
 
-def read_reference(name: str, text: str) -> Reference:
+def read_referring_column(name: str, text: str) -> ReferringColumn:
     """TABLE.COLUMN. Errors: DomainError naming the look-up table."""
     table, dot, column = text.partition(".")
     if not (table and dot and column):
@@ -186,7 +186,7 @@ def read_reference(name: str, text: str) -> Reference:
             f"look-up table {name!r}: a reference names no column of a table",
             repair='write "TABLE.COLUMN"',
         )
-    return Reference(table=table, column=column)
+    return ReferringColumn(table=table, column=column)
 
 
 def _read_csv(

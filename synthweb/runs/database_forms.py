@@ -12,7 +12,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from synth_engine.domain.database import MAX_CHILDREN, Siblings
-from synth_engine.domain.lookups import Lookup, parse_csv, read_reference
+from synth_engine.domain.lookups import Lookup, parse_csv, read_referring_column
 from synth_engine.errors import DomainError, SpecError
 from synth_engine.privacy.loss import parse_decimal
 from synth_engine.strict_json import JsonObject
@@ -178,7 +178,9 @@ class LookupForm(forms.Form):
             key=typed["key"],
             columns=columns,
             rows=rows,
-            references=tuple(read_reference(typed["name"], text) for text in named if text),
+            references=tuple(
+                read_referring_column(typed["name"], text) for text in named if text
+            ),
         )
 
     @property

@@ -308,7 +308,12 @@ def with_areas(cast: Cast) -> Dataset:
         **databases.HOMES,
         "domain": {
             "attributes": [
-                {"name": "area", "kind": "categorical", "values": ["0", "1"], "outside": "clamp"}
+                {
+                    "name": "area",
+                    "kind": "categorical",
+                    "values": ["0", "1"],
+                    "outside": "clamp",
+                }
             ]
         },
     }
