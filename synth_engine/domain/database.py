@@ -224,7 +224,8 @@ class Database:
             raise DomainError(
                 f"a database has from 1 to {MAX_TABLES} tables", repair="describe them"
             )
-        names = [each.name for each in (*self.tables, *self.lookups)]
+        names = [table.name for table in self.tables]
+        names += [lookup.name for lookup in self.lookups]
         for name in names:
             if names.count(name) > 1:
                 raise DomainError(

@@ -148,8 +148,9 @@ class LookupForm(forms.Form):
         help_text=_("Such as customers.nation; several are separated by commas."),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id="lookup-%s", **kwargs)
+    def __init__(self, data: Any = None, files: Any = None) -> None:
+        # The form of keys on the same page has a field of the same name.
+        super().__init__(data, files, auto_id="lookup-%s")
         for field in self.fields.values():
             field.widget.attrs["class"] = "form-control"
 
