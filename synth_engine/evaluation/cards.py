@@ -111,11 +111,11 @@ def make_table(
     *,
     words: bool = False,
     names: int = 1,
+    of: int | None = None,
 ) -> CardTable:
     """Makes a table with `names` columns of text, then columns of numbers and, with `words`, a
-    text in the last column."""
+    text in the last column. of: how many rows there are, where `rows` are the first ones alone."""
     last = len(head) - words
     numeric = tuple(names <= index < last for index in range(len(head)))
-    return CardTable(
-        caption, head, numeric, list(rows[:MAX_TABLE_ROWS]), max(0, len(rows) - MAX_TABLE_ROWS)
-    )
+    more = max(0, (len(rows) if of is None else of) - MAX_TABLE_ROWS)
+    return CardTable(caption, head, numeric, list(rows[:MAX_TABLE_ROWS]), more)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from synth_engine.evaluation.cards import MARKS, Card, make_card, make_table
+from synth_engine.evaluation.cards import MARKS, MAX_TABLE_ROWS, Card, make_card, make_table
 from synth_engine.evaluation.figure import CliqueEntry
 from synth_engine.evaluation.plots import Figure, Report, Trace, frame
 from synth_engine.evaluation.style import escape
@@ -144,11 +144,12 @@ def group_card(report: Report, field: str, *, mean: str, figure: Figure | None) 
             f"{entry['tvd_by_chance']:.3f}",
             f"{MARKS[entry['verdict']['level']]} {entry['verdict']['level']}",
         )
-        for entry in report[field]
+        for entry in report[field][:MAX_TABLE_ROWS]
     ]
     reading = report["reading"][field]
     head = ("Columns", "Cells", "Distance", "By chance", "Difference")
-    table = make_table(f"{reading['title']}, worst first", head, rows, words=True)
+    caption = f"{reading['title']}, worst first"
+    table = make_table(caption, head, rows, words=True, of=len(report[field]))
     verdict = report["summary"][mean]["verdict"]
     mark = MARKS[verdict["level"]]
     made = make_card(report, field, reading, table, verdict["words"], figure=figure)

@@ -46,6 +46,7 @@ def draw_rates(
             "tickvals": places,
             "ticktext": shown,
             "autorange": "reversed",
+            "ticklabelstandoff": 6,
             "showgrid": False,
             "zeroline": False,
             "automargin": True,

@@ -94,6 +94,15 @@ PATTERNS: tuple[str, ...] = (
     _("Different values: %(real)s real, %(synthetic)s synthetic."),
     _("The values of %(column)s differ most: up to %(share)s of the records are apart; %(medians_text)s."),
     _("Of %(column)s, %(share)s of 100 synthetic values do not occur in the real table."),
+    # attacks that were tried
+    _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find more; what bounds all attacks is ε and δ on the receipt."),
+    _("These are lower bounds: what some attacks found with the means of today, never the guarantee. A better attack may find more; what bounds all attacks is ε and δ on the receipt. %(notes_text)s"),
+    _("Shadow models: %(tables)s small tables were released by the method of this release; epsilon and delta allow at most %(share)s right answers."),
+    _("Shadow models: %(reason)s, so that they were not tried."),
+    _("No attack found more than its control. Lower bounds, never the guarantee."),
+    _("A leak: %(names)s. Lower bounds, never the guarantee."),
+    _("A sign of a leak, which may be chance: %(names)s. Lower bounds, never the guarantee."),
+    _("Highest for %(column)s: right in %(share)s of records, %(control)s with the control. Lower bounds, never the guarantee."),
     # titles, captions and labels
     _("%(title_text)s (mean of %(number)s)"),
     _("k-marginal score, %(columns)s columns"),

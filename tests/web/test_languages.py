@@ -18,6 +18,7 @@ from django.test import Client
 from django.utils import translation
 
 from synth_engine.evaluation import value_histograms, wording
+from synth_engine.evaluation.figures import risks
 from synth_engine.privacy.receipt import Guarantee
 from synth_engine.privacy.unit import PrivacyUnit, Relation
 from synthweb.accounts.models import User
@@ -357,6 +358,21 @@ def test_names_and_values_in_a_sentence_stay_as_they_are() -> None:
         )
         assert language.translated("A name of somebody") == "A name of somebody"
     assert language.translated("Records with no") == "Records with no"
+
+
+def test_what_attacks_found_is_translated() -> None:
+    shadows = (
+        "Shadow models: 20 small tables were released by the method of this release; epsilon and delta allow at most 95% right "
+        "answers."
+    )
+    with translation.override("de"):
+        shown = language.translated(f"{risks.NEVER_THE_GUARANTEE} {shadows}")
+        verdict = language.translated(
+            "A leak: membership, linkability. Lower bounds, never the guarantee."
+        )
+    assert shown.startswith("Das sind untere Schranken")
+    assert shown.endswith("höchstens 95% richtige Antworten zu.")
+    assert verdict == "Ein Leck: membership, linkability. Untere Schranken, nie die Garantie."
 
 
 @pytest.mark.parametrize("relation", list(Relation))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from synth_engine.evaluation import heatmaps, style
-from synth_engine.evaluation.cards import Card, make_card, make_table
+from synth_engine.evaluation.cards import MAX_TABLE_ROWS, Card, make_card, make_table
 from synth_engine.evaluation.figure import ComparisonFigure, FigureSection
 from synth_engine.evaluation.plots import Figure, Report
 from synth_engine.evaluation.wording import Explanation
@@ -86,11 +86,12 @@ def _card(report: Report, which: Which) -> Card:
             f"{pair['nmi_difference']:+.3f}",
             pair["dependence"]["words"],
         )
-        for pair in ordered
+        for pair in ordered[:MAX_TABLE_ROWS]
     ]
     reading = report["reading"][name]
     head = ("Columns", "Real", "Synthetic", "Difference", "Verdict")
-    table = make_table(f"{reading['title']}, strongest first", head, rows, words=True)
+    caption = f"{reading['title']}, strongest first"
+    table = make_table(caption, head, rows, words=True, of=len(ordered))
     first = ordered[0]
     if which == "difference":
         line = f"Most changed: {heatmaps.names(first)}, {first[name]:+.3f}"

@@ -493,6 +493,7 @@ def draw_groups(report: Report, groups: Sequence[Json]) -> Figure:
             "tickvals": places,
             "ticktext": labels,
             "autorange": "reversed",
+            "ticklabelstandoff": 6,
             "showgrid": False,
             "zeroline": False,
             "automargin": True,

@@ -6,12 +6,14 @@ import json
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from synth_engine.domain import Domain, Integer
-from synth_engine.evaluation import report, style, view
+from synth_engine.domain import Boolean, Domain, Integer
+from synth_engine.evaluation import cards, report, style, view
 from synth_engine.evaluation.bars import arrange
+from synth_engine.evaluation.figures import dependence, pairs
 from synth_engine.evaluation.figures.columns import histogram
 from synth_engine.evaluation.figures.dependence import nmi_heatmap
 from synth_engine.evaluation.figures.pairs import tvd_heatmap
@@ -207,3 +209,21 @@ def test_cards_come_worst_first_with_their_tables_and_texts() -> None:
     assert len(place.table.rows) == 80
     colour = next(card for card in shown.histograms if card.title == "colour")
     assert HOSTILE in [row[0] for row in colour.table.rows]
+
+
+def test_a_table_says_how_many_rows_are_in_the_export_alone() -> None:
+    rows = [(str(number),) for number in range(cards.MAX_TABLE_ROWS + 5)]
+    assert cards.make_table("Rows", ("Row",), rows).more == 5
+    first = cards.make_table("Rows", ("Row",), rows[: cards.MAX_TABLE_ROWS], of=len(rows))
+    assert (len(first.rows), first.more) == (cards.MAX_TABLE_ROWS, 5)
+    assert cards.make_table("Rows", ("Row",), rows[:3]).more == 0
+
+
+def test_maps_of_many_pairs_list_the_first_of_them() -> None:
+    domain = Domain(attributes=tuple(Boolean(name=f"b{place}") for place in range(26)))
+    rng = np.random.default_rng(0)
+    real, other = ({name: rng.integers(0, 2, 60) for name in domain.names} for _ in range(2))
+    report = compared(real, other, domain=domain)
+    made = [*dependence.FIGURE.cards(report), *pairs.FIGURE.cards(report)]
+    # Of 26 columns there are 325 pairs.
+    assert {(len(card.table.rows), card.table.more) for card in made} == {(300, 25)}
