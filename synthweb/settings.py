@@ -252,6 +252,11 @@ CELERY_BEAT_SCHEDULE = {
             "expires": 60 + RECONCILE_SECONDS,
         },  # never a pile of old ones
     },
+    "retention": {
+        "task": "runs.retention",
+        "schedule": 3600.0,
+        "options": {"queue": "default", "expires": 3600},
+    },
     "notifications": {
         "task": "notifications.deliver",
         "schedule": float(RECONCILE_SECONDS),

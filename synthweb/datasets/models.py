@@ -50,6 +50,10 @@ class Dataset(models.Model):
     draft = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+    # The last days on which the table, the noisy answers of its runs, and its releases are kept; null: no end was set.
+    table_until = models.DateField(null=True, blank=True)
+    answers_until = models.DateField(null=True, blank=True)
+    releases_until = models.DateField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     deleted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,

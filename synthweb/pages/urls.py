@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from synthweb.lib import codes
-from synthweb.pages import lifecycle, uploads, views
+from synthweb.pages import lifecycle, retention, uploads, views
 
 register_converter(codes.Converter, "code")
 
@@ -21,9 +21,11 @@ urlpatterns = [
     path("datasets/<code:code>/replace/", lifecycle.replace, name="replace"),
     path("datasets/<code:code>/replace/back/", lifecycle.back, name="go-back"),
     path("datasets/<code:code>/delete/", lifecycle.delete, name="delete"),
+    path("datasets/<code:code>/retention/", retention.dataset, name="dataset-retention"),
     path("datasets/<code:code>/", views.dataset, name="dataset"),
     path("datasets/<code:code>/runs/", views.dataset_runs, name="dataset-runs"),
     path("ledger/requests/<slug:code>/accuracy/", views.accuracy, name="accuracy"),
+    path("retention/", retention.index, name="retention"),
     path("log-read/", views.mark_log_read, name="mark-log-read"),
     path("search/", views.search, name="search"),
     path("docs/", views.docs_index, name="docs"),

@@ -62,6 +62,8 @@ class Release(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="releases"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    # Its model was erased then; receipt, name and description stay.
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.name

@@ -99,7 +99,7 @@ def make(*, actor: User, release: Release, until: date, note: str = "") -> MadeL
 
 
 @transaction.atomic
-def revoke(*, actor: User, link: PublicLink) -> None:
+def revoke(*, actor: User | str, link: PublicLink) -> None:
     """End a link; what was downloaded stays where it is."""
     # Conditional: of two people who revoke at once one is written to the log.
     if PublicLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=timezone.now()):

@@ -85,7 +85,11 @@ def release_for(
     if release is None or (tables == "one" and release.mechanism == MECHANISM):
         raise Http404("no such release")
     if not may(user, release, need):
-        raise PermissionDenied("This is not shared with your role.")
+        raise PermissionDenied(
+            "This is not shared with your role."
+            if release.withdrawn_at is None
+            else "This release was withdrawn: its receipt is still here, its model is not."
+        )
     return release
 
 
@@ -102,6 +106,8 @@ def may(user: Person, release: Release, need: Need) -> bool:
     """Whether `user`, who sees the release, may do that."""
     if need == Need.VIEW:
         return True
+    if release.withdrawn_at is not None:
+        return False
     roles = set(
         _memberships(user)
         .filter(organisation=release.dataset.organisation_id)
@@ -270,7 +276,7 @@ def _drawable(user: Person) -> Q:
     analyst = memberships.filter(role=Role.ANALYST).values("organisation")
     # As in `may`: a grant counts as long as its holder is an analyst of that organisation.
     shared = Q(pk__in=_open_grants(user).values("release"), dataset__organisation__in=analyst)
-    return shared | Q(dataset__organisation__in=drawing)
+    return (shared | Q(dataset__organisation__in=drawing)) & Q(withdrawn_at=None)
 
 
 def _memberships(user: Person) -> QuerySet[Membership]:

@@ -121,6 +121,8 @@ def get_database(*, name: str, digest: str) -> DatabaseAnswers:
 
 
 def _checked(load: Callable[[Path], AnyAnswers], *, name: str, digest: str) -> AnyAnswers:
+    if not name:
+        raise VerificationError("the stored noisy answers were erased at the end of their time")
     try:
         answers = load(_folder() / name)
     except InputError:

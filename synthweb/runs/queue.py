@@ -27,6 +27,7 @@ EXPECTED_RANGES = "runs.expected_ranges"
 COUNTS = "runs.counts"
 IMPLICATES = "runs.implicates"
 RECONCILE = "runs.reconcile"
+RETENTION = "runs.retention"
 CONFIDENTIAL = "confidential"
 DEFAULT = "default"
 PATIENCE = 1.0  # seconds a request waits for the broker to open its door

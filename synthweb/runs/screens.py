@@ -269,7 +269,7 @@ def run(run: SynthesisRun, *, may_act: bool) -> dict[str, object]:
         "may_act": may_act,
         # A sketch ends with its link, on the page of that.
         "may_cancel": may_act and run.is_open and run.link_side_id is None,
-        "may_resume": may_act and run.state == State.FAILED and bool(run.answers_digest),
+        "may_resume": may_act and run.state == State.FAILED and bool(run.answers_name),
     }
 
 

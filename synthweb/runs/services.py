@@ -379,7 +379,7 @@ def cancel(*, actor: User, run: SynthesisRun) -> SynthesisRun:
 def resume(*, actor: User, run: SynthesisRun) -> SynthesisRun:
     """Fit again from the stored noisy answers of a run that failed after its measurement; costs nothing."""
     run = _locked(run)
-    if run.state != State.FAILED or not run.answers_digest:
+    if run.state != State.FAILED or not run.answers_name:
         raise errors.NotOpen("only a run that failed after its measurement can be resumed")
     # Attempts begin again: everything from here on may be repeated without any cost of privacy.
     run.state, run.failure, run.attempts = State.MEASURED, None, 0

@@ -7,7 +7,7 @@ The worker is imported when it is needed, so that the `default` queue's process 
 from __future__ import annotations
 
 from synthweb.celery import app
-from synthweb.runs import queue, reconcile
+from synthweb.runs import queue, reconcile, retention
 
 
 @app.task(name=queue.SYNTHESIZE)
@@ -55,3 +55,9 @@ def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""
     reconcile.reconcile()
     reconcile.note_pass()
+
+
+@app.task(name=queue.RETENTION)
+def delete_due() -> None:
+    """Delete what was kept for the last time before today; sent by beat."""
+    retention.delete_due()

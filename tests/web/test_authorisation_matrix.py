@@ -48,8 +48,11 @@ GET    datasets/<code:code>/replace/back/                            405    405 
 POST   datasets/<code:code>/replace/back/                            302    404    404    404    302    403    403    403
 GET    datasets/<code:code>/delete/                                  302    404    404    404    200    403    403    403
 POST   datasets/<code:code>/delete/                                  302    404    404    404    422    403    403    403
+GET    datasets/<code:code>/retention/                               302    404    404    404    200    403    403    403
+POST   datasets/<code:code>/retention/                               302    404    404    404    302    403    403    403
 GET    datasets/<code:code>/                                         302    404    404    404    200    200    200    200
 GET    datasets/<code:code>/runs/                                    302    404    404    404    200    200    200    200
+GET    retention/                                                    302    200    403    403    200    200    200    200
 GET    log-read/                                                     302    405    405    405    405    405    405    405
 POST   log-read/                                                     302    403    403    403    403    403    302    302
 GET    search/                                                       302    200    200    200    200    200    200    200

@@ -25,6 +25,7 @@ from synthweb.datasets.services.lifecycle import (
     rename,
     replace_file,
     set_dialect,
+    set_retention,
 )
 from synthweb.datasets.services.storing import (
     mark_ready,
@@ -66,6 +67,7 @@ __all__ = [
     "save_draft",
     "save_template",
     "set_dialect",
+    "set_retention",
     "store_stream",
     "store_upload",
     "sweep",

@@ -7,6 +7,7 @@ transaction (`runs.services.request_ingest`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 
 from django.db import transaction
 from django.utils import timezone
@@ -22,7 +23,7 @@ from synthweb.datasets.services.intake import Intake
 from synthweb.datasets.signals import arriving
 from synthweb.datasets.tombstones import Tombstone
 from synthweb.lib import names
-from synthweb.lib.errors import Conflict
+from synthweb.lib.errors import Conflict, Refused
 
 Status = Dataset.Status
 
@@ -153,6 +154,35 @@ def delete(*, actor: User | None, dataset: Dataset) -> Dataset:
     # and stores nothing.
     _refuse_open_runs(locked)
     _erase(locked, actor=actor)
+    return locked
+
+
+@transaction.atomic
+def set_retention(
+    *,
+    actor: User,
+    dataset: Dataset,
+    table: date | None,
+    answers: date | None,
+    releases: date | None,
+) -> Dataset:
+    """Say on which day the table, the noisy answers of its runs, and its releases are kept for the last time; None: no end.
+
+    Errors: Refused for a day that is over, because what goes on it would go at once.
+    """
+    locked = tables.locked(dataset)
+    chosen = {"table_until": table, "answers_until": answers, "releases_until": releases}
+    for name, day in chosen.items():
+        if day is not None and day != getattr(locked, name) and day < timezone.now().date():
+            raise Refused("the day is over", repair="choose today or a later day", field=name)
+        setattr(locked, name, day)
+    locked.save(update_fields=[*chosen, "updated_at"])
+    _record(
+        actor,
+        "dataset.retention_set",
+        locked,
+        **{name: f"{day:%Y-%m-%d}" if day else "" for name, day in chosen.items()},
+    )
     return locked
 
 
