@@ -35,23 +35,37 @@ COSTS = {
 """What each deletion costs."""
 
 
-def _day(label: str, cost: str) -> forms.DateField:
-    return forms.DateField(
-        required=False,
-        label=label,
-        help_text=cost,
-        widget=forms.DateInput(attrs={"type": "date"}),
-    )
+class DayInput(forms.DateInput):
+    """A calendar of the browser."""
+
+    input_type = "date"
+
+    def __init__(self) -> None:
+        # The only form that the browser's field takes.
+        super().__init__(format="%Y-%m-%d")
 
 
 class RetentionForm(forms.Form):
     """The last days; empty: no end."""
 
-    table_until = _day(_("The table is kept until"), COSTS[retention.TABLE])
-    answers_until = _day(
-        _("Noisy answers of its runs are kept until"), COSTS[retention.ANSWERS]
+    table_until = forms.DateField(
+        required=False,
+        label=_("The table is kept until"),
+        help_text=COSTS[retention.TABLE],
+        widget=DayInput(),
     )
-    releases_until = _day(_("Its releases are kept until"), COSTS[retention.RELEASES])
+    answers_until = forms.DateField(
+        required=False,
+        label=_("Noisy answers of its runs are kept until"),
+        help_text=COSTS[retention.ANSWERS],
+        widget=DayInput(),
+    )
+    releases_until = forms.DateField(
+        required=False,
+        label=_("Its releases are kept until"),
+        help_text=COSTS[retention.RELEASES],
+        widget=DayInput(),
+    )
 
 
 @login_required

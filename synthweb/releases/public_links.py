@@ -173,7 +173,9 @@ def _is_open() -> Q:
     return Q(revoked_at=None, expires_at__gt=timezone.now())
 
 
-def _record(actor: User | None, link: PublicLink, action: str, **detail: str | int) -> None:
+def _record(
+    actor: User | str | None, link: PublicLink, action: str, **detail: str | int
+) -> None:
     audit.record(
         actor=actor,
         action=action,

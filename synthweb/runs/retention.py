@@ -47,7 +47,7 @@ def delete_due() -> int:
 
 def upcoming(visible: QuerySet[Dataset]) -> list[Leaving]:
     """What goes when, of these datasets, the nearest day first. What is gone already is left out."""
-    found = [
+    leaving = [
         Leaving(day=day, what=what, dataset=dataset, count=count)
         for dataset in visible.exclude(
             table_until=None, answers_until=None, releases_until=None
@@ -59,7 +59,7 @@ def upcoming(visible: QuerySet[Dataset]) -> list[Leaving]:
         )
         if day is not None and count
     ]
-    return sorted(found, key=lambda one: (one.day, one.dataset.name, one.what))
+    return sorted(leaving, key=lambda one: (one.day, one.dataset.name, one.what))
 
 
 def _over(field: str, today: date) -> list[Dataset]:
