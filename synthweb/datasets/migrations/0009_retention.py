@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("datasets", "0007_databases"),
+        ("datasets", "0008_lookups"),
     ]
 
     operations = [
