@@ -45,7 +45,9 @@ from synthweb.releases.models import (
 )
 from synthweb.releases.slots import Slot
 
-SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.SAMPLER + 1)
+SAMPLERS = range(mechanisms.FIRST_SAMPLER, mechanisms.FAST_SAMPLER + 1)
+LARGE_SAMPLE = 1_000_000
+"""Rows from which on a sample is drawn by the sampler of very large tables, unless a version is asked for."""
 LONGEST_SEED = Sample._meta.get_field("seed").max_length or 64
 
 
@@ -410,13 +412,15 @@ def draw_sample(
     rows: int,
     seed: str | None = None,
     edition: Edition | None = None,
-    sampler: int = mechanisms.SAMPLER,
+    sampler: int | None = None,
 ) -> Sample:
     """Note a sample of so many rows; its table is drawn at each download, the same for ever. Costs no budget.
 
     Without a seed it is the requester's own, so that asking again gives the same table; its commitment hides it. A word
-    that somebody thought of can be guessed from its commitment. sampler: the version that draws; an earlier one gives a
-    table again that was drawn with it. Raises SpecError."""
+    that somebody thought of can be guessed from its commitment. sampler: the version that draws, None for the one for
+    so many rows; an earlier one gives a table again that was drawn with it. Raises SpecError."""
+    if sampler is None:
+        sampler = mechanisms.FAST_SAMPLER if rows >= LARGE_SAMPLE else mechanisms.SAMPLER
     if sampler not in SAMPLERS:
         raise SpecError(
             "there is no sampler of this version",

@@ -148,7 +148,8 @@ def _followed(
     """The file that a process fills. Its first block is drawn here, too: the process loads its libraries meanwhile, and the
     same bytes come from both."""
     first = b""
-    if sample.sampler > mechanisms.FIRST_SAMPLER and sample.selection is None:
+    # Samplers of large tables refine all that they refine before the first row.
+    if sample.sampler == mechanisms.SAMPLER and sample.selection is None:
         draw = tables.draw_of(sample)
         if draw.model.refines_in_blocks and len(draw.model.domain.names) <= WIDEST:
             first = next(table_writers.pieces(draw, format))

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from synth_engine.codec.workbook import MAX_ROWS
 from synth_engine.errors import InputError, SpecError
 from synth_engine.evaluation import style
+from synth_engine.models import blocks
 from synthweb.accounts.http import SignedInRequest
 from synthweb.accounts.permissions import Need
 from synthweb.datasets import selectors as datasets
@@ -318,6 +319,8 @@ def samples(request: SignedInRequest, code: str) -> HttpResponse:
     )
     context = screens.frame(request.user, release, tab="samples") | {
         "form": form,
+        "large": services.LARGE_SAMPLE,
+        "base": blocks.BASE,
         "page": page,
         "edition": edition,
     }

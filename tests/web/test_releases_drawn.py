@@ -343,3 +343,51 @@ def test_a_small_table_needs_no_process(
     monkeypatch.setattr(subprocess, "Popen", refuse)
     assert b"".join(spool.Download(sample)).decode() == _earlier_csv(sample)
     assert json.dumps(sample.model_document)  # what a process would be handed
+
+
+# --- large samples ----------------------------------------------------------------------------------------------------
+def test_a_large_sample_is_drawn_by_the_sampler_of_large_tables(
+    sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
+    assert [_another(sample, rows).sampler for rows in (59, 60)] == [2, 4]
+
+
+def test_rest_takes_every_sampler_and_chooses_by_the_rows(
+    cast: Cast, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
+    calls, address = Caller(cast.steward, "read"), f"/releases/{sample.release.code}/samples/"
+
+    def drawn(**body: object) -> object:
+        answer = calls.send(address, body)
+        assert answer.status_code == HTTPStatus.CREATED
+        return answer.json()["sampler"]
+
+    assert [drawn(rows=59), drawn(rows=60)] == [2, 4]
+    # A table of before is asked for by its version, and so is a small one of the new sampler.
+    assert [drawn(rows=60, sampler=2), drawn(rows=10, sampler=4)] == [2, 4]
+    assert calls.send(address, {"rows": 10, "sampler": 5}).status_code in (400, 422)
+
+
+@pytest.mark.parametrize("refined", [False, True])
+def test_a_large_sample_has_the_same_bytes_from_a_process_and_from_the_engine(
+    sample: Sample, refined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if refined:
+        release = sample.release
+        Release.objects.filter(pk=release.pk).update(model=refining().to_json())
+        release.refresh_from_db()
+    monkeypatch.setattr(services, "LARGE_SAMPLE", 60)
+    monkeypatch.setattr(spool, "SMALL", 0)
+    another = _another(sample, 60)
+    assert another.sampler == 4
+    spooled = b"".join(spool.Download(another)).decode()
+    assert spooled == _earlier_csv(another)
+
+
+def test_the_page_says_from_how_many_rows_on(
+    cast: Cast, sample: Sample, browser: Browser
+) -> None:
+    page = html_of(browser(cast.steward).get(f"/releases/{sample.release.code}/samples/"))
+    assert "rows on another sampler draws" in page

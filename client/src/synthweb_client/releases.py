@@ -196,7 +196,7 @@ class Release:
         """Ask for a table of so many rows; it is drawn at each download, the same bytes each time.
 
         seed: None for your own secret one of this release, the same each time. sampler: the version that draws, None for the
-        newest. key: makes the request harmless to repeat, also from another process; each call has a fresh one by default.
+        one for so many rows. key: makes the request harmless to repeat, also from another process; each call has a fresh one by default.
         """
         body = {"rows": rows, "seed": seed, "sampler": sampler}
         given = {name: value for name, value in body.items() if value is not None}

@@ -286,7 +286,7 @@ class NewSampleSerializer(StrictSerializer):
     selection = serializers.JSONField(
         required=False,
         help_text='Which rows: {"where": [{"column": …, "values": [text, null or {"from": …, "to": …}]}], "quotas": '
-        '{"column": …, "rows": {value: number}}}. Always by the newest sampler.',
+        '{"column": …, "rows": {value: number}}}. Always by sampler 2.',
     )
     seed = Text(
         required=False,
@@ -302,9 +302,9 @@ class NewSampleSerializer(StrictSerializer):
     )
     sampler = WholeNumber(
         min_value=mechanisms.FIRST_SAMPLER,
-        max_value=mechanisms.SAMPLER,
+        max_value=mechanisms.FAST_SAMPLER,
         required=False,
-        help_text="The version that draws. Left out: the newest; an earlier one gives a table of that version again.",
+        help_text="The version that draws. Left out: 4 from a million rows on, else 2; one that is given gives a table of that version again.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -313,7 +313,7 @@ class NewSampleSerializer(StrictSerializer):
             raise serializers.ValidationError({"rows": "This field is required."})
         if selected and attrs.pop("sampler", mechanisms.SAMPLER) != mechanisms.SAMPLER:
             raise serializers.ValidationError(
-                {"sampler": "Rows are chosen by the newest sampler alone."}
+                {"sampler": "Rows are chosen by sampler 2 alone."}
             )
         return attrs
 

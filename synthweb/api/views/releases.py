@@ -334,7 +334,7 @@ class SampleViewSet(Filtered, ListModelMixin, GenericViewSet[Sample]):
     @idempotent
     def create(self, request: Request, code: str) -> Response:
         """Draw a table of so many rows. The same release, rows, seed and sampler give the same bytes for ever; so does
-        asking again without a seed, as long as the newest sampler is the same. `selection`: which rows; 422 says which column
+        asking again without a seed, as long as samples of so many rows have the same sampler. `selection`: which rows; 422 says which column
         and rule are wrong, or about how many such records the model has where they are too few."""
         release = selectors.release_for(caller(request), code, Need.SAMPLE)
         wanted = NewSampleSerializer(data=request.data)
