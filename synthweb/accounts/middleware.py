@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
@@ -75,13 +74,12 @@ def change_password_first(
 def set_up_second_factor_first(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Lead people whose role needs a second factor, and who have none, to the page that sets one up."""
+    """Lead people whose role or organisation needs a second factor, and who have none, to the page that sets one up."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         user = request.user
         if (
-            settings.SECOND_FACTOR_ROLES
-            and isinstance(user, User)
+            isinstance(user, User)
             and resolve(request.path_info).view_name not in OPEN | SECOND_FACTOR
             # The identity provider asks for its own.
             and not request.session.get(identity_provider.BY_PROVIDER)

@@ -28,6 +28,12 @@ class Organisation(models.Model):
             "empty: each column has its own."
         ),
     )
+    second_factor_required = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Whether everybody here needs a second factor to sign in, whatever their roles."
+        ),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

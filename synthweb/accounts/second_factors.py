@@ -31,9 +31,13 @@ def has_one(user: User) -> bool:
 
 
 def needs_one(user: User) -> bool:
-    """Whether one of the roles of `user` has to have a second factor here. Demo users never do."""
+    """Whether the organisation of `user`, or one of their roles, has to have a second factor. Demo users never do."""
+    if user.is_demo:
+        return False
+    if selectors.needs_second_factor(user):
+        return True
     required = set(settings.SECOND_FACTOR_ROLES)
-    if not required or user.is_demo:
+    if not required:
         return False
     manages = STAFF in required and (user.is_staff or user.is_superuser)
     return manages or not required.isdisjoint(selectors.roles_of(user))

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 from django.utils import timezone
 
@@ -95,6 +95,24 @@ def organisation_of(user: Person) -> Organisation:
             "You belong to no organisation yet; ask whoever manages people to add you."
         )
     return membership.organisation
+
+
+def with_second_factor(users: QuerySet[User]) -> QuerySet[User]:
+    """With whether the organisation of each needs a second factor of everybody, which `needs_second_factor` then reads."""
+    strict = Membership.objects.filter(
+        user=OuterRef("pk"), organisation__second_factor_required=True
+    )
+    return users.annotate(second_factor_by_organisation=Exists(strict))
+
+
+def needs_second_factor(user: User) -> bool:
+    """Whether the organisation of `user` needs a second factor of everybody."""
+    known: bool | None = getattr(user, "second_factor_by_organisation", None)
+    if known is not None:
+        return known
+    return Membership.objects.filter(
+        user_id=user.pk, organisation__second_factor_required=True
+    ).exists()
 
 
 def roles_of(user: Person) -> set[Role]:

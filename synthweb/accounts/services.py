@@ -80,6 +80,20 @@ def set_rho(*, custodian: User, rho: float | None) -> None:
     )
 
 
+@transaction.atomic
+def require_second_factor(*, actor: Actor, organisation: Organisation, required: bool) -> None:
+    """Say whether everybody of an organisation needs a second factor. Who has none is led to set one up at their next request."""
+    organisation.second_factor_required = required
+    organisation.save(update_fields=["second_factor_required"])
+    audit.record(
+        actor=actor,
+        action="organisation.second_factor_set",
+        target=("organisation", organisation.code),
+        organisation=organisation,
+        detail={"required": required},
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class NewPerson:
     """Somebody who gets an account. is_staff: manages people."""

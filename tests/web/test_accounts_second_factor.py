@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pyotp
 import pytest
 from django.contrib.auth import SESSION_KEY
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -236,3 +237,33 @@ def test_who_has_one_goes_on_and_demo_users_never_need_one(
     User.objects.filter(pk=cast.custodian.pk).update(is_demo=True)
     cast.custodian.refresh_from_db()
     assert browser(cast.custodian).get("/datasets/").status_code == 200
+
+
+def test_an_organisation_requires_one_of_everybody(
+    cast: Cast, browser: Browser, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.SECOND_FACTOR_ROLES = []
+    analyst, stranger = browser(cast.analyst), browser(cast.stranger)
+    assert analyst.get("/releases/").status_code == 200
+    call_command("second_factor", cast.organisation.name, "--required")
+    said = capsys.readouterr().out
+    assert "everybody needs a second factor" in said
+    assert "analyst" in said
+    # Sessions of before are led there as well; another organisation is not.
+    assert analyst.get("/releases/")["Location"] == ADD
+    assert analyst.get(ADD).status_code == 200
+    assert stranger.get("/releases/").status_code == 200
+    entry = AuditEntry.objects.get(action="organisation.second_factor_set")
+    assert entry.detail == {"required": True}
+    call_command("second_factor", cast.organisation.code, "--by-role")
+    assert analyst.get("/releases/").status_code == 200
+    with pytest.raises(CommandError, match="no such organisation"):
+        call_command("second_factor", "Nowhere")
+
+
+def test_a_person_who_has_one_works_on_where_it_is_required(
+    cast: Cast, browser: Browser, settings: Settings, recovery: list[str]
+) -> None:
+    settings.SECOND_FACTOR_ROLES = []
+    call_command("second_factor", cast.organisation.name, "--required")
+    assert browser(cast.steward).get("/datasets/").status_code == 200
