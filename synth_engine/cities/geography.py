@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ from synth_engine.errors import SpecError, TableError
 from synth_engine.kinds.derived import on_sphere
 
 EARTH_KILOMETRES = 6371.0088
+MAX_BYTES = 50_000_000
+"""Of a file that is unpacked in memory."""
 MAX_AREAS = 2_000_000
 Indices = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -125,6 +128,20 @@ def _utm(latitude: Floats, from_meridian: Floats) -> tuple[Floats, Floats]:
         east += factor * np.cos(2 * order * xi) * np.sinh(2 * order * eta)
         north += factor * np.sin(2 * order * xi) * np.cosh(2 * order * eta)
     return 500_000 + 0.9996 * radius * east, 0.9996 * radius * north
+
+
+def unpacked(raw: bytes) -> bytes:
+    """The bytes of a file that is packed by gzip. Errors: SpecError."""
+    try:
+        with gzip.open(io.BytesIO(raw)) as file:
+            content = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        raise SpecError(
+            "the file of the areas is not packed by gzip", repair="pack it again"
+        ) from None
+    if len(content) > MAX_BYTES:
+        raise SpecError("the file of the areas is too large", repair="use fewer areas")
+    return content
 
 
 def load(areas: Areas, *, folder: Path) -> AreaTable:

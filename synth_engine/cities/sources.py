@@ -5,6 +5,7 @@ No table is read here: a source is a model, so that everything made of it is pos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -61,6 +62,38 @@ class CitySource:
         return written
 
 
+def of_release(name: str, model: Model, receipt: dict[str, Any]) -> CitySource:
+    """A source whose model and receipt somebody keeps together, as an installation keeps a release. Errors: SpecError that names it, where
+    the receipt does not verify, or names another model."""
+    digest = receipts.digest(model.to_json())
+    # Receipts of an installation do not name the model: whoever calls says that both belong together.
+    stated = receipt["post_processing"].get("model_sha256", digest)
+    return CitySource(
+        name=name,
+        model=model,
+        statement={"source": name, "model_sha256": digest}
+        | _proven(receipt, name=name, model=digest, stated=stated),
+    )
+
+
+def of_description(name: str, document: Mapping[str, Any]) -> CitySource:
+    """A source that was written by hand. Errors: SpecError that names it."""
+    try:
+        model = description.read(document)
+    except InputError as error:
+        raise SpecError(f"source {name!r}: {error.text}") from None
+    return CitySource(
+        name=name,
+        model=model,
+        statement={
+            "source": name,
+            "model_sha256": receipts.digest(model.to_json()),
+            "receipt": None,
+            "statement": WITHOUT_DATA,
+        },
+    )
+
+
 def load(name: str, files: SourceFiles, *, folder: Path) -> CitySource:
     """A source from its files. Errors: SpecError that names it, where a file is missing or the receipt does not prove the model."""
     document = _json(folder / files.model, name=name, what="model")
@@ -81,12 +114,18 @@ def load(name: str, files: SourceFiles, *, folder: Path) -> CitySource:
     return CitySource(
         name=name,
         model=model,
-        statement=statement | _proven(receipt, name=name, model=digest),
+        statement=statement
+        | _proven(
+            receipt,
+            name=name,
+            model=digest,
+            stated=receipt.get("post_processing", {}).get("model_sha256"),
+        ),
     )
 
 
-def _proven(receipt: dict[str, Any], *, name: str, model: str) -> JsonObject:
-    """The guarantee of a receipt that holds for a model."""
+def _proven(receipt: dict[str, Any], *, name: str, model: str, stated: object) -> JsonObject:
+    """The guarantee of a receipt that holds for a model. stated: the digest of the model that the receipt is of."""
     try:
         if verifier.is_database(receipt):
             raise VerificationError("it is of a database, and a source is one table")
@@ -96,13 +135,14 @@ def _proven(receipt: dict[str, Any], *, name: str, model: str) -> JsonObject:
             f"source {name!r}: its receipt does not verify: {error}",
             repair="use the receipt as it was published",
         ) from None
-    if receipt["post_processing"].get("model_sha256") != model:
+    if stated != model:
         raise SpecError(
             f"source {name!r}: its receipt is of another model",
             repair="give the model that was published with that receipt",
         )
     return {
         "receipt": verified.core,
+        **({"caveats": list(verified.caveats)} if verified.caveats else {}),
         "mechanism": receipt["mechanism"]["id"],
         "relation": receipt["relation"],
         "unit": receipt["unit"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -265,8 +265,13 @@ class FilledCounts:
 
     def to_csv(self) -> str:
         """The same as a table: the columns of the groups, and `records`."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*self.plan.by, "records"])
-        writer.writerows([*group, records] for group, records in self.rows)
-        return text.getvalue()
+        return csv_of(self.plan.by, self.rows)
+
+
+def csv_of(by: Sequence[str], rows: Iterable[tuple[Sequence[str], int]]) -> str:
+    """Counts of groups as CSV: the columns of the groups, and `records`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*by, "records"])
+    writer.writerows([*group, records] for group, records in rows)
+    return text.getvalue()

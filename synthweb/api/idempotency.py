@@ -32,6 +32,14 @@ LONGEST_KEY = 64
 Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
+class OnceOnly(Response):
+    """An answer with a secret that is given once. repeated: what a repeated request is answered with, without it."""
+
+    def __init__(self, data: Any, *, repeated: Any, status: int) -> None:
+        super().__init__(data, status=status)
+        self.repeated = repeated
+
+
 class IdempotencyKeyReused(Conflict):
     """The key came with another request before."""
 
@@ -68,7 +76,7 @@ def once(request: Request, act: Callable[[], Response], *, content: str) -> Resp
             # Committed together with the effect: a crash keeps both or neither.
             status=response.status_code,
             location=response.get("Location", ""),
-            body=JSONRenderer().render(response.data).decode(),
+            body=JSONRenderer().render(getattr(response, "repeated", response.data)).decode(),
         )
     return response
 

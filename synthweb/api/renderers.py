@@ -42,6 +42,20 @@ class WorkbookRenderer(CsvRenderer):
     format = "xlsx"
 
 
+class SqliteRenderer(CsvRenderer):
+    """The same for a database in one file."""
+
+    media_type = "application/vnd.sqlite3"
+    format = "sqlite"
+
+
+class SqlRenderer(CsvRenderer):
+    """The same for SQL that creates tables."""
+
+    media_type = "application/sql"
+    format = "sql"
+
+
 class PemRenderer(CsvRenderer):
     """The same for a public key."""
 

@@ -22,8 +22,10 @@ from synthweb.api.views import (
     audit,
     budget,
     carried,
+    cities,
     databases,
     datasets,
+    filling,
     links,
     marginals,
     paid,
@@ -231,6 +233,18 @@ OF_RELEASE = [
         name="release-grant",
     ),
 ]
+OF_CITY = [
+    path("", cities.CityView.as_view(), name="city-detail"),
+    path("tables.zip", cities.CityArchiveView.as_view(), name="city-tables"),
+    path("city.sqlite", cities.CitySqliteView.as_view(), name="city-sqlite"),
+    path("schema.sql", cities.CityDdlView.as_view(), name="city-ddl"),
+]
+OF_FILLED_COUNTS = [
+    path("", filling.FilledCountsView.as_view(), name="filled-counts-detail"),
+    path("approve/", filling.ApproveCountsView.as_view(), name="filled-counts-approve"),
+    path("refuse/", filling.RefuseCountsView.as_view(), name="filled-counts-refuse"),
+    path("withdraw/", filling.WithdrawCountsView.as_view(), name="filled-counts-withdraw"),
+]
 OF_LINK = [
     path("", links.LinkView.as_view(), name="link-detail"),
     path("invitation/", links.LinkInvitationView.as_view(), name="link-invitation"),
@@ -299,6 +313,11 @@ urlpatterns = [
     path("verify_ledger.py", audit.CheckerView.as_view(), name="ledger-checker"),
     path("runs/", runs.RunViewSet.as_view({**LIST, "post": "create"}), name="run-list"),
     path("runs/<slug:code>/", include(OF_RUN)),
+    path("cities/", cities.CitiesView.as_view(), name="city-list"),
+    path("cities/<slug:code>/", include(OF_CITY)),
+    path("filled-counts/", filling.FilledCountsListView.as_view(), name="filled-counts-list"),
+    path("filled-counts/plan/", filling.FillPlanView.as_view(), name="filled-counts-plan"),
+    path("filled-counts/<slug:code>/", include(OF_FILLED_COUNTS)),
     path("links/", links.LinksView.as_view(), name="link-list"),
     path("links/invitation/", links.InvitationView.as_view(), name="invitation"),
     path("links/agreement/", links.OfferedAgreementView.as_view(), name="link-agreement"),

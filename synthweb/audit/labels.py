@@ -96,6 +96,18 @@ SENTENCES = {
     "run.cancelled": _("cancelled a run"),
     "run.resumed": _("had a run taken up again from its stored answers"),
     "release.published": _("published a release"),
+    "city.requested": _("had a synthetic city generated"),
+    "city.generated": _("generated a synthetic city"),
+    "city.deleted": _("deleted a synthetic city"),
+    "counts.asked": _("asked for filled counts, which are not private"),
+    "counts.approved_first": _(
+        "approved filled counts, for which a second custodian is needed"
+    ),
+    "counts.approved": _("approved filled counts, which are not private"),
+    "counts.refused": _("refused filled counts"),
+    "counts.withdrawn": _("took a request for filled counts back"),
+    "counts.opened": _("opened a table for filled counts, outside the guarantee"),
+    "counts.published": _("published filled counts, which are not private"),
     "link.proposed": _("proposed a link with a table of another organisation"),
     "link.invited": _("made another invitation to a link"),
     "link.accepted": _("accepted a link with a table of another organisation"),

@@ -22,6 +22,8 @@ _PAGES = {
     "release": "releases:release",
     "run": "runs:run",
     "link": "runs:link",
+    "counts": "runs:filled",
+    "city": "runs:city",
     "user": "ledger:history-person",
 }
 

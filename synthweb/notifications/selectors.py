@@ -19,6 +19,8 @@ PAGES = {
     "dataset": "pages:dataset",
     "request": "ledger:request",
     "account": "ledger:account",
+    "counts": "runs:filled",
+    "link": "runs:link",
 }
 """Kind of subject → its page, which takes the code. Everything else leads to the page of webhooks."""
 OWN_PAGES = {"person": "accounts:sessions"}

@@ -15,6 +15,9 @@ SENTENCES = {
     Event.BUDGET_GRANTED: gettext_noop("Your request for budget for “%(name)s” was granted."),
     Event.BUDGET_REFUSED: gettext_noop("Your request for budget for “%(name)s” was refused."),
     Event.BUDGET_EXPIRES: gettext_noop("A grant of the account “%(name)s” expires soon."),
+    Event.COUNTS_ASKED: gettext_noop("Filled counts are asked for: “%(name)s”."),
+    Event.COUNTS_DECIDED: gettext_noop("A custodian decided about the counts “%(name)s”."),
+    Event.LINK_CHANGED: gettext_noop("Something has happened with the link “%(name)s”."),
     Event.WEBHOOK_DISABLED: gettext_noop("Your webhook to %(name)s was switched off."),
     Event.SIGN_INS_FAILED: gettext_noop(
         "Sign-ins under your user name fail, most recently from the address %(name)s."

@@ -6,7 +6,9 @@ from django.contrib import admin
 
 from synthweb.accounts.admin import ReadOnlyAdmin
 from synthweb.runs.models import (
+    CityBuild,
     CountsErrand,
+    FilledCounts,
     ImplicatesErrand,
     OutboxMessage,
     RangesErrand,
@@ -86,6 +88,25 @@ class ImplicatesErrandAdmin(ReadOnlyAdmin):
     list_display = ["code", "release", "state", "attempts", "created_at"]
     list_filter = ["state"]
     list_select_related = ["release"]
+    ordering = ["-created_at"]
+
+
+@admin.register(CityBuild)
+class CityBuildAdmin(ReadOnlyAdmin):
+    organisation_path = "organisation"
+    list_display = ["code", "name", "state", "created_by", "created_at"]
+    list_filter = ["state"]
+    list_select_related = ["created_by"]
+    ordering = ["-created_at"]
+    exclude = ["areas", "archive", "database"]
+
+
+@admin.register(FilledCounts)
+class FilledCountsAdmin(ReadOnlyAdmin):
+    organisation_path = "dataset__organisation"
+    list_display = ["code", "name", "dataset", "state", "asked_by", "created_at"]
+    list_filter = ["state"]
+    list_select_related = ["dataset", "asked_by"]
     ordering = ["-created_at"]
 
 

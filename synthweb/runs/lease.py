@@ -173,6 +173,8 @@ def expire(watch: Watch) -> list[str]:
         models.RangesErrand,
         models.CountsErrand,
         models.ImplicatesErrand,
+        models.FilledCounts,
+        models.CityBuild,
     )
     return [code for kind in kinds for code in _expire(kind, watch)]
 

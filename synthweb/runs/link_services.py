@@ -28,6 +28,8 @@ from synthweb.audit import services as audit
 from synthweb.ledger import services as ledger
 from synthweb.lib import names
 from synthweb.lib.errors import Refused
+from synthweb.notifications import services as notifications
+from synthweb.notifications.models import Event
 from synthweb.runs import errors, linking, services
 from synthweb.runs.linking import LinkTerms, SeenLink, SideOffer
 from synthweb.runs.models import Link, LinkSide, SynthesisRun
@@ -113,6 +115,7 @@ def accept(*, steward: User, token: str, offer: SideOffer, agreement: str) -> Li
     link.agreement = agreed.to_json()
     link.state, link.accepted_at = State.ACCEPTED, timezone.now()
     link.save(update_fields=["agreement", "state", "accepted_at"])
+    _notify_other(link, side)
     _record(steward, "link.accepted", link, side, {"agreement": agreed.digest})
     return link
 
@@ -152,6 +155,7 @@ def start(*, actor: User, seen: SeenLink, agreement: str) -> Link:
             services.hold(run, proposal)
     link.state, link.started_at = State.STARTED, timezone.now()
     link.save(update_fields=["state", "started_at"])
+    _notify_other(link, seen.own)
     for proposal, run in submitted:
         services.record_submission(run)
         own = proposal.link_side.pk == seen.own.pk
@@ -168,6 +172,7 @@ def withdraw(*, actor: User, seen: SeenLink) -> Link:
     link.state, link.ended_by, link.finished_at = State.WITHDRAWN, seen.side, timezone.now()
     link.save(update_fields=["state", "ended_by", "finished_at"])
     _stop(link, text="The link was withdrawn. Nothing was spent; the hold is released.")
+    _notify_other(link, seen.own)
     for side in LinkSide.objects.filter(link=link).select_related("dataset__organisation"):
         own = side.pk == seen.own.pk
         _record(actor if own else OTHER, "link.withdrawn", link, side)
@@ -200,6 +205,7 @@ def end_unspent(link: Link) -> None:
     link.state, link.finished_at = State.FAILED, timezone.now()
     link.save(update_fields=["state", "finished_at"])
     _stop(link, text="A side of the link could not be read. Nothing was spent on either side.")
+    _notify_other(link, None)
 
 
 def _stop(link: Link, *, text: str) -> None:
@@ -228,7 +234,22 @@ def keep_sketch(link: Link, side: LinkSide, sketch: Sketch, receipt: Receipt) ->
         link.estimate = estimates.estimate(*sketches).to_json()
         link.state, link.finished_at = State.FINISHED, timezone.now()
         link.save(update_fields=["estimate", "state", "finished_at"])
+        _notify_other(link, None)
     _record("worker", "link.sketched", link, side, {"receipt": receipt["digest"]})
+
+
+def _notify_other(link: Link, own: LinkSide | None) -> None:
+    """Notify the steward of the other side, or of both if nobody acted, of the state that the link is in now. The message names the link
+    alone, which both sides see."""
+    others = LinkSide.objects.filter(link=link).select_related("steward")
+    if own is not None:
+        others = others.exclude(pk=own.pk)
+    notifications.notify(
+        event=Event.LINK_CHANGED,
+        people=[side.steward for side in others.order_by("pk")],
+        subject=notifications.NotificationSubject(kind="link", code=link.code, name=link.name),
+        key=f"{link.code} {link.state}",
+    )
 
 
 # --- helpers ---------------------------------------------------------------------------------------------------------

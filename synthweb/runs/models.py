@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from synthweb.accounts.models import Organisation
 from synthweb.datasets.models import Dataset, DomainVersion
 from synthweb.ledger.models import BudgetAccount
 from synthweb.lib import codes
@@ -397,7 +398,142 @@ class ImplicatesErrand(ReleaseErrand):
         constraints = [_one_waiting("one_waiting_implicates_errand")]
 
 
-Subject = SynthesisRun | TableErrand | ReleaseErrand
+class FilledCounts(Leased):
+    """Counts of a table filled to a policy, which are not private (ADR 95, ADR 106).
+
+    asked → approved → published | failed; until it is approved also → refused or withdrawn. With `outside_at` the ledger has an entry that
+    no guarantee holds any more: it is written before a row is read, and stays.
+    """
+
+    class State(models.TextChoices):
+        ASKED = "asked", _("Waiting for a custodian")
+        APPROVED = "approved", _("Waiting for a worker")
+        PUBLISHED = "published", _("Published, not private")
+        REFUSED = "refused", _("Refused")
+        WITHDRAWN = "withdrawn", _("Withdrawn")
+        FAILED = "failed", _("Failed")
+
+    OPEN = (State.APPROVED,)
+    # Of these there is one of the same people at most.
+    LIVING = (State.ASKED, State.APPROVED, State.PUBLISHED)
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="filled_counts")
+    domain_version = models.ForeignKey(
+        DomainVersion, on_delete=models.PROTECT, related_name="filled_counts"
+    )
+    account = models.ForeignKey(
+        BudgetAccount, on_delete=models.PROTECT, related_name="filled_counts"
+    )
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    name = models.CharField(max_length=200)
+    purpose = models.TextField()
+    # The engine's document, and its digest.
+    plan = models.JSONField()
+    plan_digest = models.CharField(max_length=64)
+    # Of the private alternative that was shown beside, as it was typed.
+    epsilon = models.CharField(max_length=40)
+    state = models.CharField(max_length=12, choices=State, default=State.ASKED)
+    # Where two custodians approve: the first one.
+    first_approved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+    )
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+    )
+    decision_reason = models.TextField(blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    # Hash of the audit log's entry about the approval.
+    approval = models.CharField(max_length=64, blank=True)
+    outside_at = models.DateTimeField(null=True, blank=True)
+    # What is published; nothing else of the table is ever stored here.
+    counts = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "filled counts"
+        indexes = [models.Index(fields=["state", "lease_held"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account"],
+                condition=Q(state__in=["asked", "approved", "published"]),
+                name="one_filled_counts_an_account",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="published")
+                | (Q(counts__isnull=False) & Q(outside_at__isnull=False)),
+                name="published_counts_are_outside",
+            ),
+            models.CheckConstraint(
+                condition=Q(outside_at__isnull=True) | ~Q(approval=""),
+                name="counts_are_approved",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CityBuild(Leased):
+    """A synthetic city that somebody makes from releases that they may draw from (ADR 107): draft → waiting → finished | failed. What it was
+    made of stands in its own row, so that it can be generated again; it opens no table and spends nothing."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        WAITING = "waiting", _("Being generated")
+        FINISHED = "finished", _("Generated")
+        FAILED = "failed", _("Failed")
+
+    OPEN = (State.WAITING,)
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="cities"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="cities"
+    )
+    name = models.CharField(max_length=200)
+    state = models.CharField(max_length=12, choices=State, default=State.DRAFT)
+    specification = models.TextField()
+    areas = models.BinaryField()
+    # Of sources that were written without data, by the name of the source.
+    descriptions = models.JSONField(default=dict, blank=True)
+    # Code of the release of each other source.
+    releases = models.JSONField(default=dict, blank=True)
+    # Public: the same documents and seed give the same city.
+    seed = models.CharField(max_length=64)
+    before = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="grown"
+    )
+    receipt = models.JSONField(null=True, blank=True)
+    # Since the city that it grew from: names of tables.
+    changes = models.JSONField(null=True, blank=True)
+    archive = models.BinaryField(null=True, blank=True)
+    database = models.BinaryField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_held"])]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state="finished")
+                | Q(receipt__isnull=False, archive__isnull=False, database__isnull=False),
+                name="generated_city_has_files",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Subject = SynthesisRun | TableErrand | ReleaseErrand | FilledCounts | CityBuild
 """What a message rings for."""
 
 

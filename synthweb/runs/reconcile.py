@@ -25,7 +25,9 @@ from synthweb.notifications.models import Event
 from synthweb.releases import public_links
 from synthweb.runs import artefacts, call_log, lease, queue, services
 from synthweb.runs.models import (
+    CityBuild,
     CountsErrand,
+    FilledCounts,
     ImplicatesErrand,
     OutboxMessage,
     RangesErrand,
@@ -216,6 +218,8 @@ SUBJECTS: dict[str, type[Subject]] = {
     queue.EXPECTED_RANGES: RangesErrand,
     queue.COUNTS: CountsErrand,
     queue.IMPLICATES: ImplicatesErrand,
+    queue.FILLED_COUNTS: FilledCounts,
+    queue.CITY: CityBuild,
 }
 
 

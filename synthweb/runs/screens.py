@@ -34,6 +34,7 @@ from synthweb.runs.estimate import Estimate
 from synthweb.runs.extras import Extras
 from synthweb.runs.forms import ANCHORS, ReleaseForm, choices_of
 from synthweb.runs.models import (
+    CityBuild,
     CountsErrand,
     ImplicatesErrand,
     RangesErrand,
@@ -402,7 +403,7 @@ def implicates(user: User, release: Release, errand: ImplicatesErrand) -> dict[s
 
 
 def errand_lines(
-    errand: TableErrand | RangesErrand | CountsErrand | ImplicatesErrand,
+    errand: TableErrand | RangesErrand | CountsErrand | ImplicatesErrand | CityBuild,
     *,
     of: tuple[stages.Stage, ...] = stages.REPORT,
 ) -> list[StageLine]:
@@ -417,6 +418,11 @@ def errand_lines(
         )
         for place, stage in enumerate(of)
     ]
+
+
+def city_stages(build: CityBuild) -> list[StageLine]:
+    """The stages of a city, as far as it has come."""
+    return errand_lines(build, of=stages.CITY)
 
 
 def _seconds(since: datetime, until: datetime | None) -> int:

@@ -177,11 +177,22 @@ GENERATE = Stage(
     text=_("They fill what no answer counts."),
 )
 COUNTS = (WAIT, GATHER, GENERATE)
+CONNECT = Stage(
+    name="connect",
+    title=_("Generate and connect the tables"),
+    text=_("Rows are drawn from the models of releases; keys, areas and totals connect them."),
+)
+WRITE_CITY = Stage(
+    name="write-city",
+    title=_("Write the files"),
+    text=_("Parquet, SQLite, DDL and the receipt."),
+)
+CITY = (WAIT, CONNECT, WRITE_CITY)
 NAMES = tuple(stage.name for stage in RUN)
 
 TITLES = {
     stage.name: stage.title
-    for stage in (*RUN, *REPORT, *MODELS, *RISKS, SHADOW, *RANGES, GATHER, GENERATE)
+    for stage in (*RUN, *REPORT, *MODELS, *RISKS, SHADOW, *RANGES, GATHER, GENERATE, *CITY)
 }
 
 

@@ -50,6 +50,22 @@ def implicates(code: str) -> None:
     plausible_tables.compute(code=code)
 
 
+@app.task(name=queue.FILLED_COUNTS)
+def filled_counts(code: str) -> None:
+    """Take counts that a custodian approved, outside the guarantee."""
+    from synthweb.runs import worker
+
+    worker.fill_counts(code=code)
+
+
+@app.task(name=queue.CITY)
+def city(code: str) -> None:
+    """Generate a city; on the `default` queue, whose process has no key of a table."""
+    from synthweb.runs import city_building
+
+    city_building.compute(code=code)
+
+
 @app.task(name=queue.RECONCILE)
 def run_reconciler() -> None:
     """Mend what was lost; sent by beat."""

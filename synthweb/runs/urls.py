@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from synthweb.runs import check_views, database_views, link_views, validation_views, views
+from synthweb.runs import (
+    check_views,
+    city_views,
+    database_views,
+    filling_views,
+    link_views,
+    validation_views,
+    views,
+)
 
 app_name = "runs"
 urlpatterns = [
@@ -33,6 +41,20 @@ urlpatterns = [
     ),
     path("datasets/<slug:code>/tables/release/", database_views.new, name="new-database"),
     path("datasets/<slug:code>/links/new/", link_views.propose, name="propose-link"),
+    path("datasets/<slug:code>/filled-counts/new/", filling_views.ask, name="ask-filled"),
+    path("filled-counts/", filling_views.index, name="filled-counts"),
+    path("filled-counts/<slug:code>/", filling_views.counts, name="filled"),
+    path("filled-counts/<slug:code>/approve/", filling_views.approve, name="approve-filled"),
+    path("filled-counts/<slug:code>/refuse/", filling_views.refuse, name="refuse-filled"),
+    path("filled-counts/<slug:code>/withdraw/", filling_views.withdraw, name="withdraw-filled"),
+    path(
+        "filled-counts/<slug:code>/counts.<slug:kind>", filling_views.file, name="filled-file"
+    ),
+    path("cities/", city_views.index, name="cities"),
+    path("cities/<slug:code>/", city_views.city, name="city"),
+    path("cities/<slug:code>/grow/", city_views.grow, name="grow-city"),
+    path("cities/<slug:code>/delete/", city_views.delete, name="delete-city"),
+    path("cities/<slug:code>/city.<slug:kind>", city_views.file, name="city-file"),
     path("links/", link_views.index, name="links"),
     path("links/join/", link_views.join, name="join-link"),
     path("links/<slug:code>/", link_views.link, name="link"),

@@ -26,7 +26,7 @@ from django.db import (
     close_old_connections,
     transaction,
 )
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from synth_engine import formats, mechanisms, pipeline, watching
 from synth_engine.domain import Domain
@@ -63,6 +63,8 @@ from synthweb.runs import (
     databases,
     errors,
     failpoints,
+    filling,
+    filling_services,
     lease,
     link_services,
     linking,
@@ -71,7 +73,14 @@ from synthweb.runs import (
     stages,
 )
 from synthweb.runs.extras import Extras
-from synthweb.runs.models import Link, LinkSide, RunEvent, SynthesisRun, TableErrand
+from synthweb.runs.models import (
+    FilledCounts,
+    Link,
+    LinkSide,
+    RunEvent,
+    SynthesisRun,
+    TableErrand,
+)
 from synthweb.runs.progress import Progress
 from synthweb.runs.public_tables import StatedTable
 from synthweb.runs.reconcile import INTERRUPTED, is_known
@@ -222,7 +231,7 @@ def _check_plan(run: SynthesisRun, plan: Plan | DatabasePlan) -> None:
         )
 
 
-def _check_table(run: SynthesisRun) -> None:
+def _check_table(run: SynthesisRun | FilledCounts) -> None:
     """A file is not replaced while a run waits for it; whatever else may happen to it, no run reads another one."""
     for taken in selectors.tables_of_run(run.code):
         if taken.table.vault_name != taken.table.dataset.vault_name:
@@ -636,6 +645,75 @@ def _names(document: Mapping[str, Any]) -> set[str]:
     """The columns that a description names."""
     unit = (document.get("unit") or {}).get("column")
     return {*(one["name"] for one in document.get("attributes", ())), *([unit] if unit else ())}
+
+
+# --- counts outside the guarantee --------------------------------------------------------------------------------
+@in_english
+def fill_counts(*, code: str) -> None:
+    """Take the filled counts of this code, which a custodian approved. Harmless when repeated, late or doubled."""
+    counts = FilledCounts.objects.filter(code=code).first()
+    grip = lease.claim(counts) if counts else None
+    if counts is None or grip is None:
+        return
+    counts.refresh_from_db()
+    with lease.keep_alive(grip):
+        try:
+            if counts.attempts > MAX_ERRAND_ATTEMPTS:
+                _fail_counts(grip, failure=GAVE_UP)
+            else:
+                _fill_counts(counts, grip)
+        except errors.LeaseLost:
+            logger.info("counts %s: taken over; this worker stops", code)
+        except DatabaseError as error:
+            logger.warning("counts %s: %s; left for the reconciler", code, type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - see synthesize
+            if not grip.gone.is_set():
+                logger.error("counts %s: failed with %s", code, type(error).__name__)
+            _fail_counts(
+                grip, failure=_failure(error, described=counts.domain_version.document)
+            )
+
+
+def _fill_counts(counts: FilledCounts, grip: lease.Lease) -> None:
+    """As a run: what can be known without reading a row comes first, then the entry of the ledger, and then the rows."""
+    progress, plan, form = Progress(grip), filling.plan_of(counts), _form(counts.dataset)
+    progress(stages.OPEN.name, 0.0)
+    _check_table(counts)
+    with vault.open_table(counts.dataset.vault_name) as path:
+        pipeline.require_filling(path, plan=plan, **form)
+        with transaction.atomic():
+            # The fence first: a worker that lost its lease enters nothing.
+            lease.write(
+                grip, states=counts.OPEN, outside_at=Coalesce("outside_at", Now()), progress=1.0
+            )
+            filling_services.record_outside(counts)
+        made = pipeline.fill(path, plan=plan, progress=progress, **form)
+    with transaction.atomic():
+        lease.write(
+            grip,
+            states=counts.OPEN,
+            state=FilledCounts.State.PUBLISHED,
+            counts=made.to_json(),
+            progress=1.0,
+            finished_at=Now(),
+            lease_held=False,
+        )
+        filling_services.record_publication(counts)
+
+
+def _fail_counts(grip: lease.Lease, *, failure: Mapping[str, object]) -> None:
+    """End counts under the fence. An entry of the ledger that was written stays."""
+    try:
+        lease.write(
+            grip,
+            states=FilledCounts.OPEN,
+            state=FilledCounts.State.FAILED,
+            failure=failure,
+            finished_at=Now(),
+            lease_held=False,
+        )
+    except errors.LeaseLost:
+        logger.info("counts: taken over; their failure is not recorded")
 
 
 # --- errands: reading an upload, comparing with real data ---------------------------------------------------------

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from synth_engine.linking import agreement as agreements
 from synth_engine.linking.agreement import Offer
+from synth_engine.mixing.policy import FillPlan, FillPolicy
 from synth_engine.plans.release_check import CheckedFigure
 from synthweb.accounts.models import ApiToken
 from synthweb.accounts.services import create_token
@@ -23,7 +24,14 @@ from synthweb.releases import plausible, public_links, services
 from synthweb.releases.models import Edition, PaidCheck, PublicLink, ReleaseGrant
 from synthweb.runs import validations
 from synthweb.runs.checks import CheckRequest
-from synthweb.runs.models import Link, LinkSide, SynthesisRun, ValidationAllowance
+from synthweb.runs.models import (
+    CityBuild,
+    FilledCounts,
+    Link,
+    LinkSide,
+    SynthesisRun,
+    ValidationAllowance,
+)
 from tests.cast import Cast
 from tests.web.scene import Scene
 
@@ -86,6 +94,8 @@ def _codes(route: str, scene: Scene, cast: Cast) -> dict[str, str]:
         "budget-requests/": scene.request.code,
         "accounts/": scene.account.code,
         "links/": link_of(scene).code,
+        "filled-counts/": filled_counts_of(scene).code,
+        "cities/": city_of(scene).code,
     }
     before = re.search(r"([\w-]+/)<\w+:code>", route)
     return {"code": named[before[1]]} if before and before[1] in named else {}
@@ -233,6 +243,52 @@ def link_of(scene: Scene) -> Link:
         epsilon="1",
     )
     return link
+
+
+SPECIFICATION = """
+schema: synth_engine/city/1
+name: A small town
+population: 20
+areas: {file: areas.csv, key: area, latitude: latitude, longitude: longitude, published: a public list}
+sources: {persons: {model: persons.model.json, receipt: persons.receipt.json}}
+tables: {persons: {source: persons, key: person_id, rows: 20, joins: [{column: area, to: areas, by: weight, weight: {column: people}}]}}
+"""
+
+
+def city_of(scene: Scene) -> CityBuild:
+    """A city of the steward that is not generated."""
+    build, _made = CityBuild.objects.get_or_create(
+        created_by=scene.release.created_by,
+        name="A small town",
+        defaults={
+            "organisation": scene.dataset.organisation,
+            "specification": SPECIFICATION,
+            "areas": b"area,latitude,longitude,people\nA,41,-71,3\n",
+            "releases": {"persons": scene.release.code},
+            "seed": "0" * 32,
+        },
+    )
+    return build
+
+
+def filled_counts_of(scene: Scene) -> FilledCounts:
+    """Filled counts that the steward asked for, and about which nobody has decided."""
+    version = scene.dataset.domain_versions.get(number=1)
+    plan = FillPlan(domain=domain_of(version), by=("region",), policy=FillPolicy())
+    counts, _made = FilledCounts.objects.get_or_create(
+        account=scene.account,
+        defaults={
+            "dataset": scene.dataset,
+            "domain_version": version,
+            "asked_by": scene.release.created_by,
+            "name": "Regions",
+            "purpose": "The law asks for exact numbers.",
+            "plan": plan.to_json(),
+            "plan_digest": plan.digest,
+            "epsilon": "1",
+        },
+    )
+    return counts
 
 
 def _token(cast: Cast) -> str:

@@ -37,7 +37,7 @@ from synthweb.runs.models import SynthesisRun
 from synthweb.wsgi import application
 from tests.cast import PASSWORD, Cast
 from tests.web import doorbell, scene
-from tests.web.addresses import link_of
+from tests.web.addresses import city_of, filled_counts_of, link_of
 from tests.web.scene import Scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -136,6 +136,8 @@ class World:
             self.cast.elsewhere.code,
             _webhook(self.there.dataset.steward),
             link_of(self.there).code,
+            filled_counts_of(self.there).code,
+            city_of(self.there).code,
             *BudgetAccount.objects.filter(**there).values_list("code", flat=True),
             *ReferenceTable.objects.filter(**there).values_list("code", flat=True),
         }
@@ -196,6 +198,8 @@ class World:
                 "references": played.reference.code,
                 "webhooks": _webhook(played.dataset.steward),
                 "links": link_of(played).code,
+                "filled-counts": filled_counts_of(played).code,
+                "cities": city_of(played).code,
             }[kind]
         )
 

@@ -75,6 +75,20 @@ GET    runs/<slug:code>/                             read
 POST   runs/<slug:code>/cancel/                      spend
 GET    runs/<slug:code>/log/                         read
 POST   runs/<slug:code>/resume/                      spend
+GET    cities/                                       read
+POST   cities/                                       read
+GET    cities/<slug:code>/                           read
+DELETE cities/<slug:code>/                           read
+GET    cities/<slug:code>/tables.zip                 read
+GET    cities/<slug:code>/city.sqlite                read
+GET    cities/<slug:code>/schema.sql                 read
+GET    filled-counts/                                read
+POST   filled-counts/                                spend
+POST   filled-counts/plan/                           spend
+GET    filled-counts/<slug:code>/                    read
+POST   filled-counts/<slug:code>/approve/            grant
+POST   filled-counts/<slug:code>/refuse/             grant
+POST   filled-counts/<slug:code>/withdraw/           spend
 GET    links/                                        read
 POST   links/                                        spend
 POST   links/invitation/                             spend
@@ -159,6 +173,15 @@ PAST_THE_SCOPE = {  # let in, and refused for another reason than the scope
     ("POST", "datasets/<slug:code>/tables/"): 409,
     ("PUT", "datasets/<slug:code>/tables/document/"): 422,
     ("POST", "datasets/<slug:code>/tables/runs/"): 409,
+    # The city of the scene is a draft.
+    ("POST", "cities/"): 422,
+    ("GET", "cities/<slug:code>/tables.zip"): 404,
+    ("GET", "cities/<slug:code>/city.sqlite"): 404,
+    ("GET", "cities/<slug:code>/schema.sql"): 404,
+    # The counts of the scene are asked for, and there is one table of them.
+    ("POST", "filled-counts/"): 409,
+    ("POST", "filled-counts/plan/"): 409,
+    ("POST", "filled-counts/<slug:code>/approve/"): 409,
     # The link of the scene is proposed, and nobody has an invitation to it.
     ("POST", "links/invitation/"): 404,
     ("POST", "links/agreement/"): 404,

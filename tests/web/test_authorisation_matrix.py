@@ -259,6 +259,26 @@ GET    datasets/<slug:code>/tables/release/                          302    404 
 POST   datasets/<slug:code>/tables/release/                          302    404    404    404    200    403    403    403
 GET    datasets/<slug:code>/links/new/                               302    404    404    404    200    403    403    403
 POST   datasets/<slug:code>/links/new/                               302    404    404    404    422    403    403    403
+GET    datasets/<slug:code>/filled-counts/new/                       302    404    404    404    200    403    403    403
+POST   datasets/<slug:code>/filled-counts/new/                       302    404    404    404    422    403    403    403
+GET    cities/                                                       302    200    200    200    200    200    200    200
+POST   cities/                                                       302    422    422    422    422    422    422    422
+GET    cities/<slug:code>/                                           302    404    404    404    200    404    404    404
+POST   cities/<slug:code>/                                           302    404    404    404    422    404    404    404
+GET    cities/<slug:code>/grow/                                      302    405    405    405    405    405    405    405
+POST   cities/<slug:code>/grow/                                      302    404    404    404    302    404    404    404
+GET    cities/<slug:code>/delete/                                    302    405    405    405    405    405    405    405
+POST   cities/<slug:code>/delete/                                    302    404    404    404    302    404    404    404
+GET    cities/<slug:code>/city.<slug:kind>                           302    404    404    404    404    404    404    404
+GET    filled-counts/                                                302    200    200    200    200    200    200    200
+GET    filled-counts/<slug:code>/                                    302    404    404    404    200    200    200    200
+GET    filled-counts/<slug:code>/approve/                            302    405    405    405    405    405    405    405
+POST   filled-counts/<slug:code>/approve/                            302    404    404    404    403    422    403    403
+GET    filled-counts/<slug:code>/refuse/                             302    405    405    405    405    405    405    405
+POST   filled-counts/<slug:code>/refuse/                             302    404    404    404    403    422    403    403
+GET    filled-counts/<slug:code>/withdraw/                           302    405    405    405    405    405    405    405
+POST   filled-counts/<slug:code>/withdraw/                           302    404    404    404    302    403    403    403
+GET    filled-counts/<slug:code>/counts.<slug:kind>                  302    404    404    404    404    404    404    404
 GET    links/                                                        302    200    403    403    200    200    200    200
 GET    links/join/                                                   302    200    403    403    200    403    403    403
 POST   links/join/                                                   302    422    403    403    422    403    403    403
@@ -382,6 +402,24 @@ POST   api/v1/runs/<slug:code>/cancel/                               401    404 
 GET    api/v1/runs/<slug:code>/resume/                               401    405    405    405    405    405    405    405
 POST   api/v1/runs/<slug:code>/resume/                               401    404    404    404    409    403    403    403
 GET    api/v1/runs/<slug:code>/log/                                  401    404    404    404    200    200    200    200
+GET    api/v1/cities/                                                401    200    200    200    200    200    200    200
+POST   api/v1/cities/                                                401    422    422    422    422    422    422    422
+GET    api/v1/cities/<slug:code>/                                    401    404    404    404    200    404    404    404
+DELETE api/v1/cities/<slug:code>/                                    401    404    404    404    204    404    404    404
+GET    api/v1/cities/<slug:code>/tables.zip                          401    404    404    404    404    404    404    404
+GET    api/v1/cities/<slug:code>/city.sqlite                         401    404    404    404    404    404    404    404
+GET    api/v1/cities/<slug:code>/schema.sql                          401    404    404    404    404    404    404    404
+GET    api/v1/filled-counts/                                         401    200    200    200    200    200    200    200
+POST   api/v1/filled-counts/                                         401    404    404    404    409    403    403    403
+GET    api/v1/filled-counts/plan/                                    401    405    405    405    405    405    405    405
+POST   api/v1/filled-counts/plan/                                    401    404    404    404    409    403    403    403
+GET    api/v1/filled-counts/<slug:code>/                             401    404    404    404    200    200    200    200
+GET    api/v1/filled-counts/<slug:code>/approve/                     401    405    405    405    405    405    405    405
+POST   api/v1/filled-counts/<slug:code>/approve/                     401    404    404    404    403    409    403    403
+GET    api/v1/filled-counts/<slug:code>/refuse/                      401    405    405    405    405    405    405    405
+POST   api/v1/filled-counts/<slug:code>/refuse/                      401    404    404    404    403    200    403    403
+GET    api/v1/filled-counts/<slug:code>/withdraw/                    401    405    405    405    405    405    405    405
+POST   api/v1/filled-counts/<slug:code>/withdraw/                    401    404    404    404    200    403    403    403
 GET    api/v1/links/                                                 401    200    403    403    200    200    200    200
 POST   api/v1/links/                                                 401    404    403    403    201    403    403    403
 GET    api/v1/links/invitation/                                      401    405    405    405    405    405    405    405
@@ -531,6 +569,22 @@ BODIES: dict[str, Callable[[Scene, Cast], dict[str, Any]]] = {
         "epsilon": "0.1",
         "until": f"{timezone.now().date() + timedelta(days=7):%Y-%m-%d}",
     },
+    "POST api/v1/cities/": lambda *_: {"specification": "nothing", "areas": "area"},
+    "POST api/v1/filled-counts/": lambda played, _: {
+        "dataset": played.dataset.code,
+        "by": ["region"],
+        "plan_sha256": "0" * 64,
+        "purpose": "The law asks for exact numbers.",
+    },
+    "POST api/v1/filled-counts/plan/": lambda played, _: {
+        "dataset": played.dataset.code,
+        "by": ["region"],
+    },
+    "POST api/v1/filled-counts/<slug:code>/approve/": lambda *_: {
+        "plan_sha256": "0" * 64,
+        "reason": "Agreed.",
+    },
+    "POST api/v1/filled-counts/<slug:code>/refuse/": lambda *_: {"reason": "No."},
     "POST api/v1/links/": lambda played, _: {
         "dataset": played.dataset.code,
         "texts": ["region"],

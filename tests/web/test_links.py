@@ -22,6 +22,7 @@ from synth_engine import verifier
 from synth_engine.errors import DomainError, SpecError
 from synthweb.accounts.models import Organisation, Role, User
 from synthweb.accounts.services import NewPerson, create_token, create_user
+from synthweb.api.models import KeptAnswer
 from synthweb.datasets import services as datasets
 from synthweb.datasets import vault
 from synthweb.datasets.models import Dataset
@@ -29,6 +30,7 @@ from synthweb.ledger import selectors as ledger_selectors
 from synthweb.ledger import services as ledger
 from synthweb.ledger.errors import Overspend
 from synthweb.ledger.models import BudgetAccount, LedgerEntry
+from synthweb.notifications.models import Notification
 from synthweb.runs import link_services, linking, worker
 from synthweb.runs import services as runs
 from synthweb.runs.errors import NotOpen, NotReady
@@ -36,6 +38,7 @@ from synthweb.runs.linking import LinkTerms, SeenLink, SideOffer
 from synthweb.runs.models import Link, LinkSide, SynthesisRun
 from tests.cast import PASSWORD, Cast
 from tests.web import scene
+from tests.web.rest import Caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -558,3 +561,69 @@ def test_stewards_of_both_sides_draw_tables_that_join(
         assert set(record["receipts"].values()) == {
             side.receipt["digest"] for side in LinkSide.objects.filter(link=link)
         }
+
+
+# --- notices and repeated requests -----------------------------------------------------------------------------------
+def test_the_steward_of_the_other_side_is_notified_and_nobody_who_acted(cast: Cast) -> None:
+    sides = sides_of(cast)
+
+    def told() -> list[tuple[str, str]]:
+        found = Notification.objects.filter(event="link.changed").order_by("pk")
+        rows = found.values_list("user__username", "key")
+        return [(name, key.partition(" ")[2]) for name, key in rows]
+
+    link = finished(sides)
+    here, there = sides.steward.username, sides.other.username
+    assert told() == [
+        (here, "accepted"),
+        (there, "started"),
+        (here, "finished"),
+        (there, "finished"),
+    ]
+    # The message names the link, which both sides see, and nothing of the other organisation.
+    for notification in Notification.objects.filter(event="link.changed"):
+        assert (notification.kind, notification.subject_code) == ("link", link.code)
+        assert notification.name == link.name
+    second = accepted(sides)
+    link_services.withdraw(actor=sides.other, seen=sides.seen(sides.other, second))
+    assert told()[-1] == (here, "withdrawn")
+
+
+def test_a_repeated_proposal_is_one_link_whose_invitation_is_given_once(cast: Cast) -> None:
+    sides = sides_of(cast)
+    caller = Caller(sides.steward, "spend")
+    body = {
+        "dataset": sides.left.code,
+        "texts": list(TEXTS),
+        "columns": ["tenant"],
+        "epsilon": "1",
+        "other_epsilon": "1",
+        "rows": PERSONS,
+    }
+    first, second = (
+        caller.send("/links/", body, headers={"Idempotency-Key": "once"}) for _ in range(2)
+    )
+    assert first.status_code == second.status_code == 201
+    token = first.json()["invitation"]
+    assert token and second.json() == first.json() | {"invitation": ""}
+    assert Link.objects.count() == 1
+    # Nowhere in the database is the invitation itself.
+    assert not KeptAnswer.objects.filter(body__contains=token).exists()
+    other = caller.send("/links/", body | {"rows": 5}, headers={"Idempotency-Key": "once"})
+    assert other.status_code == 409
+
+
+def test_no_notice_and_no_kept_answer_of_a_link_holds_a_row(cast: Cast) -> None:
+    sides = sides_of(cast)
+    finished(sides)
+    stored = json.dumps(
+        [
+            *Notification.objects.values_list("name", flat=True),
+            *KeptAnswer.objects.values_list("body", flat=True),
+            *Link.objects.values_list("estimate", flat=True),
+            *LinkSide.objects.values_list("sketch", flat=True),
+        ],
+        default=str,
+    )
+    for canary in (LEFT_CANARY, RIGHT_CANARY):
+        assert canary not in stored and canary.split()[0] not in stored

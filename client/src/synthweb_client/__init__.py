@@ -21,6 +21,8 @@ from synthweb_client.documents import (
     EstimatedColumn,
     FirstRows,
     Licence,
+    LinkFacts,
+    LinkOffer,
     Marginal,
     Me,
     PaidCell,
@@ -47,6 +49,7 @@ from synthweb_client.errors import (
     WebhookRefused,
 )
 from synthweb_client.implicates import CombinedEstimate, combine
+from synthweb_client.links import Link
 from synthweb_client.receipts import Receipt
 from synthweb_client.releases import Release, Sample
 from synthweb_client.transport import API_VERSION, Retries
@@ -70,6 +73,9 @@ __all__ = [
     "FirstRows",
     "IncompatibleServer",
     "Licence",
+    "Link",
+    "LinkFacts",
+    "LinkOffer",
     "Marginal",
     "Me",
     "NewerServer",

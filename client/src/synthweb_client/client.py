@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
 from synthweb_client import documents, receipts
+from synthweb_client.links import Link
 from synthweb_client.releases import Release, naming
 from synthweb_client.transport import Retries, Transport
 
@@ -87,6 +88,68 @@ class Client:
         """One release by its code. Errors: ReleaseUnavailable."""
         with naming(code):
             return self._release(self._transport.get("releases", code).content)
+
+    def scenarios(self) -> tuple[Mapping[str, Any], ...]:
+        """What can be wrong with test data: every kind of step with the JSON schema of its parameters."""
+        answer = self._transport.get("scenarios")
+        return documents.read(answer.content, tuple[dict[str, Any], ...])
+
+    def links(self) -> tuple[Link, ...]:
+        """The links of your organisation with others, the newest first."""
+        answer = self._transport.get("links")
+        listed = documents.read(answer.content, tuple[documents.LinkFacts, ...])
+        return tuple(Link(self._transport, facts) for facts in listed)
+
+    def link(self, code: str) -> Link:
+        """One link by its code. Errors: ServerRefused."""
+        return self._link(self._transport.get("links", code).content)
+
+    def propose_link(self, terms: Mapping[str, object], *, key: str | None = None) -> Link:
+        """Propose a link; its `facts.invitation` is for the steward of the other organisation. terms: `dataset`, `texts`, `columns`, `epsilon`,
+        `other_epsilon`, `rows` and `typos`, as REST takes them. The token needs the scope `spend`. key: makes the request harmless to repeat;
+        a repeated answer has no invitation."""
+        return self._link(self._transport.post("links", body=terms, key=key).content)
+
+    def link_offer(
+        self,
+        invitation: str,
+        *,
+        dataset: str,
+        texts: Sequence[str],
+        columns: Sequence[str] = (),
+    ) -> documents.LinkOffer:
+        """The agreement that an acceptance of this invitation would make, and its price; nothing is kept. The token needs the scope `spend`."""
+        body = {
+            "invitation": invitation,
+            "dataset": dataset,
+            "texts": list(texts),
+            "columns": list(columns),
+        }
+        answer = self._transport.post("links", "agreement", body=body)
+        return documents.read(answer.content, documents.LinkOffer)
+
+    def accept_link(
+        self,
+        invitation: str,
+        agreement_sha256: str,
+        *,
+        dataset: str,
+        texts: Sequence[str],
+        columns: Sequence[str] = (),
+        key: str | None = None,
+    ) -> Link:
+        """Accept a link. agreement_sha256: of the offer that you have read. The token needs the scope `spend`."""
+        body = {
+            "invitation": invitation,
+            "agreement_sha256": agreement_sha256,
+            "dataset": dataset,
+            "texts": list(texts),
+            "columns": list(columns),
+        }
+        return self._link(self._transport.post("links", "accept", body=body, key=key).content)
+
+    def _link(self, content: bytes) -> Link:
+        return Link(self._transport, documents.read(content, documents.LinkFacts))
 
     def _release(self, content: bytes) -> Release:
         facts = documents.read(content, documents.ReleaseFacts)

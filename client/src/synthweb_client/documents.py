@@ -266,6 +266,34 @@ class ValidationFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkFacts:
+    """A link of two organisations as yours sees it. side: yours, `left` if you proposed it. other: the other organisation, None before
+    it accepted. invitation: in the answer to a proposal alone, and empty if that is repeated."""
+
+    code: str
+    name: str
+    state: str
+    side: str
+    dataset: str
+    other: str | None
+    agreement_sha256: str | None
+    agreement: dict[str, Any] | None
+    estimate: dict[str, Any] | None
+    release: str | None
+    invitation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkOffer:
+    """The agreement that an acceptance would make, and its price. expected_error: of the number of persons in both, as a share."""
+
+    agreement_sha256: str
+    agreement: dict[str, Any]
+    price: Amount
+    expected_error: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """An error of the server (RFC 9457)."""
 

@@ -17,6 +17,7 @@ from synthweb_client import documents, downloads, receipts
 from synthweb_client.downloads import Report
 from synthweb_client.errors import NotReady, ReleaseUnavailable, ServerRefused
 from synthweb_client.figures import Asked
+from synthweb_client.files import whole
 from synthweb_client.receipts import Claim, Receipt
 from synthweb_client.transport import Params, Transport
 from synthweb_client.validations import Validation
@@ -121,7 +122,7 @@ class Release:
         receipt as in `receipt`. Waits for the worker that draws the first rows. progress: as in `Sample.save`. Errors: NotReady,
         ReceiptRefused."""
         path = Path(path)
-        with _whole(path) as file:
+        with whole(path) as file:
             self._download("bundle.zip", to=file, progress=progress)
             file.flush()
             marks = documents.read(self._get("marks").content, dict[str, Any])
@@ -165,7 +166,7 @@ class Release:
         return documents.read(self._when_ready("datacite.json").content, dict[str, Any])
 
     def _save(self, what: str, path: Path, progress: bool | Report) -> Path:
-        with _whole(path) as file:
+        with whole(path) as file:
             self._download(what, to=file, progress=progress)
         return path
 
@@ -204,6 +205,26 @@ class Release:
             answer = self._transport.post("releases", self.code, "samples", body=given, key=key)
         facts = documents.read(answer.content, documents.SampleFacts)
         return Sample(self._transport, facts, release=self)
+
+    def save_test_data(
+        self,
+        path: str | Path,
+        scenario: Mapping[str, Any],
+        *,
+        rows: int,
+        seed: str | None = None,
+    ) -> Path:
+        """A table of the release that is wrong on purpose, as a zip with a line for each changed cell and added row. scenario: the steps, of
+        `Client.scenarios`. Errors: ServerRefused that names the step and its column."""
+        body: dict[str, object] = {"scenario": scenario, "rows": rows}
+        if seed is not None:
+            body["seed"] = seed
+        with self._named():
+            answer = self._transport.post("releases", self.code, "test-data", body=body)
+        target = Path(path)
+        with whole(target) as file:
+            file.write(answer.content)
+        return target
 
     def allowances(self) -> tuple[documents.Allowance, ...]:
         """What you may spend on validations of this release, and what you have left."""
@@ -300,7 +321,7 @@ class Sample:
         True for a bar (needs the extra `progress`), or a function that is called as pieces arrive."""
         path = Path(path)
         wanted = format or _format_of(path)
-        with _whole(path) as file:
+        with whole(path) as file:
             self._download(wanted, to=file, progress=progress)
         return path
 
@@ -333,19 +354,6 @@ class Sample:
             downloads.download(
                 self._transport, path, to=to, rows=self.facts.rows, report=report
             )
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside `path` that takes its name once all of it is written, and is gone if something fails."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            yield file
-            file.flush()
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

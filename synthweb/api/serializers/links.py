@@ -91,7 +91,7 @@ class ProposedLinkSerializer(LinkSerializer):
     """A link with the invitation to it."""
 
     invitation = serializers.SerializerMethodField(
-        help_text="Given once: what the steward of the other organisation needs to accept."
+        help_text="Given once, and empty in the answer to a repeated request: what the steward of the other organisation needs to accept."
     )
 
     def get_invitation(self, _seen: SeenLink) -> str:

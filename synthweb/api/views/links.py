@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from synthweb.accounts import selectors as people
 from synthweb.accounts.permissions import Need
 from synthweb.api.authentication import caller, require_recent_sign_in
-from synthweb.api.idempotency import idempotent
+from synthweb.api.idempotency import OnceOnly, idempotent
 from synthweb.api.renderers import ZipRenderer
 from synthweb.api.schema import refuses
 from synthweb.api.serializers.links import (
@@ -62,9 +62,10 @@ class LinksView(APIView):
         tags=["links"],
     )
     @refuses(409, 422)
+    @idempotent
     def post(self, request: Request) -> Response:
         """Propose a link of a dataset with a table of another organisation. Nothing is held. The answer has the invitation, once, which
-        you send to its steward."""
+        you send to its steward; the answer to a repeated request has none."""
         people.require(caller(request), Need.SPEND)
         asked = NewLinkSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -83,7 +84,8 @@ class LinksView(APIView):
         )
         seen = linking.link_for(caller(request), link.code)
         body = ProposedLinkSerializer(seen, context={"invitation": token}).data
-        return Response(body, status=HTTPStatus.CREATED)
+        # Of an invitation the database has the digest alone (ADR 100), also in what it keeps for a repeated request.
+        return OnceOnly(body, repeated=body | {"invitation": ""}, status=HTTPStatus.CREATED)
 
 
 class InvitationView(APIView):
@@ -165,6 +167,7 @@ class AcceptLinkView(APIView):
         tags=["links"],
     )
     @refuses(409, 422)
+    @idempotent
     def post(self, request: Request) -> Response:
         """Accept a proposed link with a dataset of yours. Nothing is held before the other side starts it; then your price is. 409 if the
         agreement is another one than you have read."""
@@ -222,6 +225,7 @@ class StartLinkView(APIView):
         tags=["links"],
     )
     @refuses(409)
+    @idempotent
     def post(self, request: Request, code: str) -> Response:
         """Hold the prices of both sides and queue both sketches, all or nothing; for the side that proposed. Both ledgers are charged in one
         transaction before either table is read. 409 if a side cannot make its sketch."""
@@ -246,6 +250,7 @@ class WithdrawLinkView(APIView):
         operation_id="links_withdraw", request=None, responses=LinkSerializer, tags=["links"]
     )
     @refuses(409)
+    @idempotent
     def post(self, request: Request, code: str) -> Response:
         """End a link before anything is spent, from either side; both holds are given back. 409 once both sides are charged."""
         link = link_services.withdraw(actor=caller(request), seen=_seen(request, code))

@@ -251,6 +251,8 @@ def _refuse_open_runs(dataset: Dataset) -> None:
         raise Conflict(
             "a run of this dataset is not over", repair="wait for it or cancel it first"
         )
+    if dataset.filled_counts.filter(state__in=dataset.filled_counts.model.OPEN).exists():
+        raise Conflict("counts of this dataset are being taken", repair="wait for them")
 
 
 def _refuse_paid_elsewhere(dataset: Dataset, content_key: str) -> None:
