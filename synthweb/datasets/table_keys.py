@@ -135,11 +135,6 @@ def end_change() -> None:
     files.replace(private, _text([str(new)]))
 
 
-def is_changing() -> bool:
-    """Whether a change of the vault's key was begun and not ended."""
-    return len(files.read_keys(Path(settings.VAULT_PRIVATE_KEY_FILE))) > 1
-
-
 @contextlib.contextmanager
 def held() -> Iterator[None]:
     """Nobody reads a private key or wraps one meanwhile."""
