@@ -157,7 +157,7 @@ def restore(
         for source, place in places.items():
             _put(source, place)
         database.restore(staged / DATABASE)
-    # The database of then still names what was destroyed since, and a table that was encrypted anew since had another name.
+    # The database of then still names what was destroyed since, and a table that was encrypted again since then had another name.
     return manifest | {"buried": datasets.bury(buried.stones)}
 
 

@@ -2,7 +2,7 @@
 
 A table is encrypted to a key pair of its own, whose private half lies beside it, encrypted to the public key of the vault.
 Whoever destroys that small file destroys the table, wherever the encrypted table was copied to; and the key of the vault
-is changed by wrapping small files anew, without touching a table.
+is changed by wrapping small files again, without touching a table.
 
     VAULT_DIR/<name>          the table (`vault`)
     VAULT_DIR/keys/<name>     its key
@@ -102,7 +102,7 @@ def begin_change() -> None:
         files.replace(Path(settings.VAULT_PUBLIC_KEY_FILE), f"{new.to_public()}\n".encode())
 
 
-def wrap_anew() -> int:
+def wrap_again() -> int:
     """Wrap each key of a table by the next key of the vault. Returns how many there are; those that have it are left."""
     masters = _masters()
     names = sorted(modification_times())

@@ -1,7 +1,7 @@
 """Which keys of tables were destroyed, as a signed list that is kept outside the backups.
 
 A backup from before a deletion holds the key of the deleted table. Whoever restores it gives the list, so that what was
-destroyed stays destroyed. Versions are named by dataset and number besides, because a table that is encrypted anew has another
+destroyed stays destroyed. Versions are named by dataset and number besides, because a table that is encrypted again has another
 name in the vault.
 """
 

@@ -1,4 +1,4 @@
-"""Each table has a key of its own: it is destroyed with the table, wrapped anew when the vault's key changes, and stays gone."""
+"""Each table has a key of its own: it is destroyed with the table, wrapped again when the vault's key changes, and stays gone."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_rotation_that_was_interrupted_at_any_write_is_completed(
     assert [opened(name) for name in (*names, late)] == [TABLE] * 3
 
 
-def test_a_table_from_before_tables_had_keys_is_encrypted_anew(cast: Cast) -> None:
+def test_a_table_from_before_tables_had_keys_is_encrypted_again(cast: Cast) -> None:
     dataset, name = uploaded(cast), older()
     vault.erase(dataset.vault_name)
     Dataset.objects.update(vault_name=name)
@@ -200,7 +200,7 @@ def test_the_key_is_not_changed_under_a_run_that_is_measuring(
         return 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(table_keys, "wrap_anew", begins)
+        patch.setattr(table_keys, "wrap_again", begins)
         with pytest.raises(CommandError, match="a run is measuring"):
             call_command("rotate_vault_key")
     assert len(lines(folder)) == 2
@@ -257,7 +257,7 @@ def test_what_a_backup_brings_back_is_destroyed_once_more(cast: Cast) -> None:
         tombstones.Tombstone(
             dataset=dataset.code,
             version=1,
-            # Of the table as it was encrypted anew after the backup.
+            # Of the table as it was encrypted again after the backup.
             name="0" * 64,
             is_deleted=dataset == deleted,
             at="2026-01-01T00:00:00.000000Z",

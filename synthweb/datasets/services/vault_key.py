@@ -1,4 +1,4 @@
-"""Another key of the vault: each key of a table is wrapped anew, and the old key of the vault is forgotten."""
+"""Another key of the vault: each key of a table is wrapped again, and the old key of the vault is forgotten."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rotation:
     """How many keys of tables there are, and how many tables got one because they were older than such keys."""
 
     keys: int
-    encrypted_anew: int
+    encrypted_again: int
 
 
 def rotate_vault_key(*, is_measuring: Callable[[], bool]) -> Rotation:
@@ -33,20 +33,20 @@ def rotate_vault_key(*, is_measuring: Callable[[], bool]) -> Rotation:
     follow from the key of the vault, and another worker must make the same.
 
     Errors: Conflict while a run is measuring, StorageError if the private key is not there or a key of a table is damaged, OSError if
-    a file of a key cannot be written. Every table can be opened all the while, by whoever reads the two files of keys anew.
+    a file of a key cannot be written. Every table can be opened all the while, by whoever reads the two files of keys again.
     """
     _refuse(is_measuring)
     table_keys.begin_change()
     older = [name for name in _stored() if not table_keys.has_own(name)]
     for name in older:
-        _encrypt_anew(name)
-    count = table_keys.wrap_anew()
+        _encrypt_again(name)
+    count = table_keys.wrap_again()
     with table_keys.held():
         # Asked while nobody can read the old key: whoever has read it is seen here.
         _refuse(is_measuring)
         table_keys.end_change()
     audit.record(actor="system", action="vault.key_rotated", detail={"tables": count})
-    return Rotation(keys=count, encrypted_anew=len(older))
+    return Rotation(keys=count, encrypted_again=len(older))
 
 
 def _refuse(is_measuring: Callable[[], bool]) -> None:
@@ -62,7 +62,7 @@ def _stored() -> set[str]:
     return tables.needed_names(name for name in names if vault.NAME.fullmatch(name))
 
 
-def _encrypt_anew(name: str) -> None:
+def _encrypt_again(name: str) -> None:
     """Put a table from before tables had keys in the vault once more, under a key of its own and so under another name."""
     with (
         vault.open_table(name) as path,

@@ -20,7 +20,7 @@ State = SynthesisRun.State
 
 class Command(BaseCommand):
     help = (
-        "Change the key of the vault: wrap the key of each table anew, then forget the old one."
+        "Change the key of the vault: wrap the key of each table again, then forget the old one."
     )
     requires_migrations_checks = True
 
@@ -30,8 +30,8 @@ class Command(BaseCommand):
         except (Conflict, files.StorageError, OSError) as problem:
             raise CommandError(str(problem), returncode=1) from None
         self.stdout.write(
-            f"The vault has another key. Keys of tables wrapped anew: {rotation.keys}; older tables "
-            f"encrypted anew: {rotation.encrypted_anew}. Copy the keys, and destroy the copies of the old one when no "
+            f"The vault has another key. Keys of tables wrapped again: {rotation.keys}; older tables "
+            f"encrypted again: {rotation.encrypted_again}. Copy the keys, and destroy the copies of the old one when no "
             "backup needs it any more."
         )
 
